@@ -224,6 +224,7 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
       return row.id;
     },
     async open(tx, context, task) {
+      backlog.requireRoom(context.actor);
       const row = rowOf({ context, task });
       await insertOpenTask(tx, JSON.stringify([row]), clock.now());
       return row.id;

@@ -37,6 +37,15 @@ describe('the pages of API keys', () => {
     await page.getByLabel('Container 2').fill('api');
     await submit(page, 'Save');
     await page.getByRole('cell', { name: 'api', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Verify' }).click();
+    await page.getByLabel('Secret', { exact: true }).fill(secret);
+    await submit(page, 'Verify');
+    await page.getByText('The key opens the container.').waitFor();
+    await page.getByLabel('Container', { exact: true }).fill('other');
+    await submit(page, 'Verify');
+    await page.getByText(/^403: /).waitFor();
+    await checkPage(page);
+    await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Disable' }).click();
     await submit(page, 'Disable');
     await page.getByText('disabled', { exact: true }).waitFor();

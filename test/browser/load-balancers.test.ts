@@ -234,7 +234,10 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await page.getByLabel('Pool').selectOption(poolId);
     await submit(page, 'Create policy');
     await page.getByText('Created the L7 policy').waitFor();
-    await page.getByRole('button', { name: 'Move policy second up' }).click();
+    await page.getByRole('link', { name: 'Move policy second up' }).click();
+    await page.getByText('The same by code').click();
+    await page.getByText('"position": 1').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
     await page.getByText('Moved policy second to position 1').waitFor();
     expect((await policiesOf(listener)).map(({ name }) => name)).toEqual(['second', 'first']);
     await page.getByRole('link', { name: 'Edit policy second' }).click();
@@ -279,7 +282,8 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await submit(page, 'Save');
     await page.getByText('Updated the rule').waitFor();
     expect((await rules()).results).toMatchObject([{ type: 'HEADER', key: 'X-Beta', value: '1', invert: true }]);
-    await page.getByRole('button', { name: /^Remove the rule/ }).click();
+    await page.getByRole('link', { name: /^Remove the rule/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
     await page.getByText('No rules yet').waitFor();
     expect((await rules()).results).toEqual([]);
   });

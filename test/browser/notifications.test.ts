@@ -41,10 +41,10 @@ describe('the pages of webhooks', () => {
     await page.getByRole('link', { name: 'https://hooks.example.com/cloudyard' }).click();
     await page.getByText('No notification was sent to it yet').waitFor();
     await page.getByRole('link', { name: 'Edit' }).click();
-    await page.getByLabel('URL').fill('ftp://a.example');
+    await page.getByRole('textbox', { name: 'URL' }).fill('ftp://a.example');
     await submit(page, 'Save');
     await page.locator('[aria-invalid=true]').waitFor();
-    await page.getByLabel('URL').fill('https://other.example.com/hook');
+    await page.getByRole('textbox', { name: 'URL' }).fill('https://other.example.com/hook');
     await submit(page, 'Save');
     await page.getByRole('heading', { name: 'other.example.com' }).waitFor();
     await page.getByRole('link', { name: 'Replace secret' }).click();

@@ -44,10 +44,13 @@ describe('the tasks', () => {
     const page = await open('tasks?state=ERROR&acknowledged=no');
     await page.getByRole('cell', { name: 'error', exact: true }).waitFor();
     await checkPage(page);
+    await page.getByRole('button', { name: 'Started' }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('started');
     await page.getByLabel('Type').fill('delete_sfs');
     await page.getByText('No task matches').waitFor();
     expect(new URL(page.url()).searchParams.get('type')).toBe('delete_sfs');
-    await page.getByRole('button', { name: 'Acknowledge all' }).click();
+    await page.getByRole('link', { name: 'Acknowledge all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge all' }).click();
     await page.getByText('All tasks are acknowledged').waitFor();
     expect((await consoleOf.yard.get(`/cloud/v1/tasks/${id}`)).body.acknowledged_at).not.toBeNull();
   });
@@ -65,8 +68,8 @@ describe('quotas', () => {
     await page.getByLabel('Percent of a quota').fill('65');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('When a quota reaches 65 %').waitFor();
-    await page.getByRole('link', { name: 'Edit threshold' }).click();
-    await page.getByRole('button', { name: 'Reset to the default' }).click();
+    await page.getByRole('link', { name: 'Reset threshold' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Reset' }).click();
     await page.getByText('When a quota reaches 80 %').waitFor();
   });
 
@@ -85,5 +88,12 @@ describe('quotas', () => {
     await page.getByRole('cell', { name: 'done' }).waitFor();
     const { body } = await consoleOf.yard.get('/cloud/v2/regional_quotas/1/1');
     expect(body.volume_count_limit).toBe(2000);
+    const limits = { regional_limits: [{ region_id: 1, volume_count_limit: 3000 }] };
+    await consoleOf.yard.post('/cloud/v2/limits_request', { description: 'By mistake.', requested_limits: limits });
+    await page.reload();
+    // That of the approved request is disabled.
+    await page.getByRole('link', { name: /^Delete request/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete request' }).click();
+    await page.getByText('By mistake.').waitFor({ state: 'detached' });
   });
 });

@@ -54,7 +54,6 @@ describe('the page of tokens', () => {
     await page.getByText('No entry matches').waitFor();
     await page.goBack();
     await page.goBack();
-    await page.goBack();
     await page.getByRole('link', { name: 'Revoke old' }).click();
     const button = page.getByRole('dialog').getByRole('button', { name: 'Revoke token' });
     expect(await button.getAttribute('aria-disabled')).toBe('true');

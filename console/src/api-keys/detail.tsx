@@ -21,6 +21,7 @@ export function ApiKeyDetail() {
     query.data?.is_disabled
       ? { title: 'Enable this API key', to: to('enable') }
       : { title: 'Disable this API key', to: to('disable') },
+    { title: 'Verify this API key', to: to('verify') },
     { title: 'Delete this API key', to: to('delete') },
   ]);
   return (
@@ -47,6 +48,7 @@ function Actions({ apiKey }: { apiKey: ApiKey }) {
       <ActionLink to={to(apiKey.is_disabled ? 'enable' : 'disable')} disabledReason={readOnly}>
         {apiKey.is_disabled ? 'Enable' : 'Disable'}
       </ActionLink>
+      <ActionLink to={to('verify')}>Verify</ActionLink>
       <ActionLink to={to('delete')} className="danger" disabledReason={readOnly}>
         Delete
       </ActionLink>

@@ -19,6 +19,7 @@ export const apiKeys: Page = {
         { path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditApiKey') },
         { path: 'disable', component: lazy(() => import('./edit.tsx'), 'DisableApiKey') },
         { path: 'enable', component: lazy(() => import('./edit.tsx'), 'EnableApiKey') },
+        { path: 'verify', component: lazy(() => import('./verify.tsx'), 'VerifyApiKey') },
         { path: 'delete', component: lazy(() => import('./delete.tsx'), 'DeleteApiKey') },
       ],
     },

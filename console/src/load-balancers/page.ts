@@ -19,6 +19,12 @@ const policyRoutes = [
   { path: 'l7-policies/$part/edit', component: lazy(() => import('./l7-policies/edit.tsx'), 'EditL7Policy') },
   { path: 'l7-policies/$part/delete', component: lazy(() => import('./l7-policies/delete.tsx'), 'DeleteL7Policy') },
   { path: 'l7-policies/$part/rules/new', component: lazy(() => import('./l7-policies/rule.tsx'), 'CreateL7Rule') },
+  { path: 'l7-policies/$part/up', component: lazy(() => import('./l7-policies/move-policy.tsx'), 'MovePolicyUp') },
+  { path: 'l7-policies/$part/down', component: lazy(() => import('./l7-policies/move-policy.tsx'), 'MovePolicyDown') },
+  {
+    path: 'l7-policies/$part/rules/$rule/remove',
+    component: lazy(() => import('./l7-policies/remove-rule.tsx'), 'RemoveL7Rule'),
+  },
   {
     path: 'l7-policies/$part/rules/$rule/edit',
     component: lazy(() => import('./l7-policies/rule.tsx'), 'EditL7Rule'),

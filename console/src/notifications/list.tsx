@@ -43,7 +43,7 @@ export function NotificationList() {
               columns={columnsOf(scope)}
               rows={query.data.results}
               rowKey={(notification) => notification.id}
-              sort={state.sort === 'created' ? 'created' : '-created'}
+              sort={state.sort}
               setSort={(sort) => state.set({ sort })}
             />
             <Pager page={state.page} count={query.data.count} setPage={(next) => state.set({ page: String(next) })} />

@@ -35,13 +35,15 @@ export function percentOf({ limit, usage }: Quota): number {
 
 export type Threshold = components['schemas']['NotificationThreshold'];
 
+export const THRESHOLD = '/cloud/v2/client_quotas/{client_id}/notification_threshold';
+
 export const thresholdQuery = (clientId: number | null) =>
   queryOptions({
     queryKey: ['notification_thresholds', clientId],
     enabled: clientId !== null,
     queryFn: () =>
       unwrap(
-        api.GET('/cloud/v2/client_quotas/{client_id}/notification_threshold', {
+        api.GET(THRESHOLD, {
           params: { path: { client_id: clientId! } },
         }),
       ),

@@ -12,7 +12,12 @@ export const quotas: Page = {
       component: lazy(() => import('./quotas.tsx'), 'Quotas'),
       children: [
         { path: 'threshold', component: lazy(() => import('./threshold.tsx'), 'EditThreshold') },
+        { path: 'threshold/reset', component: lazy(() => import('./reset-threshold.tsx'), 'ResetThreshold') },
         { path: 'requests/new', component: lazy(() => import('./create-request.tsx'), 'CreateQuotaRequest') },
+        {
+          path: 'requests/$request/delete',
+          component: lazy(() => import('./delete-request.tsx'), 'DeleteQuotaRequest'),
+        },
         {
           path: 'requests/$request/approve',
           component: lazy(() => import('./decide-request.tsx'), 'ApproveQuotaRequest'),

@@ -21,6 +21,9 @@ export function Quotas() {
         title="Quotas"
         actions={
           <>
+            <ActionLink to={scope.path('quotas', 'threshold', 'reset')} disabledReason={readOnly}>
+              Reset threshold
+            </ActionLink>
             <ActionLink to={scope.path('quotas', 'threshold')} disabledReason={readOnly}>
               Edit threshold
             </ActionLink>

@@ -1,7 +1,4 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { api, unwrap } from '../api/client.ts';
-import { messageOf } from '../api/errors.ts';
-import { queryClient } from '../api/query-client.ts';
+import { useQuery } from '@tanstack/react-query';
 import { useReadOnlyReason, useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
@@ -12,7 +9,6 @@ import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { quotaRequestsQuery } from './data.ts';
 import type { QuotaRequest } from './data.ts';
 import { quotaTitle } from './gauges.tsx';
@@ -93,31 +89,13 @@ function Actions({ request }: { request: QuotaRequest }) {
           </ActionLink>
         </>
       )}
-      <Withdraw request={request} readOnly={readOnly} />
+      <ActionLink
+        to={scope.path('quotas', 'requests', request.id, 'delete')}
+        className="small quiet danger"
+        disabledReason={readOnly ?? (isOpen ? null : 'The request was decided')}
+      >
+        Delete <span className="visually-hidden">request {request.id}</span>
+      </ActionLink>
     </div>
-  );
-}
-
-function Withdraw({ request, readOnly }: { request: QuotaRequest; readOnly: string | null }) {
-  const removal = useMutation({
-    mutationFn: () =>
-      unwrap(
-        api.DELETE('/cloud/v2/limits_request/{request_id}', {
-          params: { path: { request_id: String(request.id) } as never },
-        }),
-      ),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['quota_requests'] }),
-    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
-  });
-  return (
-    <button
-      type="button"
-      className="button small quiet danger"
-      disabled={removal.isPending || readOnly !== null}
-      title={readOnly ?? undefined}
-      onClick={() => removal.mutate()}
-    >
-      Delete <span className="visually-hidden">request {request.id}</span>
-    </button>
   );
 }

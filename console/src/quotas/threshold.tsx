@@ -1,8 +1,7 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:SetNotificationThreshold';
 import { api, unwrap } from '../api/client.ts';
-import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useSession } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
@@ -10,10 +9,8 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { thresholdQuery } from './data.ts';
+import { THRESHOLD, thresholdQuery } from './data.ts';
 import type { Threshold } from './data.ts';
-
-const PATH = '/cloud/v2/client_quotas/{client_id}/notification_threshold';
 
 export function EditThreshold() {
   const { data } = useQuery(thresholdQuery(useSession().client_id));
@@ -34,28 +31,18 @@ function ThresholdDialog({ threshold }: { threshold: Threshold }) {
     isEdit: true,
     initial: { threshold: threshold.threshold },
     send: async (body) => {
-      await unwrap(api.PUT(PATH, { params: { path: params }, body: body as never }));
+      await unwrap(api.PUT(THRESHOLD, { params: { path: params }, body: body as never }));
       await done(`Notifications are sent at ${String(body['threshold'])} %`);
     },
-  });
-  const removal = useMutation({
-    mutationFn: () => unwrap(api.DELETE(PATH, { params: { path: params } })),
-    onSuccess: () => done('The default threshold applies again'),
-    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
   return (
     <FormDialog
       title="Notification threshold"
       form={form}
       submitLabel="Save"
-      call={{ operationId: 'setNotificationThreshold', method: 'PUT', path: PATH, params }}
+      call={{ operationId: 'setNotificationThreshold', method: 'PUT', path: THRESHOLD, params }}
     >
       <Field form={form} path="threshold" label="Percent of a quota" />
-      <div>
-        <button type="button" className="button small" disabled={removal.isPending} onClick={() => removal.mutate()}>
-          Reset to the default
-        </button>
-      </div>
     </FormDialog>
   );
 }

@@ -14,6 +14,7 @@ export interface TaskFilter {
   readonly type: string;
   /** Undefined: both. */
   readonly isAcknowledged?: boolean | undefined;
+  readonly order?: 'asc' | 'desc';
   readonly limit: number;
   readonly offset: number;
 }
@@ -29,6 +30,7 @@ export const tasksQuery = (scope: Scope, filter: TaskFilter) =>
             query: {
               project_id: [scope.project],
               region_id: [scope.region],
+              order_by: filter.order ?? 'desc',
               limit: filter.limit,
               offset: filter.offset,
               ...(filter.states.length > 0 ? { state: [...filter.states] } : {}),
@@ -47,14 +49,13 @@ export const taskQuery = (id: string) =>
     queryFn: () => unwrap(api.GET('/cloud/v1/tasks/{task_id}', { params: { path: { task_id: id } } })),
   });
 
-export async function acknowledge(id: string): Promise<void> {
-  await unwrap(api.POST('/cloud/v1/tasks/{task_id}/acknowledge', { params: { path: { task_id: id } } }));
-  await queryClient.invalidateQueries({ queryKey: ['tasks'] });
-}
+/** Whether the task has ended, and nobody acknowledged it. */
+export const isAcknowledgeable = ({ finished_on, acknowledged_at }: Task) =>
+  finished_on !== null && acknowledged_at === null;
 
-/** Acknowledges every task of the project and region. */
-export async function acknowledgeAll({ project, region }: Scope): Promise<void> {
-  const query = { project_id: project, region_id: region };
-  await unwrap(api.POST('/cloud/v1/tasks/acknowledge_all', { params: { query } }));
+export const ACKNOWLEDGE = '/cloud/v1/tasks/{task_id}/acknowledge';
+
+export async function acknowledge(id: string): Promise<void> {
+  await unwrap(api.POST(ACKNOWLEDGE, { params: { path: { task_id: id } } }));
   await queryClient.invalidateQueries({ queryKey: ['tasks'] });
 }

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { ByCode } from '../ui/by-code.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { taskTitle } from '../ui/task-text.ts';
 import { FullDate, parseDate } from '../ui/time.tsx';
-import { taskQuery } from './data.ts';
+import { ACKNOWLEDGE, isAcknowledgeable, taskQuery } from './data.ts';
 import type { Task } from './data.ts';
 import { Acknowledge } from './list.tsx';
 
@@ -43,6 +44,7 @@ export function TaskDetail() {
 }
 
 function Overview({ task, scope }: { task: Task; scope: Scope }) {
+  const policyId = task.data?.['lifecycle_policy_id'];
   return (
     <>
       {task.error && (
@@ -61,9 +63,23 @@ function Overview({ task, scope }: { task: Task; scope: Scope }) {
             Created: createdResources(task, scope),
             'Token ID': task.user_id,
             'Request ID': task.request_id && <code>{task.request_id}</code>,
+            Policy: policyId !== undefined && (
+              <Link to={scope.path('lifecycle-policies', String(policyId))} search={{ tab: 'calendar' } as never}>
+                {String(policyId)}
+              </Link>
+            ),
             ID: <code>{task.id}</code>,
           }}
         />
+        {isAcknowledgeable(task) && (
+          <div className="card-body">
+            <ByCode
+              calls={[
+                { operationId: 'acknowledgeTask', method: 'POST', path: ACKNOWLEDGE, params: { task_id: task.id } },
+              ]}
+            />
+          </div>
+        )}
       </Card>
     </>
   );

@@ -1,11 +1,11 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, Outlet } from '@tanstack/react-router';
 import { messageOf } from '../api/errors.ts';
 import { useReadOnlyReason } from '../api/session.ts';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
-import { PageHead } from '../ui/page-head.tsx';
+import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
@@ -15,7 +15,7 @@ import type { Column } from '../ui/table.tsx';
 import { taskTitle } from '../ui/task-text.ts';
 import { Ago } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { acknowledge, acknowledgeAll, STATES, tasksQuery } from './data.ts';
+import { acknowledge, isAcknowledgeable, STATES, tasksQuery } from './data.ts';
 import type { Task, TaskState } from './data.ts';
 
 const ACKNOWLEDGED = { yes: true, no: false } as const;
@@ -31,11 +31,12 @@ export function TaskList() {
       isAcknowledged: ACKNOWLEDGED[state.get('acknowledged') as keyof typeof ACKNOWLEDGED],
       limit: PAGE_SIZE,
       offset: (state.page - 1) * PAGE_SIZE,
+      order: state.sort === 'started' ? 'asc' : 'desc',
     }),
   );
   return (
     <>
-      <PageHead title="Tasks" actions={<AcknowledgeAll scope={scope} />}>
+      <PageHead title="Tasks" actions={<AcknowledgeAll />}>
         <p>Each create, change and deletion that takes time is a task.</p>
       </PageHead>
       <section className="card" aria-label="Tasks">
@@ -56,11 +57,14 @@ export function TaskList() {
               columns={columnsOf(scope)}
               rows={query.data.results}
               rowKey={(task) => task.id}
+              sort={state.sort}
+              setSort={(sort) => state.set({ sort })}
             />
             <Pager page={state.page} count={query.data.count} setPage={(page) => state.set({ page: String(page) })} />
           </>
         )}
       </section>
+      <Outlet />
     </>
   );
 }
@@ -73,7 +77,12 @@ const columnsOf = (scope: Scope): Column<Task>[] => [
     render: (task) => <Link to={scope.path('tasks', task.id)}>{taskTitle(task.task_type)}</Link>,
   },
   { key: 'state', title: 'State', render: (task) => <StatusBadge status={task.state} /> },
-  { key: 'started', title: 'Started', render: (task) => <Ago at={task.created_on} /> },
+  {
+    key: 'started',
+    title: 'Started',
+    sortBy: (task) => task.created_on,
+    render: (task) => <Ago at={task.created_on} />,
+  },
   { key: 'ended', title: 'Ended', render: (task) => <Ago at={task.finished_on} /> },
   { key: 'error', title: 'Error', kind: 'wrap', render: (task) => task.error },
   { key: 'actions', title: 'Actions', kind: 'actions', render: (task) => <Acknowledge task={task} /> },
@@ -130,7 +139,7 @@ export function Acknowledge({ task }: { task: Task }) {
     mutationFn: () => acknowledge(task.id),
     onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
-  if (task.finished_on === null || task.acknowledged_at !== null) return null;
+  if (!isAcknowledgeable(task)) return null;
   return (
     <button
       type="button"
@@ -144,22 +153,11 @@ export function Acknowledge({ task }: { task: Task }) {
   );
 }
 
-function AcknowledgeAll({ scope }: { scope: Scope }) {
-  const readOnly = useReadOnlyReason();
-  const mutation = useMutation({
-    mutationFn: () => acknowledgeAll(scope),
-    onSuccess: () => showToast({ tone: 'ok', text: 'All tasks are acknowledged' }),
-    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
-  });
+function AcknowledgeAll() {
+  const scope = useScope();
   return (
-    <button
-      type="button"
-      className="button"
-      disabled={mutation.isPending || readOnly !== null}
-      title={readOnly ?? undefined}
-      onClick={() => mutation.mutate()}
-    >
+    <ActionLink to={scope.path('tasks', 'acknowledge')} disabledReason={useReadOnlyReason()}>
       Acknowledge all
-    </button>
+    </ActionLink>
   );
 }

@@ -6,7 +6,13 @@ export const tasks: Page = {
   path: 'tasks',
   section: 'Project',
   routes: [
-    { path: 'tasks', component: lazy(() => import('./list.tsx'), 'TaskList') },
+    {
+      path: 'tasks',
+      component: lazy(() => import('./list.tsx'), 'TaskList'),
+      children: [
+        { path: 'acknowledge', component: lazy(() => import('./acknowledge-all.tsx'), 'AcknowledgeAllTasks') },
+      ],
+    },
     { path: 'tasks/$id', component: lazy(() => import('./detail.tsx'), 'TaskDetail') },
   ],
 };

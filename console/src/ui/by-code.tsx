@@ -11,9 +11,11 @@ export interface Call {
   readonly body?: unknown;
 }
 
-/** The path of a call with its parameters. */
-export function pathOf({ path, params }: Pick<Call, 'path' | 'params'>): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+/** The path of a call with its parameters and query. */
+export function pathOf({ path, params, query = {} }: Pick<Call, 'path' | 'params' | 'query'>): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const pairs = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+  return pairs === '' ? filled : `${filled}?${pairs}`;
 }
 
 const CodeTabs = lazy(() => import('./code-tabs.tsx'));

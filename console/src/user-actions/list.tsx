@@ -53,7 +53,7 @@ function Actions() {
             columns={columnsOf(scope)}
             rows={query.data.results}
             rowKey={(action) => action.id}
-            sort={state.sort === 'at' ? 'at' : '-at'}
+            sort={state.sort}
             setSort={(sort) => state.set({ sort })}
           />
           <Pager page={state.page} count={query.data.count} setPage={(next) => state.set({ page: String(next) })} />

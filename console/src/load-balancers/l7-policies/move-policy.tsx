@@ -1,49 +1,50 @@
-import { useMutation } from '@tanstack/react-query';
-import { request } from '../../api/client.ts';
-import { messageOf } from '../../api/errors.ts';
-import { queryClient } from '../../api/query-client.ts';
-import { pathOf } from '../../ui/by-code.tsx';
-import { Icon } from '../../ui/icons.tsx';
+import { ActionDialog } from '../../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
-import { trackTasks } from '../../ui/task-tracking.ts';
-import { showToast } from '../../ui/toasts.tsx';
+import { CurrentPart } from '../current.tsx';
 import { KIND } from '../data.ts';
-import type { L7Policy } from '../data.ts';
+import type { L7Policy, LoadBalancer } from '../data.ts';
+import { useLockReason } from '../lock.ts';
 import { actionOf, policyCall, policyTitle } from './policy.ts';
 
-interface MovePolicyProps {
-  readonly policy: L7Policy;
-  readonly by: -1 | 1;
-  readonly disabledReason: string | null;
+export function MovePolicyUp() {
+  return (
+    <CurrentPart kind="policies">
+      {(policy, { balancer }) => <MoveDialog balancer={balancer} policy={policy} by={-1} />}
+    </CurrentPart>
+  );
 }
 
-/** Moves a policy one place up or down; those between move as well. */
-export function MovePolicy({ policy, by, disabledReason }: MovePolicyProps) {
-  const call = policyCall(scopeParams(useScope()), policy.id);
-  const position = policy.position + by;
-  const move = useMutation({
-    mutationFn: () =>
-      request<{ tasks: string[] }>(call.method, pathOf(call), { ...actionOf(policy as never), position }),
-    onSuccess: ({ tasks }) =>
-      trackTasks(tasks, {
-        busy: `Moving ${policyTitle(policy)}`,
-        done: `Moved ${policyTitle(policy)} to position ${position}`,
-      }),
-    onError: (error) => showToast({ tone: 'bad', text: `${policyTitle(policy)}: ${messageOf(error)}` }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: [KIND] }),
-  });
+export function MovePolicyDown() {
   return (
-    <button
-      type="button"
-      className="button quiet small icon"
-      aria-label={`Move ${policyTitle(policy)} ${by < 0 ? 'up' : 'down'}`}
-      aria-disabled={disabledReason !== null || move.isPending}
-      title={disabledReason ?? undefined}
-      onClick={() => {
-        if (disabledReason === null && !move.isPending) move.mutate();
-      }}
+    <CurrentPart kind="policies">
+      {(policy, { balancer }) => <MoveDialog balancer={balancer} policy={policy} by={1} />}
+    </CurrentPart>
+  );
+}
+
+interface MoveDialogProps {
+  readonly balancer: LoadBalancer;
+  readonly policy: L7Policy;
+  readonly by: -1 | 1;
+}
+
+/** Moves a policy one place up or down; the one that is there moves as well. */
+function MoveDialog({ balancer, policy, by }: MoveDialogProps) {
+  const scope = useScope();
+  const title = policyTitle(policy);
+  const position = policy.position + by;
+  return (
+    <ActionDialog
+      title={`Move ${title} ${by < 0 ? 'up' : 'down'}`}
+      submitLabel="Move"
+      segments={3}
+      calls={[{ ...policyCall(scopeParams(scope), policy.id), body: { ...actionOf(policy as never), position } }]}
+      texts={{ busy: `Moving ${title}`, done: `Moved ${title} to position ${position}` }}
+      queryKind={KIND}
+      to={scope.path('load-balancers', balancer.id)}
+      disabledReason={useLockReason(balancer) ?? (position < 1 ? 'It is the first one' : null)}
     >
-      <Icon name={by < 0 ? 'up' : 'down'} />
-    </button>
+      <p>It is tried at position {position}. Requests that are being served are not interrupted.</p>
+    </ActionDialog>
   );
 }

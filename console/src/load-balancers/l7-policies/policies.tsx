@@ -1,12 +1,11 @@
+import { Icon } from '../../ui/icons.tsx';
 import { ActionLink } from '../../ui/page-head.tsx';
 import { useScope } from '../../ui/scope.tsx';
 import { StatusBadge } from '../../ui/status.tsx';
 import { Table } from '../../ui/table.tsx';
 import type { L7Policy, LoadBalancer, Tree } from '../data.ts';
 import { useLockReason } from '../lock.ts';
-import { MovePolicy } from './move-policy.tsx';
 import { actionText, policyTitle, ruleText } from './policy.ts';
-import { RemoveRule } from './remove-rule.tsx';
 
 interface PoliciesProps {
   readonly balancer: LoadBalancer;
@@ -63,7 +62,13 @@ function Rules({ policy, balancer }: { policy: L7Policy; balancer: LoadBalancer 
           >
             Edit <span className="visually-hidden">the rule {ruleText(rule)}</span>
           </ActionLink>
-          <RemoveRule policy={policy} rule={rule} disabledReason={reason} />
+          <ActionLink
+            to={scope.path('load-balancers', balancer.id, 'l7-policies', policy.id, 'rules', rule.id, 'remove')}
+            className="quiet small danger"
+            disabledReason={reason}
+          >
+            Remove <span className="visually-hidden">the rule {ruleText(rule)}</span>
+          </ActionLink>
         </li>
       ))}
     </ul>
@@ -85,8 +90,20 @@ function PolicyActions({ policy, balancer, count }: PolicyActionsProps) {
   const label = <span className="visually-hidden">{policyTitle(policy)}</span>;
   return (
     <span className="row nowrap">
-      <MovePolicy policy={policy} by={-1} disabledReason={policy.position === 1 ? 'It is the first one' : reason} />
-      <MovePolicy policy={policy} by={1} disabledReason={policy.position === count ? 'It is the last one' : reason} />
+      <ActionLink
+        to={to('up')}
+        className="quiet small icon"
+        disabledReason={policy.position === 1 ? 'It is the first one' : reason}
+      >
+        <Icon name="up" /> <span className="visually-hidden">Move {policyTitle(policy)} up</span>
+      </ActionLink>
+      <ActionLink
+        to={to('down')}
+        className="quiet small icon"
+        disabledReason={policy.position === count ? 'It is the last one' : reason}
+      >
+        <Icon name="down" /> <span className="visually-hidden">Move {policyTitle(policy)} down</span>
+      </ActionLink>
       <ActionLink to={to('rules', 'new')} className="small" disabledReason={reason}>
         Add rule <span className="visually-hidden">to</span> {label}
       </ActionLink>

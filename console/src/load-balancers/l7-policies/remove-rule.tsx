@@ -1,44 +1,56 @@
-import { useMutation } from '@tanstack/react-query';
-import { api, unwrap } from '../../api/client.ts';
-import { messageOf } from '../../api/errors.ts';
-import { queryClient } from '../../api/query-client.ts';
+import { ActionDialog } from '../../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
-import { trackTasks } from '../../ui/task-tracking.ts';
-import { showToast } from '../../ui/toasts.tsx';
+import { CurrentPart, useCurrentRule } from '../current.tsx';
 import { KIND } from '../data.ts';
-import type { L7Policy, L7Rule } from '../data.ts';
-import { ruleText } from './policy.ts';
+import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
+import { useLockReason } from '../lock.ts';
+import { policyTitle, ruleText } from './policy.ts';
 
-interface RemoveRuleProps {
-  readonly policy: L7Policy;
-  readonly rule: L7Rule;
-  readonly disabledReason: string | null;
+export function RemoveL7Rule() {
+  return (
+    <CurrentPart kind="policies">
+      {(policy, { balancer }) => <RemoveCurrentRule policy={policy} balancer={balancer} />}
+    </CurrentPart>
+  );
 }
 
-export function RemoveRule({ policy, rule, disabledReason }: RemoveRuleProps) {
+function RemoveCurrentRule({ policy, balancer }: Omit<RemoveDialogProps, 'rule'>) {
+  const rule = useCurrentRule(policy);
+  return rule ? <RemoveDialog policy={policy} balancer={balancer} rule={rule} /> : null;
+}
+
+interface RemoveDialogProps {
+  readonly balancer: LoadBalancer;
+  readonly policy: L7Policy;
+  readonly rule: L7Rule;
+}
+
+function RemoveDialog({ balancer, policy, rule }: RemoveDialogProps) {
   const scope = useScope();
   const text = ruleText(rule);
-  const removal = useMutation({
-    mutationFn: () =>
-      unwrap(
-        api.DELETE('/cloud/v1/l7policies/{project_id}/{region_id}/{l7policy_id}/rules/{l7rule_id}', {
-          params: { path: { ...scopeParams(scope), l7policy_id: policy.id, l7rule_id: rule.id } },
-        }),
-      ),
-    onSuccess: ({ tasks }) =>
-      trackTasks(tasks, { busy: `Removing the rule ${text}`, done: `Removed the rule ${text}` }),
-    onError: (error) => showToast({ tone: 'bad', text: `${text}: ${messageOf(error)}` }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: [KIND] }),
-  });
   return (
-    <button
-      type="button"
-      className="button quiet small danger"
-      disabled={removal.isPending || disabledReason !== null}
-      title={disabledReason ?? undefined}
-      onClick={() => removal.mutate()}
+    <ActionDialog
+      title={`Remove the rule ${text}`}
+      submitLabel="Remove"
+      isDangerous
+      segments={5}
+      calls={[
+        {
+          operationId: 'deleteL7Rule',
+          method: 'DELETE',
+          path: '/cloud/v1/l7policies/{project_id}/{region_id}/{l7policy_id}/rules/{l7rule_id}',
+          params: { ...scopeParams(scope), l7policy_id: policy.id, l7rule_id: rule.id },
+        },
+      ]}
+      texts={{ busy: `Removing the rule ${text}`, done: `Removed the rule ${text}` }}
+      queryKind={KIND}
+      to={scope.path('load-balancers', balancer.id)}
+      disabledReason={useLockReason(balancer)}
     >
-      Remove <span className="visually-hidden">the rule {text}</span>
-    </button>
+      <p>
+        <bdi>{policyTitle(policy)}</bdi> applies to requests that match its other rules. Without a rule it matches
+        nothing.
+      </p>
+    </ActionDialog>
   );
 }

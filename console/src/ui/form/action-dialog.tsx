@@ -5,6 +5,7 @@ import { messageOf } from '../../api/errors.ts';
 import { queryClient } from '../../api/query-client.ts';
 import { pathOf } from '../by-code.tsx';
 import type { Call } from '../by-code.tsx';
+import { useScope } from '../scope.tsx';
 import { trackTasks } from '../task-tracking.ts';
 import { showToast } from '../toasts.tsx';
 import { FormDialog } from './form-dialog.tsx';
@@ -34,6 +35,7 @@ interface ActionDialogProps {
 export function ActionDialog(props: ActionDialogProps) {
   const { calls, texts, names = [] } = props;
   const navigate = useNavigate();
+  const scope = useScope();
   const form = useForm({
     schema: {},
     initial: {},
@@ -43,7 +45,11 @@ export function ActionDialog(props: ActionDialogProps) {
       );
       void queryClient.invalidateQueries({ queryKey: [props.queryKind] });
       const tasks = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value?.tasks ?? []) : []));
-      if (tasks.length > 0) trackTasks(tasks, { busy: texts.busy ?? texts.done, done: texts.done });
+      if (tasks.length > 0) {
+        const link = { to: props.to, text: 'Open' };
+        const taskPath = (id: string) => scope.path('tasks', id);
+        trackTasks(tasks, { busy: texts.busy ?? texts.done, done: texts.done, link, taskPath });
+      }
       throwFailures(results, names);
       if (tasks.length === 0) showToast({ tone: 'ok', text: texts.done });
       const search = (current: object) => ({ ...current, ...props.search });

@@ -1,0 +1,29 @@
+import { useParams } from '@tanstack/react-router';
+import { ActionDialog } from '../ui/form/action-dialog.tsx';
+import { useScope } from '../ui/scope.tsx';
+
+export function DeleteQuotaRequest() {
+  const scope = useScope();
+  const { request } = useParams({ strict: false }) as { request: string };
+  return (
+    <ActionDialog
+      title={`Delete request ${request}`}
+      submitLabel="Delete request"
+      isDangerous
+      segments={3}
+      calls={[
+        {
+          operationId: 'deleteQuotaRequest',
+          method: 'DELETE',
+          path: '/cloud/v2/limits_request/{request_id}',
+          params: { request_id: request },
+        },
+      ]}
+      texts={{ done: `Deleted request ${request}` }}
+      queryKind="quota_requests"
+      to={scope.path('quotas')}
+    >
+      <p>The operator does not see it any more, and no limit changes.</p>
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,30 @@
+import { useSession } from '../api/session.ts';
+import { ActionDialog } from '../ui/form/action-dialog.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { THRESHOLD } from './data.ts';
+
+export function ResetThreshold() {
+  const scope = useScope();
+  const { client_id } = useSession();
+  return (
+    <ActionDialog
+      title="Reset the notification threshold"
+      submitLabel="Reset"
+      segments={2}
+      calls={[
+        {
+          operationId: 'deleteNotificationThreshold',
+          method: 'DELETE',
+          path: THRESHOLD,
+          params: { client_id: client_id ?? 0 },
+        },
+      ]}
+      texts={{ done: 'The default threshold applies again' }}
+      queryKind="notification_thresholds"
+      to={scope.path('quotas')}
+      disabledReason={client_id === null ? 'The token has no client' : null}
+    >
+      <p>Notifications are sent at the default of 80 % again.</p>
+    </ActionDialog>
+  );
+}
