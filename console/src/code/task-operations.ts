@@ -7,7 +7,7 @@ const taskOperations = new Set(
     deleteL7Rule deleteLbPool deleteLbPoolMember deleteListener deleteLoadBalancer deleteLoadBalancerMetadataItem
     deleteNetwork deleteProject deleteSecret deleteSnapshot deleteSubnet deleteVolume detachVolume detachVolumeV1
     extendFileShare extendVolume failoverLoadBalancer removeLbPoolMember replaceLbPoolMembers
-    replaceLoadBalancerMetadata resizeLoadBalancer updateFileShare updateL7Policy updateL7Rule updateLbPool
+    replaceLoadBalancerMetadata resizeLoadBalancer runLifecyclePolicy updateFileShare updateL7Policy updateL7Rule updateLbPool
     updateLbPoolHealthMonitor updateLbPoolMember updateLbPoolV1 updateListener updateLoadBalancer updateNetwork
   `.split(/\s+/),
 );

@@ -6,7 +6,8 @@ import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostError } from '../command.ts';
 import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
-import { idsIn, type Layout } from './layout.ts';
+import { idsIn } from '../id-files.ts';
+import type { Layout } from './layout.ts';
 import { dataMissing, type ShareStorage } from './storage.ts';
 
 export function directoryStorage(layout: Layout): ShareStorage {

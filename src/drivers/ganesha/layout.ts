@@ -2,10 +2,10 @@
  * The paths of the driver. Only this module puts ids into paths, and it rejects ids that are not UUIDs, so that no id can
  * escape from the data directory or inject text into the configuration.
  */
-import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
+import { checkedId, hasIds } from '../id-files.ts';
 
 export interface Layout {
   root: string;
@@ -24,13 +24,14 @@ export interface Layout {
   mount(id: string): string;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const shareId = (id: string) => checkedId(id, 'a file share');
 
 export function layoutOf(dataDir: string): Layout {
   // The path is quoted in Ganesha's configuration, whose lexer does not support escapes.
   const root = join(resolve(dataDir), 'file-shares');
   if (!/^[\w./@+:, -]+$/.test(root)) {
-    throw refusal(`the data directory ${root} has characters that NFS-Ganesha's configuration cannot hold`);
+    const message = `the data directory ${root} has characters that NFS-Ganesha's configuration cannot hold`;
+    throw new DriverError(message, { customerMessage: 'the storage host rejected the request', retryable: false });
   }
   const folder = (name: string) => join(root, name);
   return {
@@ -43,9 +44,9 @@ export function layoutOf(dataDir: string): Layout {
     recovery: folder('ganesha/recovery'),
     runtime: folder('ganesha/runtime'),
     jail: folder('ganesha/root'),
-    spec: (id) => folder(`specs/${checkedId(id)}.json`),
-    image: (id) => folder(`images/${checkedId(id)}.xfs`),
-    mount: (id) => folder(`mounts/${checkedId(id)}`),
+    spec: (id) => folder(`specs/${shareId(id)}.json`),
+    image: (id) => folder(`images/${shareId(id)}.xfs`),
+    mount: (id) => folder(`mounts/${shareId(id)}`),
   };
 }
 
@@ -57,30 +58,7 @@ export async function makeFolders(layout: Layout): Promise<void> {
   }
 }
 
-export function isId(text: string): boolean {
-  return UUID.test(text);
-}
-
-function checkedId(id: string): string {
-  if (!isId(id)) throw refusal(`not the id of a file share: ${JSON.stringify(id)}`);
-  return id;
-}
-
-function refusal(message: string): DriverError {
-  return new DriverError(message, { customerMessage: 'the storage host rejected the request', retryable: false });
-}
-
-/** The ids in a folder of `<id><ending>` files; ignores other files. */
-export async function idsIn(folder: string, ending: string): Promise<string[]> {
-  const names = await readdir(folder);
-  return names
-    .filter((name) => name.endsWith(ending))
-    .map((name) => name.slice(0, name.length - ending.length))
-    .filter(isId);
-}
-
 /** Whether a data directory contains file shares. Starts nothing. */
-export async function hasFileShares(dataDir: string): Promise<boolean> {
-  const { specs } = layoutOf(dataDir);
-  return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
+export function hasFileShares(dataDir: string): Promise<boolean> {
+  return hasIds(layoutOf(dataDir).specs, '.json');
 }

@@ -3,7 +3,7 @@
  * from them at every start. Sockets have a separate folder: the workers of HAProxy, which do not run as root, need some of
  * them, and a socket path has at most 107 characters.
  */
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   accountFor,
@@ -13,7 +13,7 @@ import {
   runsAsRoot,
   runtimeFolder,
 } from '../confined.ts';
-import { id as checkedId, isId, path as checkedPath } from './quote.ts';
+import { id as checkedId, path as checkedPath } from './quote.ts';
 
 export interface Layout {
   root: string;
@@ -83,14 +83,6 @@ export async function makeFolders(layout: Layout): Promise<void> {
   makeRuntimeFolder(layout.sockets);
   makeReadableFolder(layout.nginxConfiguration, accountFor('nginx'));
   makePrivateFolder(layout.nginxState, accountFor('nginx'));
-}
-
-/** The ids in a folder of `<beginning><id><ending>` files. Other files are ignored. */
-export async function idsIn(folder: string, ending: string, beginning = ''): Promise<string[]> {
-  return (await readdir(folder))
-    .filter((name) => name.startsWith(beginning) && name.endsWith(ending))
-    .map((name) => name.slice(beginning.length, name.length - ending.length))
-    .filter(isId);
 }
 
 /**

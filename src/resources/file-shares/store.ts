@@ -164,7 +164,7 @@ export async function removeAccessRules(tx: Tx, rules: { id: string }[]): Promis
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
 
 /** Space of the filesystem of a share, in bytes. */
-export interface Usage {
+interface Usage {
   fileShareId: string;
   usedBytes: number;
   totalBytes: number;

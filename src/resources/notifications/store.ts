@@ -1,5 +1,6 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { asc, desc, eq, inArray } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
@@ -92,11 +93,26 @@ export async function list(
   clientId: number,
   filter: ListNotifications,
 ): Promise<{ count: number; rows: NotificationRow[] }> {
+  const direction = filter.order_by === 'created_at.asc' ? asc : desc;
   return readPage(db, {
-    where: eq(notifications.clientId, clientId),
-    order: [desc(notifications.createdAt), desc(notifications.id)],
+    where: and(
+      eq(notifications.clientId, clientId),
+      filter.type === undefined ? undefined : eq(notifications.type, filter.type),
+      deliveredAs(filter),
+    ),
+    order: [direction(notifications.createdAt), direction(notifications.id)],
     page: filter,
   });
+}
+
+/** Whether one delivery has both the webhook and the state of the filter. */
+function deliveredAs({ webhook_id, delivery_state }: ListNotifications): SQL | undefined {
+  if (webhook_id === undefined && delivery_state === undefined) return undefined;
+  return sql`exists (select from ${deliveries} where ${and(
+    eq(deliveries.notificationId, notifications.id),
+    webhook_id === undefined ? undefined : eq(deliveries.webhookId, webhook_id),
+    delivery_state === undefined ? undefined : eq(deliveries.state, delivery_state),
+  )})`;
 }
 
 const readRow = kit.rowById<NotificationRow>(notifications);
