@@ -16,7 +16,15 @@ import { imageStorage } from './images.ts';
 import { createJail } from './jail.ts';
 import { layoutOf } from './layout.ts';
 import { nfsServer } from './server.ts';
-import { applyShare, awaitPreparation, restoreShares, renderShares, type Shares, removeShare } from './shares.ts';
+import {
+  applyShare,
+  awaitPreparation,
+  confirmExports,
+  restoreShares,
+  renderShares,
+  type Shares,
+  removeShare,
+} from './shares.ts';
 import { exportIds } from './specs.ts';
 
 export interface GaneshaDriverOptions {
@@ -38,6 +46,7 @@ export interface GaneshaDriver extends FileShareDriver {
 }
 
 const CONCURRENT_PREPARATIONS = 4;
+const CONFIRM_AGAIN_MS = 10_000;
 
 export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDriver {
   const { finding = findGanesha() } = options;
@@ -45,7 +54,22 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
   const { server, storage } = shares;
   const inTurn = oneAtATime();
 
+  let confirming: NodeJS.Timeout | undefined;
+  let ended = false;
+
+  /** Until Ganesha has confirmed its exports. */
+  function confirmLater(): void {
+    if (shares.unconfirmed === null || ended) return;
+    confirming = setTimeout(() => void confirmExports(shares).then(confirmLater), CONFIRM_AGAIN_MS).unref();
+  }
+
+  function endConfirming(): void {
+    ended = true;
+    clearTimeout(confirming);
+  }
+
   async function stop(): Promise<void> {
+    endConfirming();
     await server.stop();
     await storage.close();
   }
@@ -57,12 +81,16 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     async start() {
       try {
         await restoreShares(shares);
+        confirmLater();
       } catch (err) {
         throw hostError(`file shares cannot be served: ${(err as Error).message}`, err);
       }
     },
     stop,
-    release: server.release,
+    async release() {
+      endConfirming();
+      await server.release();
+    },
     apply: (desired, signal) => guarded(inTurn(desired.id, () => applyShare(shares, desired, signal))),
     async remove(id, signal) {
       refuseAborted(signal);

@@ -111,34 +111,42 @@ export async function removeShare(shares: Shares, id: string, { quarantine }: { 
 
 /** Mounts and exports every share that has a spec. A share that fails does not affect the others. */
 export async function restoreShares(shares: Shares): Promise<void> {
-  const { layout, log, storage, broken } = shares;
+  const { layout, log, storage } = shares;
   await makeFolders(layout);
   await storage.prepare();
   shares.specs = await loadSpecs(layout, log);
   shares.numbers = exportIds(shares.specs.values());
   const specs = [...shares.specs.values()];
-  const markBroken = (spec: Spec, err: unknown) => {
-    broken.add(spec.id);
-    log.error({ fileShare: spec.id, err }, 'the file share cannot be served');
-  };
   for (const { id, device } of specs) if (device !== null) storage.reserve(id, device);
   await Promise.all(
-    specs.map((spec) => shares.preparing(() => remount(shares, spec)).catch((err) => markBroken(spec, err))),
+    specs.map((spec) => shares.preparing(() => remount(shares, spec)).catch((err) => markBroken(shares, spec, err))),
   );
   await shares.server.start();
-  // On a full disk Ganesha cannot write the log that confirms, but serves what it has loaded.
+  await confirmExports(shares);
+}
+
+/**
+ * Has Ganesha confirm all exports. If it does not, `unconfirmed` says why: on a full disk it cannot write the log that
+ * confirms, but serves what it has loaded.
+ */
+export async function confirmExports(shares: Shares): Promise<void> {
   const reloaded = await reload(shares).catch((err: unknown) => {
-    log.error({ err }, 'NFS-Ganesha did not confirm the exports');
+    shares.log.error({ err }, 'NFS-Ganesha did not confirm the exports');
     shares.unconfirmed = (err as Error).message;
   });
   if (!reloaded) return;
   for (const spec of shares.specs.values()) {
     try {
-      if (!broken.has(spec.id)) confirm(shares, spec, reloaded);
+      if (!shares.broken.has(spec.id)) confirm(shares, spec, reloaded);
     } catch (err) {
-      markBroken(spec, err);
+      markBroken(shares, spec, err);
     }
   }
+}
+
+function markBroken({ broken, log }: Shares, spec: Spec, err: unknown): void {
+  broken.add(spec.id);
+  log.error({ fileShare: spec.id, err }, 'the file share cannot be served');
 }
 
 async function remount({ storage, layout, specs }: Shares, spec: Spec): Promise<void> {
