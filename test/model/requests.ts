@@ -31,7 +31,7 @@ const unknownId = (label: string) =>
 
 /** Sends a step until it is answered. Clients that get no response, or 503, send the same request again. */
 export async function send(
-  { world, tenant, ids, disturbed, patienceSeconds }: Played,
+  { world, tenant, ids, patienceSeconds }: Played,
   model: Model,
   step: Step,
 ): Promise<Answer> {
@@ -53,7 +53,7 @@ export async function send(
     const answer = await world.yard
       .request(command.method, path, body, options)
       .catch((error: unknown) => error as Error);
-    if (!(answer instanceof Error) && (answer.status !== 503 || !disturbed)) {
+    if (!(answer instanceof Error) && answer.status !== 503) {
       if (step.label !== null && answer.status < 300) await rememberId(world, tenant, ids, step, answer);
       return { ...answer, isRepeat };
     }
