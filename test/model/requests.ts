@@ -30,11 +30,7 @@ const unknownId = (label: string) =>
   kindOf(kindOfLabel(label))?.hasIntegerIds ? '999999999' : '00000000-0000-4000-8000-000000000000';
 
 /** Sends a step until it is answered. Clients that get no response, or 503, send the same request again. */
-export async function send(
-  { world, tenant, ids, patienceSeconds }: Played,
-  model: Model,
-  step: Step,
-): Promise<Answer> {
+export async function send({ world, tenant, ids, patienceSeconds }: Played, model: Model, step: Step): Promise<Answer> {
   const command = commandOf(step.command);
   const idOf = (label: string | null | undefined) => encodeURIComponent(ids.get(label ?? '') ?? unknownId(label ?? ''));
   const path = command.path

@@ -31,6 +31,7 @@ export const l7Policies: Resource = {
   commands: [
     {
       name: 'create L7 policy',
+      weight: 4,
       creates: 'l7policy',
       method: 'POST',
       path,
@@ -58,7 +59,7 @@ export const l7Policies: Resource = {
     deletes('l7policy', path),
     {
       name: 'create L7 rule',
-      weight: 2,
+      weight: 4,
       on: 'l7policy',
       creates: 'l7rule',
       method: 'POST',

@@ -138,7 +138,7 @@ const balancerCommands: Command[] = [
 const listenerCommands: Command[] = [
   {
     name: 'create listener',
-    weight: 2,
+    weight: 4,
     creates: 'listener',
     method: 'POST',
     path: listeners,
