@@ -4,8 +4,10 @@ import type { TestUserConfig } from 'vitest/config';
 import { SlowestFirst } from './test/sequencer.ts';
 import { groupTestFiles } from './test/test-files.ts';
 
-const { system, browser, isolated, fast } = groupTestFiles();
+const { system, browser, programs, isolated, fast } = groupTestFiles();
 
+// `isolate: false`: one process loads the modules once for all its files, and starts Chromium once. Isolated files load the
+// modules each: up to 2 s of CPU time a file.
 const common: TestUserConfig = {
   // Generous, because machines that run tests are slow and shared; measurements belong in bench/.
   testTimeout: 60_000,
@@ -41,11 +43,11 @@ export default defineConfig({
           name: 'browser',
           include: browser,
           globalSetup: ['test/browser/build.ts'],
-          // One process starts Chromium once for all its files.
           isolate: false,
           retry: process.env['CI'] ? 1 : 0,
         },
       },
+      { test: { ...common, name: 'programs', include: programs, isolate: false } },
       { test: { ...common, name: 'isolated', include: isolated } },
       {
         test: {
@@ -53,7 +55,6 @@ export default defineConfig({
           name: 'fast',
           include: fast,
           setupFiles: ['test/fast-setup.ts'],
-          // One process loads the modules once for all its files. Isolated files load them each: 2 s of CPU time a file.
           isolate: false,
         },
       },

@@ -1,20 +1,25 @@
-/** Starts the longest test files first, so that none of them runs alone at the end. */
+/** Starts the longest test files of each project first, so that none of them runs alone at the end. */
 import { relative } from 'node:path';
 import { BaseSequencer } from 'vitest/node';
 import type { TestSpecification } from 'vitest/node';
 
-/** In order of duration. A file that is missing here starts later than it should, and nothing else. */
+/** In order of duration within a project. A file that is missing here starts later than it should, and nothing else. */
 const longest = [
   'test/e2e/kill.test.ts',
   'test/e2e/notifications.test.ts',
-  'test/e2e/shared-database.test.ts',
   'test/e2e/commands.test.ts',
+  'test/e2e/shared-database.test.ts',
+  'test/browser/pages.test.ts',
+  'test/browser/load-balancers.test.ts',
   'test/e2e/load-balancer-kills.test.ts',
-  'test/e2e/quota-storm.test.ts',
   'test/e2e/registries.test.ts',
   'test/e2e/lifecycle-policies.test.ts',
   'test/e2e/operating.test.ts',
   'test/security/balancer-isolation.test.ts',
+  'test/console/code-story.test.ts',
+  'test/browser/volumes.test.ts',
+  'test/browser/lifecycle-policies.test.ts',
+  'test/e2e/quota-storm.test.ts',
   'test/security/request-cost.test.ts',
   'test/security/slow-clients.test.ts',
   'test/security/fairness.test.ts',
@@ -22,15 +27,27 @@ const longest = [
   'test/security/registry-uploads.test.ts',
   'src/tasks/worker.test.ts',
   'src/platform/embedded-postgres.test.ts',
+  'src/resources/development/development.test.ts',
+  'src/resources/lifecycle-policies/retention/retention.test.ts',
+  'src/resources/volumes/volumes.test.ts',
+  'src/resources/volumes/locks.test.ts',
+  'src/resources/lifecycle-policies/runs/crash.test.ts',
+  'src/resources/thresholds/thresholds.test.ts',
+  'src/tasks/broken-database.test.ts',
+  'src/resources/lifecycle-policies/fire-times.test.ts',
+  'src/resources/lifecycle-policies/runs/runs.test.ts',
+  'src/resources/file-shares/crash.test.ts',
 ];
+
+/** The files of a project follow each other: only then the next file without isolation gets a process that has the modules. */
+const projects = ['system', 'isolated', 'browser', 'programs', 'fast'];
 
 export class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ project, moduleId }: TestSpecification) => {
-      const place = longest.indexOf(relative(this.ctx.config.root, moduleId));
-      if (place >= 0) return place;
-      return project.name === 'fast' ? longest.length + 1 : longest.length;
-    };
+    const placeIn = (list: string[], name: string) => (list.includes(name) ? list.indexOf(name) : list.length);
+    const rank = ({ project, moduleId }: TestSpecification) =>
+      placeIn(projects, project.name) * (longest.length + 1) +
+      placeIn(longest, relative(this.ctx.config.root, moduleId));
     // Stable: within a rank, the order of BaseSequencer, which is by duration where it is known and by size otherwise.
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
   }

@@ -2,8 +2,8 @@
  * Groups the test files by what they need, which their imports show.
  * - `system`: whole servers and their attackers, in test/e2e and test/security.
  * - `browser`: the console in Chromium, in test/browser.
- * - `isolated`: other files that start programs (they, or test helpers that they import, import what starts some) or that
- *   replace modules.
+ * - `programs`: other files that start programs (they, or test helpers that they import, import what starts some).
+ * - `isolated`: files that replace modules, which other files of their process would get, too.
  * - `fast`: the rest, which needs PostgreSQL only. fast-setup.ts makes a test fail that starts a program anyway.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -16,15 +16,17 @@ const isHelper = /^(test\/.*|.*\/test-[\w-]+\.ts|.*\.contract\.ts)$/;
 /** Starts PostgreSQL, once for all files. */
 const globalSetup = 'test/postgres.ts';
 
-export function groupTestFiles(): Record<'system' | 'browser' | 'isolated' | 'fast', string[]> {
+export function groupTestFiles(): Record<'system' | 'browser' | 'programs' | 'isolated' | 'fast', string[]> {
   const files = globSync(['src/**/*.test.ts', 'bench/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts'], {
     cwd: root,
   }).sort();
   const system = files.filter((file) => /^test\/(e2e|security)\//.test(file));
   const browser = files.filter((file) => file.startsWith('test/browser/'));
   const others = files.filter((file) => !system.includes(file) && !browser.includes(file));
-  const isolated = others.filter((file) => replacesModules(file) || reachesPrograms(file, new Set()));
-  return { system, browser, isolated, fast: others.filter((file) => !isolated.includes(file)) };
+  const isolated = others.filter(replacesModules);
+  const programs = others.filter((file) => !isolated.includes(file) && reachesPrograms(file, new Set()));
+  const fast = others.filter((file) => !isolated.includes(file) && !programs.includes(file));
+  return { system, browser, programs, isolated, fast };
 }
 
 function reachesPrograms(file: string, visited: Set<string>): boolean {

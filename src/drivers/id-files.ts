@@ -4,9 +4,9 @@
  * Invariant: only UUIDs become part of a path, so that no id names a file outside of its folder.
  */
 import { existsSync } from 'node:fs';
-import { readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { syncPath } from './durable-files.ts';
+import { renameDurably, syncPath } from './durable-files.ts';
 import { DriverError } from './driver.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -40,8 +40,8 @@ export async function hasIds(folder: string, ending: string): Promise<boolean> {
 
 /** Durably deletes a file, which need not exist, or moves it to a quarantine folder. */
 export async function removeDurably(path: string, quarantine: string | null): Promise<void> {
-  if (quarantine === null) await rm(path, { force: true });
-  else await rename(path, join(quarantine, basename(path))).catch(ignoreMissing);
+  if (quarantine !== null) return renameDurably(path, join(quarantine, basename(path))).catch(ignoreMissing);
+  await rm(path, { force: true });
   await syncPath(dirname(path));
 }
 

@@ -23,7 +23,7 @@ export const Uuid = Type.String({ format: 'uuid' });
 
 /** 3 to 63 characters, no space at the ends. */
 export const Name = Type.String({
-  title: 'ResourceName',
+  title: 'Name',
   pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$',
   maxLength: 63,
   description:

@@ -52,7 +52,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
 
 const minPoolSize = 4;
 
-/** The part of this process of what the processes of a server have together. Request rates are leased, not divided. */
+/** The share of this process in the limits of its server. Request rates are leased, not divided. */
 function partOf(settings: Settings): Settings {
   const { processes, clientLimits, databasePoolSize } = settings;
   const { openRequests, openWaits, eventStreams } = clientLimits;

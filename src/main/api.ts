@@ -79,7 +79,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     ],
   });
   if (options.resources !== false) {
-    // What is answered from memory is read before the first request comes.
+    // The caches are filled before the first request arrives.
     app.addHook('onReady', async () => {
       events.start();
       for (const { start } of [services.tokens, services.sessions]) start();

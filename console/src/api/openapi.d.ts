@@ -3994,7 +3994,7 @@ export interface components {
         CreateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
@@ -4054,10 +4054,10 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            lb_algorithm: components["schemas"]["LbAlgorithm"];
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
@@ -4095,7 +4095,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -4108,7 +4108,7 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
-            type: components["schemas"]["LbHealthMonitorType"];
+            type: components["schemas"]["HealthMonitorType"];
         };
         /**
          * @description Address and port identify the member within its pool
@@ -4237,7 +4237,7 @@ export interface components {
             minutes?: number | null;
         };
         CreateListener: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
@@ -4277,7 +4277,7 @@ export interface components {
             loadbalancer_id?: string;
         };
         CreateLoadBalancer: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Flavor, the first one of the region by default; flavors differ in price only
              * @example lb1-1-2
@@ -4342,14 +4342,14 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            lb_algorithm: components["schemas"]["LbAlgorithm"];
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             protocol: components["schemas"]["LbPoolProtocol"];
         };
         CreateNestedListener: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
@@ -4375,7 +4375,7 @@ export interface components {
             pools?: components["schemas"]["CreateNestedLbPool"][];
         };
         CreateNetwork: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored: packets are not routed */
             create_router?: boolean;
             /**
@@ -4388,7 +4388,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateNewVolume: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4412,7 +4412,7 @@ export interface components {
             source: "new-volume";
         };
         CreateProject: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
@@ -4523,7 +4523,7 @@ export interface components {
             token: string;
         };
         CreateSnapshot: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the volume
@@ -4536,7 +4536,7 @@ export interface components {
             metadata?: components["schemas"]["CreateTags"];
         };
         CreateStandardFileShare: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4575,7 +4575,7 @@ export interface components {
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the network
@@ -4630,7 +4630,7 @@ export interface components {
             client_id?: number;
         };
         CreateVastFileShare: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /**
              * @description Always `NFS`
              * @enum {string}
@@ -4657,7 +4657,7 @@ export interface components {
         CreateVolume: components["schemas"]["CreateNewVolume"] | components["schemas"]["CreateVolumeFromSnapshot"] | components["schemas"]["CreateVolumeFromImage"];
         /** @description Rejected with 400: images are not supported */
         CreateVolumeFromImage: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -4686,7 +4686,7 @@ export interface components {
             source: "image";
         };
         CreateVolumeFromSnapshot: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
             /** @description Accepted and ignored */
             attachment_tag?: string;
             /** @description Rejected with 400: instances are not supported */
@@ -5264,6 +5264,11 @@ export interface components {
             /** @description The version of the server */
             version: string;
         };
+        /**
+         * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
+         * @enum {unknown}
+         */
+        HealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
         HostRoute: {
             /**
              * Format: ip-network
@@ -5276,6 +5281,8 @@ export interface components {
              */
             nexthop: string;
         };
+        /** @enum {unknown} */
+        HttpMethod: "CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE";
         IntervalSchedule: {
             /**
              * Format: uuid
@@ -5449,16 +5456,6 @@ export interface components {
          * @enum {unknown}
          */
         L7RuleType: "COOKIE" | "FILE_TYPE" | "HEADER" | "HOST_NAME" | "PATH" | "SSL_CONN_HAS_CERT" | "SSL_DN_FIELD" | "SSL_VERIFY_RESULT";
-        /**
-         * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-         * @enum {unknown}
-         */
-        LbAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
-        /**
-         * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-         * @enum {unknown}
-         */
-        LbHealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
         LbPool: {
             /**
              * Format: uuid
@@ -5493,7 +5490,7 @@ export interface components {
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            lb_algorithm: components["schemas"]["LbAlgorithm"];
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
@@ -5515,6 +5512,11 @@ export interface components {
             /** @description Members, in the order of the request */
             members: components["schemas"]["LbPoolMember"][];
         };
+        /**
+         * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
+         * @enum {unknown}
+         */
+        LbPoolAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
         LbPoolCollection: {
             count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
@@ -5547,7 +5549,7 @@ export interface components {
             max_retries_down: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            type: components["schemas"]["LbHealthMonitorType"];
+            type: components["schemas"]["HealthMonitorType"];
             /** @description Path of HTTP and HTTPS checks; null: `/` */
             url_path: string | null;
         };
@@ -5638,7 +5640,7 @@ export interface components {
         };
         LbPoolSessionPersistenceInput: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
-            cookie_name?: components["schemas"]["ResourceName"] | null;
+            cookie_name?: components["schemas"]["Name"] | null;
             /** @description Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in UDP pools */
             persistence_granularity?: string | null;
             /** @description Time in seconds that an inactive client keeps its member at least; null or 0: no minimum. A hash of the address selects the member, so a client keeps it until the members change; only for `SOURCE_IP` in UDP pools */
@@ -5843,7 +5845,7 @@ export interface components {
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            lb_algorithm: components["schemas"]["LbAlgorithm"];
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
@@ -6316,6 +6318,8 @@ export interface components {
              */
             real?: true;
         };
+        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
+        Name: string;
         Network: {
             /**
              * Format: uuid
@@ -7436,7 +7440,7 @@ export interface components {
             schedule_ids: string[];
         };
         RenameListener: {
-            name: components["schemas"]["ResourceName"];
+            name: components["schemas"]["Name"];
         };
         ReplaceLbPoolHealthMonitor: {
             /** @description Whether members are checked; true by default */
@@ -7448,7 +7452,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -7462,7 +7466,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: components["schemas"]["LbHealthMonitorType"] | null;
+            type?: components["schemas"]["HealthMonitorType"] | null;
         };
         ReplaceLbPoolMembers: components["schemas"]["CreateLbPoolMember"][];
         /** @description Tags as a map from key to value; a key with null is ignored */
@@ -7645,8 +7649,6 @@ export interface components {
              */
             at: string;
         };
-        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
-        ResourceName: string;
         /** @description Number of all matches, on this page or not */
         ResultCount: number;
         RetentionTime: {
@@ -8218,7 +8220,7 @@ export interface components {
             project_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
         };
         UpdateFileShare: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             share_settings?: components["schemas"]["FileShareSettingsInput"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
@@ -8228,7 +8230,7 @@ export interface components {
         UpdateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
@@ -8286,10 +8288,10 @@ export interface components {
             admin_state_up?: boolean;
             /** @description Replaces the health monitor; null removes it */
             healthmonitor?: components["schemas"]["ReplaceLbPoolHealthMonitor"] | null;
-            lb_algorithm?: components["schemas"]["LbAlgorithm"];
+            lb_algorithm?: components["schemas"]["LbPoolAlgorithm"];
             /** @description Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all */
             members?: components["schemas"]["CreateLbPoolMember"][] | null;
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             protocol?: components["schemas"]["LbPoolProtocol"];
         };
         /** @description Omitted fields are unchanged, null restores the default */
@@ -8303,7 +8305,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -8317,7 +8319,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: components["schemas"]["LbHealthMonitorType"] | null;
+            type?: components["schemas"]["HealthMonitorType"] | null;
         };
         UpdateLbPoolMember: {
             /** @description Whether the member gets traffic */
@@ -8335,7 +8337,7 @@ export interface components {
             weight?: number;
         };
         UpdateLifecyclePolicy: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /**
              * @description `active`, or `paused`: no schedule runs and no snapshot expires
              * @enum {unknown}
@@ -8385,7 +8387,7 @@ export interface components {
             allowed_cidrs?: string[] | null;
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit?: number;
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /**
              * Format: uuid
              * @description ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported
@@ -8403,7 +8405,7 @@ export interface components {
             user_list?: components["schemas"]["ListenerUser"][] | null;
         };
         UpdateLoadBalancer: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8415,7 +8417,7 @@ export interface components {
             admin_state_up?: boolean;
         };
         UpdateLoadBalancerV1: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             logging?: components["schemas"]["LoadBalancerLoggingInput"];
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
@@ -8425,11 +8427,11 @@ export interface components {
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateNetwork: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateProject: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
         };
@@ -8452,7 +8454,7 @@ export interface components {
             read_only?: boolean;
         };
         UpdateSnapshot: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             tags?: components["schemas"]["UpdateTags"];
         };
         UpdateSubnet: {
@@ -8467,7 +8469,7 @@ export interface components {
             gateway_ip?: string | null;
             /** @description Static routes; at most 64 */
             host_routes?: components["schemas"]["HostRoute"][] | null;
-            name?: components["schemas"]["ResourceName"] | null;
+            name?: components["schemas"]["Name"] | null;
             tags?: components["schemas"]["UpdateTags"];
         };
         /** @description JSON Merge Patch (RFC 7386): a value adds or changes a tag, null removes it, and omitted tags are unchanged. Null instead of the map removes all user-managed tags. Read-only tags are always kept. */
@@ -8475,7 +8477,7 @@ export interface components {
             [key: string]: string | null;
         } | null;
         UpdateVolume: {
-            name?: components["schemas"]["ResourceName"];
+            name?: components["schemas"]["Name"];
             /** @description The current size in GiB; to change it, use the operation `extend` */
             size?: number;
             tags?: components["schemas"]["UpdateTags"];

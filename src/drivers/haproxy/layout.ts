@@ -4,7 +4,7 @@
  * them, and a socket path has at most 107 characters.
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import {
   accountFor,
   makePrivateFolder,
@@ -13,6 +13,7 @@ import {
   runsAsRoot,
   runtimeFolder,
 } from '../confined.ts';
+import { syncPath } from '../durable-files.ts';
 import { id as checkedId, path as checkedPath } from './quote.ts';
 
 export interface Layout {
@@ -80,6 +81,8 @@ export async function makeFolders(layout: Layout): Promise<void> {
   const { specs, certificates, quarantine, configuration, candidates, nginx } = layout;
   for (const folder of [specs, quarantine, configuration, candidates, nginx]) await mkdir(folder, { recursive: true });
   await mkdir(certificates, { recursive: true, mode: 0o700 });
+  // Otherwise a power loss removes a new folder with the synced files in it.
+  for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
   makeRuntimeFolder(layout.sockets);
   makeReadableFolder(layout.nginxConfiguration, accountFor('nginx'));
   makePrivateFolder(layout.nginxState, accountFor('nginx'));

@@ -29,12 +29,12 @@ interface MissedRunsDeps {
   lateSeconds: number;
 }
 
+export type MissedRuns = ReturnType<typeof createMissedRuns>;
+
 /** Messages of one transaction. */
 const batch = 50;
 const windowMinutes = 60;
 const retentionMs = 90 * 86_400_000;
-
-export type MissedRuns = ReturnType<typeof createMissedRuns>;
 
 export function createMissedRuns({ db, clock, notifications, lateSeconds }: MissedRunsDeps) {
   const lateLimit = () => new Date(clock.now().getTime() - lateSeconds * 1000);
