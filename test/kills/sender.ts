@@ -4,11 +4,11 @@
  */
 import { compare } from '../model/compare.ts';
 import { explain } from '../model/expectation.ts';
-import type { Command } from '../model/model.ts';
 import { newClientModel } from '../model/play.ts';
 import { allTasksEnded, insist, send, textOf, toObserved } from '../model/requests.ts';
 import type { Answer, Played } from '../model/requests.ts';
 import { createRandom } from '../model/random.ts';
+import { commands } from '../model/resources/list.ts';
 import { makeStep } from '../model/story.ts';
 import type { Tenant } from '../model/world.ts';
 import type { HttpAnswer } from '../http-client.ts';
@@ -52,7 +52,7 @@ export async function sendOperations(
   const played: Played = { world: { yard: counting(yard, figures) }, tenant, ids, disturbed: true, patienceSeconds };
   let model = newClientModel(limits);
   let count = 0;
-  const allows = (command: Command) => !command.alone && !(clockMoves && command.creates === 'policy');
+  const choices = commands.filter(({ alone, creates }) => !alone && !(clockMoves && creates === 'policy'));
   const compared = async (): Promise<void> => {
     await allTasksEnded(played);
     const result = await compare(played, [model]);
@@ -63,7 +63,7 @@ export async function sendOperations(
     while (!isOver()) {
       await pause?.();
       count += 1;
-      const step = makeStep(random, model, () => count, allows);
+      const step = makeStep(random, model, () => count, choices);
       const answer = await send(played, model, step);
       const [next] = explain(model, { steps: [step] }, [toObserved(answer)]);
       if (!next) throw new Error(`${step.command} ${JSON.stringify(step.body)} was answered with ${textOf(answer)}`);

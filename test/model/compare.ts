@@ -11,7 +11,7 @@ import { kinds } from './resources/list.ts';
 /** Comparable state: resources by kind and label, usage by kind of quota, the host by folder and label, and the drift. */
 type State = Record<string, Record<string, unknown>>;
 
-const undisturbedSeconds = 5;
+const undisturbedSeconds = 10;
 
 /** Returns the first model that matches, or the difference from the first model. Changes without a task take a moment. */
 export async function compare(played: Played, models: Model[]): Promise<Model | string> {

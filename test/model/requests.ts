@@ -30,11 +30,7 @@ const unknownId = (label: string) =>
   kindOf(kindOfLabel(label))?.hasIntegerIds ? '999999999' : '00000000-0000-4000-8000-000000000000';
 
 /** Sends a step until it is answered. Clients that get no response, or 503, send the same request again. */
-export async function send(
-  { world, tenant, ids, disturbed, patienceSeconds }: Played,
-  model: Model,
-  step: Step,
-): Promise<Answer> {
+export async function send({ world, tenant, ids, patienceSeconds }: Played, model: Model, step: Step): Promise<Answer> {
   const command = commandOf(step.command);
   const idOf = (label: string | null | undefined) => encodeURIComponent(ids.get(label ?? '') ?? unknownId(label ?? ''));
   const path = command.path
@@ -53,7 +49,7 @@ export async function send(
     const answer = await world.yard
       .request(command.method, path, body, options)
       .catch((error: unknown) => error as Error);
-    if (!(answer instanceof Error) && (answer.status !== 503 || !disturbed)) {
+    if (!(answer instanceof Error) && answer.status !== 503) {
       if (step.label !== null && answer.status < 300) await rememberId(world, tenant, ids, step, answer);
       return { ...answer, isRepeat };
     }

@@ -3,7 +3,7 @@ import { entitiesOf, rootOf } from './model.ts';
 import type { Command, Disturbance, Entity, Group, Model, Step, Story } from './model.ts';
 import { createRandom } from './random.ts';
 import type { Random } from './random.ts';
-import { commandOf, commands } from './resources/list.ts';
+import { commandOf, themes } from './resources/list.ts';
 import { expectStep } from './expectation.ts';
 
 export interface StoryOptions {
@@ -34,19 +34,32 @@ export function limitsOf(seed: number): Record<string, number> {
 /** `first`: the model of a new client. */
 export function makeStory(seed: number, first: Model, { groups, disturbed }: StoryOptions): Story {
   const random = createRandom(seed);
+  const choices = chooseThemes(random);
   let model: Model = structuredClone(first);
   const story: Story = [];
   let count = 0;
   while (story.length < groups) {
-    const group = makeGroup(random, model, () => (count += 1), disturbed);
+    const group = makeGroup(random, model, () => (count += 1), { choices, disturbed });
     for (const step of group.steps) model = expectStep(model, step, group.fault).after;
     story.push(group);
   }
   return story;
 }
 
-function makeGroup(random: Random, model: Model, next: () => number, disturbed: number): Group {
-  const first = makeStep(random, model, next, () => true);
+/** The commands of some themes. */
+function chooseThemes(random: Random): Command[] {
+  const chosen = themes.filter(() => random.chance(0.4));
+  const all = chosen.length > 0 ? chosen : [random.pick(themes)];
+  return all.flat().flatMap((resource) => resource.commands);
+}
+
+interface GroupOptions {
+  choices: Command[];
+  disturbed: number;
+}
+
+function makeGroup(random: Random, model: Model, next: () => number, { choices, disturbed }: GroupOptions): Group {
+  const first = makeStep(random, model, next, choices);
   const command = commandOf(first.command);
   if (command.alone) return { steps: [first] };
   const succeeds = expectStep(model, first).reply.status < 300;
@@ -54,8 +67,9 @@ function makeGroup(random: Random, model: Model, next: () => number, disturbed: 
   const more = random.chance(0.6) ? 0 : 1 + random.int(3);
   const steps = [first];
   // Every step is chosen on the model before the group: they run at the same time.
+  const others = choices.filter((other) => !other.alone);
   const isRelated = isRelatedTo(random, model, first);
-  for (let i = 0; i < more; i++) steps.push(makeStep(random, model, next, (other) => !other.alone, isRelated));
+  for (let i = 0; i < more; i++) steps.push(makeStep(random, model, next, others, isRelated));
   if (!random.chance(disturbed)) return { steps };
   return { steps, disturbance: makeDisturbance(random) };
 }
@@ -81,12 +95,12 @@ export function makeStep(
   random: Random,
   model: Model,
   next: () => number,
-  allows: (command: Command) => boolean,
+  choices: readonly Command[],
   isEligible: (entity: Entity) => boolean = () => true,
 ): Step {
+  const weighted = choices.flatMap((command) => Array<Command>(command.weight ?? 1).fill(command));
   for (;;) {
     const command = random.pick(weighted);
-    if (!allows(command)) continue;
     const entity = command.on === undefined ? null : random.maybe(entitiesOf(model, command.on).filter(isEligible));
     if (command.on !== undefined && !entity) continue;
     if (command.when && !command.when(model, entity!)) continue;
@@ -96,5 +110,3 @@ export function makeStep(
     return { command: command.name, on: entity?.label ?? null, label, body: body ?? null };
   }
 }
-
-const weighted = commands.flatMap((command) => Array<Command>(command.weight ?? 1).fill(command));

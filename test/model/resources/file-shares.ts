@@ -1,6 +1,7 @@
 /** File shares and their access rules. */
-import { add, childrenOf, entitiesOf, ok, refused, remove } from '../model.ts';
+import { add, childrenOf, entitiesOf, ok, refused } from '../model.ts';
 import type { Entity, Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 import { patchTags, someTags, tagCommands, tagsOf, tagsPatch } from './tags.ts';
 
 const path = '/cloud/v1/file_shares/{scope}';
@@ -110,16 +111,7 @@ export const fileShares: Resource = {
       },
     },
     ...tagCommands('share', `${path}/{on}`),
-    {
-      name: 'delete share',
-      on: 'share',
-      method: 'DELETE',
-      path: `${path}/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('share', path),
     {
       name: 'create access rule',
       on: 'share',
@@ -137,15 +129,6 @@ export const fileShares: Resource = {
         return ok;
       },
     },
-    {
-      name: 'delete access rule',
-      on: 'rule',
-      method: 'DELETE',
-      path: `${path}/{parent}/access_rule/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('rule', `${path}/{parent}/access_rule`),
   ],
 };

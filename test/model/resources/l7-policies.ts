@@ -1,13 +1,14 @@
 /** L7 policies of listeners and their rules, which lock with the load balancer. */
-import { add, entitiesOf, ok, remove } from '../model.ts';
+import { add, entitiesOf, ok } from '../model.ts';
 import type { Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 
 const path = '/cloud/v1/l7policies/{scope}';
 
 export const l7Policies: Resource = {
   kinds: [
     {
-      name: 'reject',
+      name: 'l7policy',
       list: path,
       createdAs: 'l7polices',
       observe: ({ name, action, provisioning_status, listener_id }, label) => ({
@@ -20,9 +21,9 @@ export const l7Policies: Resource = {
       expected: ({ fields, parent }) => ({ ...fields, listener: `@${parent}` }),
     },
     {
-      name: 'match',
+      name: 'l7rule',
       list: `${path}/{parent}/rules`,
-      parent: 'reject',
+      parent: 'l7policy',
       createdAs: 'l7rules',
       observe: ({ type, compare_type, value, invert }) => ({ type, compare_type, value, invert }),
     },
@@ -30,7 +31,8 @@ export const l7Policies: Resource = {
   commands: [
     {
       name: 'create L7 policy',
-      creates: 'reject',
+      weight: 4,
+      creates: 'l7policy',
       method: 'POST',
       path,
       body({ model, random, label }) {
@@ -39,13 +41,13 @@ export const l7Policies: Resource = {
       },
       expect(model, _, step) {
         const { name, listener_id, action } = step.body!;
-        add(model, 'reject', step, { name, action, status: 'ACTIVE' }, listener_id.slice(1));
+        add(model, 'l7policy', step, { name, action, status: 'ACTIVE' }, listener_id.slice(1));
         return ok;
       },
     },
     {
       name: 'update L7 policy',
-      on: 'reject',
+      on: 'l7policy',
       method: 'PATCH',
       path: `${path}/{on}`,
       body: ({ random }) => ({ name: `policy ${random.int(5)}`, action: 'REJECT' }),
@@ -54,33 +56,24 @@ export const l7Policies: Resource = {
         return ok;
       },
     },
-    {
-      name: 'delete L7 policy',
-      on: 'reject',
-      method: 'DELETE',
-      path: `${path}/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('l7policy', path),
     {
       name: 'create L7 rule',
-      weight: 2,
-      on: 'reject',
-      creates: 'match',
+      weight: 4,
+      on: 'l7policy',
+      creates: 'l7rule',
       method: 'POST',
       path: `${path}/{on}/rules`,
       body: ({ random }) => ({ type: 'PATH', compare_type: 'STARTS_WITH', value: `/path${random.int(5)}` }),
       expect(model, { label }, step) {
         const { type, compare_type, value } = step.body!;
-        add(model, 'match', step, { type, compare_type, value, invert: false }, label);
+        add(model, 'l7rule', step, { type, compare_type, value, invert: false }, label);
         return ok;
       },
     },
     {
       name: 'update L7 rule',
-      on: 'match',
+      on: 'l7rule',
       method: 'PUT',
       path: `${path}/{parent}/rules/{on}`,
       body: ({ random }) => ({ value: `/path${random.int(5)}`, invert: random.chance(0.5) }),
@@ -89,15 +82,6 @@ export const l7Policies: Resource = {
         return ok;
       },
     },
-    {
-      name: 'delete L7 rule',
-      on: 'match',
-      method: 'DELETE',
-      path: `${path}/{parent}/rules/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('l7rule', `${path}/{parent}/rules`),
   ],
 };

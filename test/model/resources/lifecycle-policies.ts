@@ -4,8 +4,9 @@
  * Units: hours of the moved clock. Intervals and moves are whole hours and everything else takes seconds, so it is certain which
  * runs are due.
  */
-import { add, entitiesOf, ok, remove } from '../model.ts';
+import { add, entitiesOf, ok } from '../model.ts';
 import type { Command, Entity, Model, Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 
 const path = '/cloud/v1/lifecycle_policy/{scope}';
 
@@ -84,16 +85,7 @@ export const lifecyclePolicies: Resource = {
     volumesCommand('remove volume from policy', 'remove_volumes_from_policy', (before, volume) =>
       before.filter((other) => other !== volume),
     ),
-    {
-      name: 'delete policy',
-      on: 'policy',
-      method: 'DELETE',
-      path: `${path}/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('policy', path),
     {
       name: 'advance the clock',
       weight: 3,

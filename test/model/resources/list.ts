@@ -1,5 +1,5 @@
-/** Every resource of the model: one line each. */
-import type { Command, Kind } from '../model.ts';
+/** Every resource of the model. */
+import type { Command, Kind, Resource } from '../model.ts';
 import { fileShares } from './file-shares.ts';
 import { l7Policies } from './l7-policies.ts';
 import { lifecyclePolicies } from './lifecycle-policies.ts';
@@ -9,16 +9,17 @@ import { records } from './records.ts';
 import { registries } from './registries.ts';
 import { volumes } from './volumes.ts';
 
-const resources = [
-  networksAndSubnets,
-  fileShares,
-  volumes,
-  lifecyclePolicies,
-  loadBalancers,
-  l7Policies,
-  registries,
-  ...records,
+/** Resources that build on each other. A story has some of these groups, so that it reaches the depth of each. */
+export const themes: readonly Resource[][] = [
+  [networksAndSubnets],
+  [fileShares],
+  [volumes, lifecyclePolicies],
+  [loadBalancers, l7Policies],
+  [registries],
+  records,
 ];
+
+const resources = themes.flat();
 
 export const kinds: readonly Kind[] = resources.flatMap((resource) => resource.kinds);
 export const commands: readonly Command[] = resources.flatMap((resource) => resource.commands);

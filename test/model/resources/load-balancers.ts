@@ -1,6 +1,7 @@
 /** Load balancers, listeners, pools and members, which lock and are configured together. */
 import { add, childrenOf, entitiesOf, isUsed, ok, refused, remove } from '../model.ts';
-import type { Choice, Command, Entity, Fields, Kind, Model, Resource } from '../model.ts';
+import type { Choice, Command, Fields, Kind, Model, Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 import { patchTags, someTags, tagsOf, tagsPatch } from './tags.ts';
 
 const balancers = '/cloud/v1/loadbalancers/{scope}';
@@ -131,22 +132,13 @@ const balancerCommands: Command[] = [
       return ok;
     },
   },
-  {
-    name: 'delete balancer',
-    on: 'balancer',
-    method: 'DELETE',
-    path: `${balancers}/{on}`,
-    expect(model, { label }) {
-      remove(model, label);
-      return ok;
-    },
-  },
+  deletes('balancer', balancers),
 ];
 
 const listenerCommands: Command[] = [
   {
     name: 'create listener',
-    weight: 2,
+    weight: 4,
     creates: 'listener',
     method: 'POST',
     path: listeners,
@@ -273,16 +265,7 @@ const poolCommands: Command[] = [
       return ok;
     },
   },
-  {
-    name: 'delete pool',
-    on: 'pool',
-    method: 'DELETE',
-    path: `${pools}/{on}`,
-    expect(model, { label }: Entity) {
-      remove(model, label);
-      return ok;
-    },
-  },
+  deletes('pool', pools),
 ];
 
 export const loadBalancers: Resource = {

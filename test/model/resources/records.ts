@@ -1,6 +1,7 @@
 /** Resources without a host: projects, secrets, API keys and pull secrets. */
-import { add, entitiesOf, ok, refused, remove } from '../model.ts';
-import type { Choice, Command, Model, Resource } from '../model.ts';
+import { add, entitiesOf, ok, refused } from '../model.ts';
+import type { Choice, Model, Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 
 const keys = '/cloud/v1/caas/keys/{scope}';
 const pullSecrets = '/cloud/v1/caas/secrets/{scope}';
@@ -13,17 +14,6 @@ function someName({ model, random, label }: Choice, kind: string): string {
 
 const isTaken = (model: Model, kind: string, name: string) =>
   entitiesOf(model, kind).some(({ fields }) => fields['name'] === name);
-
-const deletes = (kind: string, path: string): Command => ({
-  name: `delete ${kind}`,
-  on: kind,
-  method: 'DELETE',
-  path: `${path}/{on}`,
-  expect(model, { label }) {
-    remove(model, label);
-    return ok;
-  },
-});
 
 const projects: Resource = {
   kinds: [

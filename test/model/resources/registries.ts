@@ -1,6 +1,7 @@
 /** Registries and their users. */
-import { add, childrenOf, entitiesOf, ok, refused, remove } from '../model.ts';
+import { add, childrenOf, ok, refused } from '../model.ts';
 import type { Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 
 const path = '/cloud/v1/registries/{scope}';
 
@@ -44,16 +45,7 @@ export const registries: Resource = {
         return ok;
       },
     },
-    {
-      name: 'delete registry',
-      on: 'registry',
-      method: 'DELETE',
-      path: `${path}/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('registry', path),
     {
       name: 'create user',
       creates: 'user',
@@ -83,16 +75,6 @@ export const registries: Resource = {
         return ok;
       },
     },
-    {
-      name: 'delete user',
-      on: 'user',
-      method: 'DELETE',
-      path: `${path}/{parent}/users/{on}`,
-      when: (model) => entitiesOf(model, 'user').length > 1,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('user', `${path}/{parent}/users`),
   ],
 };

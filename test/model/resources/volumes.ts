@@ -1,6 +1,7 @@
 /** Volumes and their snapshots, which lock together. */
 import { add, childrenOf, entitiesOf, ok, refused, remove } from '../model.ts';
 import type { Entity, Model, Resource } from '../model.ts';
+import { deletes } from './deletion.ts';
 import { patchTags, someTags, tagCommands, tagsOf, tagsPatch } from './tags.ts';
 
 const volumesPath = '/cloud/v1/volumes/{scope}';
@@ -151,15 +152,6 @@ export const volumes: Resource = {
       },
     },
     ...tagCommands('snapshot', `${snapshotsPath}/{on}`),
-    {
-      name: 'delete snapshot',
-      on: 'snapshot',
-      method: 'DELETE',
-      path: `${snapshotsPath}/{on}`,
-      expect(model, { label }) {
-        remove(model, label);
-        return ok;
-      },
-    },
+    deletes('snapshot', snapshotsPath),
   ],
 };
