@@ -81,7 +81,7 @@ export function recordTree(root: string, onStep: (what: string) => Promise<void>
       if (!isInTree(operation)) return perform();
       const done = () => {
         const [target, other] = operation.targets;
-        if (/^rename/.test(operation.name)) {
+        if (operation.name.startsWith('rename')) {
           const [from, to] = [keep(dirname(String(target))), keep(dirname(String(other)))];
           if (from !== to) moves.push({ from, to });
         }

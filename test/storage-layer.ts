@@ -72,7 +72,9 @@ function behindLayer(operation: (...args: any[]) => unknown, name: string) {
     const perform = () => operation(...args);
     if (!around) return perform();
     const targets = /rename|copyFile|^link/.test(name) ? args.slice(0, 2) : args.slice(0, 1);
-    const writeHalf = /^write/.test(name) ? () => operation(args[0], halfOf(args[1]), ...args.slice(2)) : undefined;
+    const writeHalf = name.startsWith('write')
+      ? () => operation(args[0], halfOf(args[1]), ...args.slice(2))
+      : undefined;
     return passThrough({ name, targets, ...(writeHalf && { writeHalf }) }, perform);
   };
 }
@@ -86,7 +88,7 @@ function layeredHandle(handle: Functions): Functions {
       if (!handleOperations.includes(String(name))) return method;
       return (...args: any[]) => {
         if (!around) return method(...args);
-        const writeHalf = /^write/.test(String(name)) ? () => method(halfOf(args[0])) : undefined;
+        const writeHalf = String(name).startsWith('write') ? () => method(halfOf(args[0])) : undefined;
         const operation = { name: `file.${String(name)}`, targets: [target['fd'] as number] };
         return passThrough({ ...operation, ...(writeHalf && { writeHalf }) }, () => method(...args));
       };
