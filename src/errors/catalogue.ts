@@ -37,8 +37,8 @@ export const catalogue = {
   Unavailable: {
     status: 503,
     meaning:
-      "The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the " +
-      'address has too many open connections; see `Retry-After`.',
+      "The database or the region's worker is not reachable, the database cannot write or is overloaded, the job queue is " +
+      'full, or the address has too many open connections; see `Retry-After`.',
   },
   InsufficientStorage: {
     status: 507,

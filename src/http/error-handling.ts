@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput } from '../errors/catalogue.ts';
-import { isUnavailable, shortageOf } from '../platform/db.ts';
+import { isContended, isUnavailable, shortageOf } from '../platform/db.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
 import { ValidationError } from './validation.ts';
@@ -140,8 +140,8 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
   }
   if (isUnavailable(error)) {
     const shortage = shortageOf(error);
-    const message =
-      shortage === null ? 'the database cannot be reached' : `the database ${shortage}; the operator must fix it`;
+    const other = isContended(error) ? 'the database is overloaded' : 'the database cannot be reached';
+    const message = shortage === null ? other : `the database ${shortage}; the operator must fix it`;
     return new ClientError('Unavailable', `${message}; try again in a second`, {
       headers: { 'retry-after': '1' },
     });

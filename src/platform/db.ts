@@ -284,9 +284,20 @@ export function shortageOf(error: unknown): string | null {
   return shortages[postgresCode(error) ?? ''] ?? null;
 }
 
-/** True when the database could not be reached, broke the connection, is starting, or lacks resources: a retry may succeed. */
+/** A statement timeout; and what remains after the retries of `transaction`, or outside of one. */
+const contention = new Set<string | undefined>([serializationFailure, deadlock, '57014']);
+
+/** Whether a database that responds gave up a statement because of others, or because it took too long. */
+export function isContended(error: unknown): boolean {
+  return contention.has(postgresCode(error));
+}
+
+/**
+ * True when the database could not be reached, broke the connection, is starting, lacks resources, or gave up the statement:
+ * a retry may succeed.
+ */
 export function isUnavailable(error: unknown): boolean {
-  if (shortageOf(error) !== null) return true;
+  if (shortageOf(error) !== null || isContended(error)) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = (cause as { code?: string }).code ?? '';
     // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended.

@@ -8749,7 +8749,7 @@ export interface components {
          *
          *     500 `Internal`: Internal error. The server log has the details under the `request_id`.
          *
-         *     503 `Unavailable`: The database or the region's worker is not reachable, the database cannot write, the job queue is full, or the address has too many open connections; see `Retry-After`.
+         *     503 `Unavailable`: The database or the region's worker is not reachable, the database cannot write or is overloaded, the job queue is full, or the address has too many open connections; see `Retry-After`.
          *
          *     507 `InsufficientStorage`: The host of the region has less free space than its reserve; the message names the host.
          * @example {

@@ -1,0 +1,52 @@
+/**
+ * Every statement of a create, from the request to the end of its task, fails once in every way. The request succeeds or
+ * says that the database is unavailable; a repeat with its key creates one share; the task ends; counters match the rows.
+ */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { drift, retryNow } from '../../test/crash-harness.ts';
+import { databaseFaults, withDatabaseFault } from '../../test/database-faults.ts';
+import type { DatabaseFault } from '../../test/database-faults.ts';
+import { useCloudyard } from '../../test/harness.ts';
+import { networkOf, shares, truth, valid } from '../../test/worker.ts';
+
+const cloud = useCloudyard();
+/** More than the statements of one create, so that statements of the worker's duties fail, too. */
+const statements = 30;
+
+describe.each(Object.keys(databaseFaults) as DatabaseFault[])('%s', (fault) => {
+  it('at any statement loses nothing, doubles nothing and leaves nothing stuck', { timeout: 240_000 }, async () => {
+    const network = { network_id: await networkOf(cloud) };
+    const failed = new Set<string>();
+    for (let at = 1; at <= statements; at++) {
+      const name = `share-${randomUUID()}`;
+      const create = () => cloud.post(shares, { ...valid, name, network }, { headers: { 'idempotency-key': name } });
+      const states: string[] = [];
+      const statement = await withDatabaseFault(fault, at, async () => {
+        let answer = await create();
+        for (let i = 0; answer.status !== 200 && i < 10; i++) {
+          expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': expect.any(String) } });
+          answer = await create();
+        }
+        expect(answer.status).toBe(200);
+        await expect
+          .poll(
+            async () => {
+              await retryNow(cloud.db).catch(() => undefined);
+              const task = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`);
+              if (task.status !== 200) expect(task.status).toBe(503);
+              states.push(task.body.state);
+              return task.body.state;
+            },
+            { timeout: 30_000, interval: 20 },
+          )
+          .toBe('FINISHED');
+      });
+      if (statement) failed.add(statement);
+      const { rows } = await cloud.db.$client.query('select status from file_shares where name = $1', [name]);
+      expect([statement, rows]).toEqual([statement, [{ status: 'available' }]]);
+    }
+    expect(failed.size).toBeGreaterThan(5);
+    expect(await drift(cloud.db, truth)).toEqual([]);
+  });
+});
