@@ -22,6 +22,7 @@ const changeMs = 100;
 const rounds = 5;
 const connections = 16;
 const seconds = 3;
+const settledSeconds = 15;
 
 export async function events(workplace: Workplace): Promise<Row[]> {
   const cloudyard = await startCloudyard(workplace, { command: 'start' });
@@ -36,8 +37,7 @@ export async function events(workplace: Workplace): Promise<Row[]> {
   } as const;
   await requestsPerSecond(workplace, { ...load, connections, seconds });
   await untilIdle(db);
-  await sleep(2000);
-  const before = residentMegabytes(cloudyard.pid);
+  const before = await settledMegabytes(cloudyard.pid);
   const { arrivals, close } = await openStreams(cloudyard);
   const delays: number[] = [];
   for (let i = 0; i < changes; i++) {
@@ -124,6 +124,18 @@ async function costOfCreate(workplace: Workplace) {
   };
   await measure();
   return { cloudyard, measure };
+}
+
+/** The memory when the collector has returned what the load before needed: when it has not fallen for a while. */
+async function settledMegabytes(pid: number): Promise<number> {
+  let [lowest, unchanged] = [residentMegabytes(pid), 0];
+  while (unchanged < settledSeconds) {
+    await sleep(1000);
+    const now = residentMegabytes(pid);
+    unchanged = now < lowest - 1 ? 0 : unchanged + 1;
+    lowest = Math.min(lowest, now);
+  }
+  return lowest;
 }
 
 function residentMegabytes(pid: number): number {

@@ -6,6 +6,7 @@ import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
 import { changePolicies } from './change-policies.ts';
+import { consoleInBrowser } from './console.ts';
 import { createShare } from './create-share.ts';
 import { events } from './events.ts';
 import { fairness } from './fairness.ts';
@@ -47,6 +48,7 @@ const benches: Record<string, Bench> = {
   thresholds: manyThresholds,
   alerts: alertDelivery,
   events,
+  console: consoleInBrowser,
   authorize,
   start: startServer,
   balance: balanceHttp,

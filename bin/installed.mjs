@@ -46,8 +46,8 @@ function reportWait() {
 }
 
 /** Does not return: this process exits with the exit code of the script. The working directory is unchanged. */
-export async function runPinned(script, args, nodeFlags = []) {
-  const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
+export async function runPinned(script, args, nodeFlags = [], environment = {}) {
+  const options = { stdio: 'inherit', env: { ...environment, ...process.env, ...cacheSetting() } };
   process.exit(await run(nodeToUse(), [...nodeFlags, '--import', preload, resolve(script), ...args], options));
 }
 

@@ -179,6 +179,7 @@ CREATE TABLE "lifecycle_policy_runs" (
 	"schedule_id" uuid NOT NULL,
 	"scheduled_at" timestamp (6) with time zone NOT NULL,
 	"started_at" timestamp (6) with time zone NOT NULL,
+	"task_id" uuid,
 	"done_at" timestamp (6) with time zone
 );
 

@@ -30,14 +30,14 @@ export interface EventReader {
   next(fields: Record<string, unknown>, seconds?: number): Promise<Record<string, any>>;
 }
 
-/** Opens a stream and resolves when its headers have arrived. */
+/** Opens a stream with a token, or with the cookie of a session. Resolves when its headers have arrived. */
 export async function readEvents(
   url: string,
-  token: string,
+  credential: string | { cookie: string },
   { query = '', lastEventId }: { query?: string; lastEventId?: string } = {},
 ): Promise<EventReader> {
   const headers = {
-    authorization: `apikey ${token}`,
+    ...(typeof credential === 'string' ? { authorization: `apikey ${credential}` } : credential),
     accept: 'text/event-stream',
     ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
   };

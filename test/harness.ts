@@ -189,14 +189,14 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         registry: options.registryDriver ?? simulated.registry,
         volume: options.volumeDriver ?? simulated.volume,
       };
-      const { secretOf } = services.webhooks;
+      const { receiverOf } = services.webhooks;
       const deliveryDrivers = { ...simulatedDeliveries, ...options.deliveryDrivers };
       const deliveries = createDeliveries({
         db,
         clock,
         log,
         drivers: deliveryDrivers,
-        secretOf,
+        receiverOf,
         onAttempt: services.metrics.countDelivery,
       });
       const regionIds = services.regions.all().map((region) => region.id);

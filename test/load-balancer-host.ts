@@ -9,6 +9,7 @@ import type {
   LoadBalancerReading,
   MemberHealth,
 } from '../src/drivers/load-balancer.ts';
+import { zeroCounters } from '../src/drivers/load-balancer.ts';
 import { DriverError } from '../src/errors/driver-error.ts';
 import { createSteering } from './drivers.ts';
 import type { Steering } from './drivers.ts';
@@ -33,16 +34,6 @@ export interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadB
   /** If false, the proxy does not respond. */
   answers: boolean;
 }
-
-const still: ListenerCounters = {
-  activeConnections: 0,
-  totalConnections: 0,
-  requests: 0,
-  bytesIn: 0,
-  bytesOut: 0,
-  requestErrors: 0,
-  serverErrors: 0,
-};
 
 /** `real` makes the engine scan for drift. */
 export function createTestLoadBalancerHost({ real = false } = {}): TestLoadBalancerHost {
@@ -104,6 +95,6 @@ function reading(
   return {
     id,
     members: new Map(members),
-    listeners: new Map(listening.map((listener) => [listener.id, { ...still, ...traffic.get(listener.id) }])),
+    listeners: new Map(listening.map((listener) => [listener.id, { ...zeroCounters, ...traffic.get(listener.id) }])),
   };
 }

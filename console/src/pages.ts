@@ -21,6 +21,7 @@ import { subnets } from './subnets/page.ts';
 import { tasks } from './tasks/page.ts';
 import { tokens } from './tokens/page.ts';
 import type { Page } from './ui/page.ts';
+import { userActions } from './user-actions/page.ts';
 import { volumes } from './volumes/page.ts';
 import { webhooks } from './webhooks/page.ts';
 import { workers } from './workers/page.ts';
@@ -44,6 +45,7 @@ export const pages: readonly Page[] = [
   prices,
   webhooks,
   notifications,
+  userActions,
   audit,
   tokens,
   projects,

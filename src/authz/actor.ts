@@ -31,7 +31,7 @@ export interface RequestContext {
   /** Recorded in the audit log. Absent if no request caused the change. */
   request?: RequestFacts;
   /** What authenticated the request, for a stream that outlives it. Absent if no request caused the call. */
-  credential?: { text: string; check(): Promise<Actor | null> };
+  credential?: { text: string; check(): Actor | null | Promise<Actor | null> };
   /** The request's slot on this server. Absent if no request caused the call. */
   slot?: RequestSlot;
 }

@@ -2,7 +2,6 @@
  * Every kind of driver: one entry each. The start of the drivers, the start table, `doctor`, health, settings, their
  * documentation and the test harness are derived from this file (main/drivers.ts, main/settings.ts).
  */
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { endpointOf } from '../platform/own-ports.ts';
 import type { SettingReader } from '../platform/setting-reader.ts';
@@ -18,7 +17,8 @@ import { createGaneshaDriver } from './ganesha/driver.ts';
 import { hasFileShares } from './ganesha/layout.ts';
 import { findHaproxy, findStreamModule } from './haproxy/detect.ts';
 import { createHaproxyDriver } from './haproxy/driver.ts';
-import { idsIn, layoutOf } from './haproxy/layout.ts';
+import { layoutOf } from './haproxy/layout.ts';
+import { hasIds } from './id-files.ts';
 import { deliveryDriver, hostDriver } from './kind.ts';
 import type { LoadBalancerDriver } from './load-balancer.ts';
 import type { RegistryDriver } from './registry.ts';
@@ -164,10 +164,7 @@ const loadBalancer = hostDriver({
           : (context): LoadBalancerDriver => createHaproxyDriver({ ...context, finding: found }),
     };
   },
-  async hasData(dataDir) {
-    const { specs } = layoutOf(dataDir);
-    return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
-  },
+  hasData: (dataDir) => hasIds(layoutOf(dataDir).specs, '.json'),
   simulated: (_settings, { memberRules }, why) => createSimulatedLoadBalancerDriver({ memberRules, ...why }),
   accounts: true,
   needsEgressFilter: true,

@@ -2,7 +2,7 @@
  * The changes of all resources, as this process receives them. PostgreSQL delivers notifications to all listeners in the
  * order of the commits, so all processes number events alike: the transaction, and a count within it.
  *
- * Changes are announced only while a process holds the lease (triggers.ts). The process that takes it while nobody held it
+ * Changes are announced only while a process holds the lease (triggers.ts). The process that takes a free lease
  * announces a start, at which all processes drop their events, because there may be a gap before it.
  *
  * Invariant: between `open` and the next restart of the ring, every change that commits reaches the ring.
@@ -21,7 +21,7 @@ const leaseSeconds = 180;
 const renewMs = 60_000;
 /** How long the lease is renewed after the last use, so that a client that comes back can resume. */
 const keepMs = 300_000;
-/** How long `open` waits for transactions that may have read that nobody held the lease. */
+/** How long `open` waits for transactions that may have seen a free lease. */
 const settleMs = 1000;
 const settlePollMs = 10;
 const connectMs = 3000;

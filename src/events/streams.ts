@@ -28,7 +28,7 @@ export interface StreamRequest {
   /** Identifies what `check` checks. */
   credential: string;
   /** The actor as of now; null if its token or session is no longer valid. */
-  check(): Promise<Actor | null>;
+  check(): Actor | null | Promise<Actor | null>;
 }
 
 export interface OpenStream {

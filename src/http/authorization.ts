@@ -10,6 +10,8 @@ import type { Actor, RequestFacts } from '../authz/actor.ts';
 import { concernsAllProjects, seesAllClients } from '../authz/access.ts';
 import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
+import { whenKnown } from '../platform/maybe-promise.ts';
+import type { MaybePromise } from '../platform/maybe-promise.ts';
 import { allowedMethods } from './allowed-methods.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';
@@ -18,9 +20,9 @@ import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie
 /** Checks credentials of one kind. */
 interface Authenticator {
   /** The caller; null for a credential that is unknown, expired or revoked. */
-  authenticate(credential: string): Promise<Actor | null>;
+  authenticate(credential: string): MaybePromise<Actor | null>;
   /** As `authenticate`, but not a use: for a stream that outlives its request. */
-  check(credential: string): Promise<Actor | null>;
+  check(credential: string): MaybePromise<Actor | null>;
   /** Whether this server has accepted the credential before; reads memory only. */
   recognizes(credential: string): boolean;
 }
@@ -32,7 +34,7 @@ export interface AuthorizationDeps {
   /** The URL that browsers use, if a proxy changes the header `Host`. */
   publicUrl?: string | undefined;
   /** The client of a project; null if the project does not exist. */
-  clientOfProject(projectId: number): Promise<number | null>;
+  clientOfProject(projectId: number): MaybePromise<number | null>;
   regionName(regionId: number): string | null;
 }
 
@@ -61,14 +63,26 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
     if (request.is404) return done(noRoute(request));
     const access = accessOf(request);
     if (access.reach === 'public') return countPublic(app.anonymousLimit, request, done);
-    authenticate(deps, request, access).then(() => done(), done);
+    finish(() => authenticate(deps, request, access), done);
   });
 
   app.addHook('preHandler', (request, _reply, done) => {
     const access = accessOf(request);
     if (access.reach === 'public') return done();
-    resolveScope(deps, request, access).then(() => done(), done);
+    finish(() => resolveScope(deps, request, access), done);
   });
+}
+
+/** Calls `done` in the same turn if `work` returns no promise, as it does for a known token and project. */
+function finish(work: () => MaybePromise<void>, done: (error?: Error) => void): void {
+  let pending: MaybePromise<void>;
+  try {
+    pending = work();
+  } catch (error) {
+    return done(error as Error);
+  }
+  if (pending instanceof Promise) pending.then(() => done(), done);
+  else done();
 }
 
 /** @throws Error for a route without access */
@@ -90,7 +104,7 @@ function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (erro
 }
 
 /** @throws ClientError 401, 403, 429 */
-async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, access: Access): Promise<void> {
+function authenticate(deps: AuthorizationDeps, request: FastifyRequest, access: Access): MaybePromise<void> {
   const limit = request.server.anonymousLimit;
   const token = tokenOf(request);
   const cookie = token === null ? sessionOf(request) : null;
@@ -100,17 +114,24 @@ async function authenticate(deps: AuthorizationDeps, request: FastifyRequest, ac
     throw limit.refusal();
   }
   if (cookie !== null) requireSameOrigin(request);
-  const actor = credential && (await authenticator.authenticate(credential));
-  if (!actor) {
-    limit.add('failed', request.ip);
-    throw unauthenticated(reasonOf(token, cookie));
-  }
-  if (cookie !== null) requireCsrfToken(request, cookie);
+  const accept = (actor: Actor | null) => {
+    if (!actor) {
+      limit.add('failed', request.ip);
+      throw unauthenticated(reasonOf(token, cookie));
+    }
+    if (cookie !== null) requireCsrfToken(request, cookie);
+    const recheck = { text: credential!, check: () => authenticator.check(credential!) };
+    request.by = { actor, requestId: request.id, credential: recheck };
+    requireAccess(request, actor, access);
+  };
+  return !credential ? accept(null) : whenKnown(authenticator.authenticate(credential), accept);
+}
+
+/** @throws ClientError 403 */
+function requireAccess(request: FastifyRequest, actor: Actor, access: Access): void {
   // A read that any reader may do has no entry in the audit log; one that shows a secret has.
   const isAudited = request.method !== 'GET' || access.role !== 'reader';
-  const facts = isAudited ? { request: factsOf(request) } : {};
-  const recheck = { text: credential, check: () => authenticator.check(credential) };
-  request.by = { actor, requestId: request.id, credential: recheck, ...facts };
+  if (isAudited) request.by.request = factsOf(request);
   if (!atLeast(actor, access.role)) {
     throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);
   }
@@ -132,20 +153,26 @@ function reasonOf(token: string | null, cookie: string | null): string {
 }
 
 /** Resolves the client, project and region of the path. @throws ClientError 403, 404 */
-async function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, access: Access): Promise<void> {
+function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, access: Access): MaybePromise<void> {
   const { actor } = request.by;
   const path = request.params as { project_id?: number; region_id?: number; client_id?: number };
   if (access.reach === 'client') requireClient(actor, path.client_id!);
-  const scope = {
-    clientId: path.client_id ?? actor.clientId,
-    ...(access.reach === 'project' && { projectId: await requireProject(deps, actor, path.project_id!) }),
-    ...(path.region_id !== undefined && {
-      regionId: path.region_id,
-      regionName: requireRegion(deps, path.region_id),
-    }),
+  const resolve = (projectId?: number) => {
+    const scope: FastifyRequest['scope'] = { clientId: path.client_id ?? actor.clientId };
+    if (projectId !== undefined) scope.projectId = projectId;
+    if (path.region_id !== undefined) {
+      scope.regionId = path.region_id;
+      scope.regionName = requireRegion(deps, path.region_id);
+    }
+    request.scope = scope;
+    if (request.by.request) request.by.request.scope = scope;
   };
-  request.scope = scope;
-  if (request.by.request) request.by.request.scope = scope;
+  if (access.reach !== 'project') return resolve();
+  const projectId = path.project_id!;
+  return whenKnown(deps.clientOfProject(projectId), (clientId) => {
+    requireProject(actor, projectId, clientId);
+    resolve(projectId);
+  });
 }
 
 const developmentPath = '/cloudyard/v1/dev/';
@@ -203,13 +230,11 @@ function requireClient(actor: Actor, clientId: number): void {
   throw notFound('client', clientId);
 }
 
-async function requireProject(deps: AuthorizationDeps, actor: Actor, projectId: number): Promise<number> {
-  const clientId = await deps.clientOfProject(projectId);
+function requireProject(actor: Actor, projectId: number, clientId: number | null): void {
   if (clientId !== actor.clientId) throw notFound('project', projectId);
   if (actor.projectIds && !actor.projectIds.includes(projectId)) {
     throw new ClientError('Forbidden', `the token has no access to project ${projectId}`);
   }
-  return projectId;
 }
 
 function requireRegion(deps: AuthorizationDeps, regionId: number): string {

@@ -1,7 +1,7 @@
 /**
  * Moves repeated parts of an OpenAPI document into its components, so that generated clients get named types: every schema
- * with a `title` becomes the schema of that name, and the most frequent parameter of a name and response with a schema
- * become the component of that name. A type or null becomes a list of two types, which is shorter than a union.
+ * with a `title` becomes the schema of that name, and the most frequent parameter of a name, request body and response with
+ * a schema become the component of that name. A type or null becomes a list of two types, which is shorter than a union.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -11,10 +11,11 @@ type Json = Record<string, unknown>;
 export interface Components {
   schemas: Record<string, Json>;
   parameters: Record<string, Json>;
+  requestBodies: Record<string, Json>;
   responses: Record<string, Json>;
 }
 
-type Operation = { parameters?: Json[]; responses: Record<string, Json> };
+type Operation = { parameters?: Json[]; requestBody?: Json; responses: Record<string, Json> };
 
 /** The uses of a named shape: the references to it, which are completed when all uses are known. */
 interface NamedShape {
@@ -47,10 +48,16 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
         parameterName,
         1,
       ),
+      requestBodies: shareParts(
+        'requestBodies',
+        operations.flatMap(({ requestBody }) => (requestBody ? [requestBody] : [])),
+        schemaName,
+        2,
+      ),
       responses: shareParts(
         'responses',
         operations.flatMap(({ responses }) => Object.values(responses)),
-        responseName,
+        schemaName,
         2,
       ),
     },
@@ -101,9 +108,9 @@ function parameterName(parameter: Json): string {
   return `${parameter['in'] === 'query' ? 'query_' : ''}${parameter['name']}`;
 }
 
-/** The name of its schema; null for a response with an unnamed schema or without one. */
-function responseName(response: Json): string | null {
-  const content = response['content'] as Record<string, { schema?: Json }> | undefined;
+/** The name of the schema of a request body or response; null when the schema has no name or is missing. */
+function schemaName(part: Json): string | null {
+  const content = part['content'] as Record<string, { schema?: Json }> | undefined;
   const reference = content?.['application/json']?.schema?.['$ref'];
   return typeof reference === 'string' ? reference.slice(reference.lastIndexOf('/') + 1) : null;
 }

@@ -124,6 +124,7 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
         components: {
           ...document.components,
           parameters: components.parameters,
+          requestBodies: components.requestBodies,
           schemas: { ...components.schemas, Error: ErrorBody },
           responses: { ...components.responses, Error: ErrorResponse },
         },

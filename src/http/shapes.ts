@@ -87,12 +87,18 @@ export const TaskFields = {
   task_id: Described(Nullable(Uuid), 'ID of the task that is changing the resource; null when there is none'),
 };
 
+const Count = Type.Integer({
+  title: 'ResultCount',
+  minimum: 0,
+  description: 'Number of all matches, on this page or not',
+});
+
 /** A page of a list. Its title is the title of the item with `Collection` appended. */
 export const Collection = <T extends TSchema>(item: T) => {
   const { title } = item as { title?: string };
   return Type.Object(
     {
-      count: Type.Integer({ minimum: 0, description: 'Number of all matches, on this page or not' }),
+      count: Count,
       results: Type.Array(item, { description: 'The matches on this page' }),
     },
     title === undefined ? {} : { title: `${title}Collection` },

@@ -10,6 +10,7 @@ import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
 import { settleAfterStartup } from './settle.ts';
 import type { Settings } from './settings.ts';
+import { close } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 
 /** Runs until the first process stops it. @throws if it cannot start */
@@ -46,14 +47,12 @@ export async function runApiProcess(given: Settings): Promise<void> {
   await first.call('listening', url);
   settleAfterStartup(api, log);
   await stopped;
-  for (const step of closing.reverse()) {
-    await step('stop').catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
-  }
+  await close(closing, 'stop', log);
 }
 
 const minPoolSize = 4;
 
-/** The part of this process of what the processes of a server have together. Request rates are leased, not divided. */
+/** The share of this process in the limits of its server. Request rates are leased, not divided. */
 function partOf(settings: Settings): Settings {
   const { processes, clientLimits, databasePoolSize } = settings;
   const { openRequests, openWaits, eventStreams } = clientLimits;

@@ -79,7 +79,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     ],
   });
   if (options.resources !== false) {
-    // What is answered from memory is read before the first request comes.
+    // The caches are filled before the first request arrives.
     app.addHook('onReady', async () => {
       events.start();
       for (const { start } of [services.tokens, services.sessions]) start();
@@ -93,10 +93,10 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   return app;
 }
 
-/** A worker that has not been heard of for this long is not there. */
+/** A worker without a heartbeat for this long counts as dead. */
 const silenceSeconds = 10;
 
-/** What the drivers of the living workers last said. */
+/** The last report of the drivers of live workers. */
 async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
     `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by cardinality(region_ids) = 0, id`,

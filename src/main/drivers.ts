@@ -14,7 +14,7 @@ type AnyDriver = Drivers[keyof Drivers];
 type AnySettings = { driver: string };
 type AnyKind = HostDriverKind<AnyDriver, AnySettings>;
 type KindName = keyof Drivers;
-/** What the derivations read of the settings. */
+/** The settings that detection reads. */
 type DriverOptions = Pick<Settings, 'drivers' | 'dataDir'>;
 
 /** The entries of kinds.ts, each with its own settings. The types of one entry match; the compiler cannot know that. */
@@ -142,7 +142,7 @@ async function detectDriver(kind: AnyKind, settings: AnySettings, dataDir: strin
   return { ...failing, detail: busy.detail, remedy: busy.remedy, ...(!mustBeReal && simulated) };
 }
 
-/** Adds what the kernel does not enforce. */
+/** Adds a gap of the egress filter to a status. */
 export function withGap(status: DriverStatus, gap: { detail: string; remedy: string }): DriverStatus {
   const remedy = [status.remedy, gap.remedy].filter((each) => each !== undefined).join(' && ');
   return { ...status, detail: `${status.detail}; ${gap.detail}`, remedy };

@@ -39,8 +39,8 @@ export async function startNotifier(deps: {
   const db = database.connect('cloudyard notifier', concurrency + 3);
   metrics.watchDatabase('notifier', db);
   const drivers = createDeliveryDrivers(settings, systemClock);
-  const { secretOf } = services.webhooks;
-  const deliveries = createDeliveries({ db, clock, log, drivers, secretOf, onAttempt: metrics.countDelivery });
+  const { receiverOf } = services.webhooks;
+  const deliveries = createDeliveries({ db, clock, log, drivers, receiverOf, onAttempt: metrics.countDelivery });
   const userActions = createUserActionDeliveries({
     ...{ db, clock: systemClock, log, driver: drivers.webhook },
     ...{ valueOf: services.userActions.valueOf, onAttempt: metrics.countDelivery },

@@ -18,7 +18,8 @@ import { openServices } from './open-services.ts';
 import type { Opened, Roles } from './open-services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
-import type { Ending, ShutdownSteps } from './shutdown.ts';
+import { close } from './shutdown.ts';
+import type { ShutdownSteps } from './shutdown.ts';
 import { settleAfterStartup } from './settle.ts';
 import { printStart } from './start-table.ts';
 import { version } from './version.ts';
@@ -29,20 +30,15 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
   const closing: ShutdownSteps = [];
-  const close = async (ending: Ending) => {
-    for (const step of closing.splice(0).reverse()) {
-      await step(ending).catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
-    }
-  };
   const stopped = untilSignal(log);
   try {
     await startParts(await openServices(settings, roles, log, closing));
   } catch (error) {
-    await close((await hasDataPlane(settings)) ? 'handOver' : 'stop');
+    await close(closing, (await hasDataPlane(settings)) ? 'handOver' : 'stop', log);
     throw error;
   }
   const signal = await stopped;
-  await close(signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes) ? 'handOver' : 'stop');
+  await close(closing, signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes) ? 'handOver' : 'stop', log);
 }
 
 /** Starts the API server, the worker and the notifier, and prints the start table. */

@@ -41,6 +41,7 @@ import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/service.ts';
+import { createRequestedRuns } from '../resources/lifecycle-policies/requested-runs/service.ts';
 import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
@@ -184,6 +185,7 @@ export async function createServices(deps: ServicesDeps) {
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
+    requestedRuns: createRequestedRuns(shared),
     ...{ notifications, webhooks, apiKeys, pullSecrets },
     tokenManagement: createTokenManagement({ ...shared, tokens, clients, projects }),
     clientQuotas: createClientQuotas({ ...shared, clients }),

@@ -2,6 +2,7 @@
  * The worker of a process. One process at a time works for a region, because the data of the region is on its host. Another
  * process for the region is a standby: it waits for the locks and fails over when the first process ends or crashes.
  */
+import { hostname } from 'node:os';
 import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
@@ -19,6 +20,7 @@ import type { ControlPlane } from './control-plane.ts';
 import type { Database } from './database.ts';
 import { driverStatuses, startDrivers } from './drivers.ts';
 import { createEgress } from './egress.ts';
+import { createHostAlert } from './host-alert.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -46,6 +48,7 @@ export type Work =
 
 const housekeepingSeconds = 3600;
 const egressSeconds = 30;
+const alertSeconds = 10;
 const spareConnections = 4;
 const pollSeconds = 0.25;
 /** Development mode lets clients move the clock, and they wait for what becomes due. */
@@ -105,6 +108,10 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   // The drivers have just created the accounts that the filter applies to.
   await egress?.apply();
   const statuses = () => driverStatuses(drivers, egress?.annotate);
+  const hostStatuses = () => [
+    ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
+    diskStatus(settings.dataDir, settings.diskReserve),
+  ];
   const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
   const { tasks, wakeups, clock, metrics, idempotency, audit, reencrypt, development } = services;
   metrics.watchDatabase('worker', db);
@@ -123,6 +130,11 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     drivers,
     development,
   );
+  const { operatorId } = await services.clients.bootstrap();
+  const alert = createHostAlert({
+    ...{ db, regionIds, operatorId, host: hostname(), notifications: services.notifications },
+    ...{ statuses: hostStatuses, now: Date.now },
+  });
   const worker = await startWorker({
     db,
     tasks,
@@ -134,11 +146,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     slotsPerClient: settings.clientLimits.reconcileSlots,
     sweepSeconds,
     reconcilers,
-    driverStatus: () => [
-      ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
-      timeZoneStatus(),
-      diskStatus(settings.dataDir, settings.diskReserve),
-    ],
+    driverStatus: () => [...hostStatuses(), timeZoneStatus()],
     onDriverError: metrics.countDriverError,
     onJobEnd: metrics.countJobEnd,
     duties: [
@@ -147,6 +155,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
       { seconds: housekeepingSeconds, work: reencrypt },
       { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
       { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
+      { seconds: alertSeconds, work: alert },
       { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
       ...duties,
     ],

@@ -7,7 +7,7 @@
 import { shortageOf } from './db.ts';
 import type { Db } from './db.ts';
 
-export interface DatabaseHealth {
+interface DatabaseHealth {
   /** Records a statement that failed. Errors of other kinds are ignored. */
   record(error: unknown): void;
   /** Resolves with null, or for example with `the database is out of memory`. @throws when it does not respond */

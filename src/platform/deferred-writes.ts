@@ -70,7 +70,7 @@ export async function installWrites(client: pg.Client): Promise<void> {
   await client.query(`create schema if not exists ${schema}; ${missing.map(({ sql }) => sql).join(';\n')}`);
 }
 
-/** Each connection keeps what it has prepared, so only so many combinations are: the first ones, which are the frequent ones. */
+/** Connections keep prepared statements, so only the first combinations are prepared; they are the frequent ones. */
 const maxPrepared = 500;
 /** One name for each combination of functions, because PostgreSQL limits names to 63 bytes. */
 const statements = new Map<string, { name: string; text: string }>();

@@ -13,7 +13,7 @@ import type { Logger } from './log.ts';
 const reconnectMs = 100;
 const pingMs = 5000;
 
-export interface Follower {
+interface Follower {
   onNotification(payload: string): void;
   /** Called when a new connection listens. It may return when `lost` aborts; an error breaks the connection. */
   onConnected(client: pg.ClientBase, lost: AbortSignal): Promise<void>;

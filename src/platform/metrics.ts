@@ -78,7 +78,7 @@ function byState(counts: object): LabelledValue[] {
   return Object.entries(counts).map(([state, value]) => [{ state }, value]);
 }
 
-/** Without the database, what is read from it is unknown. */
+/** The value of a gauge while the database is away. */
 const unknown = () => Number.NaN;
 
 /** Requests of clients. */

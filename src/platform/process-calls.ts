@@ -12,7 +12,7 @@ export interface Channel {
   on(event: 'disconnect', listener: () => void): unknown;
 }
 
-export type CallHandlers = Record<string, (argument: never) => unknown>;
+type CallHandlers = Record<string, (argument: never) => unknown>;
 
 export interface Calls {
   call<Result = void>(name: string, argument?: unknown): Promise<Result>;

@@ -9,6 +9,7 @@
  */
 import { prepared } from './db.ts';
 import type { Db, Tx } from './db.ts';
+import type { MaybePromise } from './maybe-promise.ts';
 
 const pollMs = 250;
 const trustMs = 900;
@@ -22,8 +23,8 @@ const bump = prepared(
 );
 
 export interface ReferenceCaches {
-  /** Wraps a loader. Rows that it finds are cached; misses are not. */
-  cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => Promise<V | null>;
+  /** Wraps a loader. Rows that it finds are cached; misses are not. A cached row is returned without a promise. */
+  cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => MaybePromise<V | null>;
   /** Call in the transaction that changes reference data: every server clears its caches within a second. */
   changed(tx: Tx): Promise<void>;
   stop(): void;
@@ -55,14 +56,16 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
     cached<K, V>(load: (key: K) => Promise<V | null>) {
       const copies = new Map<K, V>();
       caches.push(copies);
-      return async (key: K) => {
-        const copy = copies.get(key);
-        if (copy !== undefined && performance.now() < trustedUntil) return copy;
+      const read = async (key: K) => {
         const before = revision;
         const value = await load(key);
         // If the revision changed during the read, the value may be older than the change.
         if (value !== null && before === revision && copies.size < maxEntries) copies.set(key, value);
         return value;
+      };
+      return (key: K) => {
+        const copy = copies.get(key);
+        return copy !== undefined && performance.now() < trustedUntil ? copy : read(key);
       };
     },
     async changed(tx) {

@@ -26,7 +26,7 @@ export interface TimeZone {
   firstInstantOf(local: number): number | null;
 }
 
-export interface TimeZoneData {
+interface TimeZoneData {
   /** A release of the IANA database, such as `2026c`. */
   version: string;
   source: 'zoneinfo' | 'node';
@@ -34,7 +34,7 @@ export interface TimeZoneData {
   systemVersion: string | null;
 }
 
-export interface TimeZonesOptions {
+interface TimeZonesOptions {
   /** The zone files of the system. */
   directory?: string;
   /** The release that Node contains. */

@@ -50,11 +50,12 @@ export interface Selection {
   columns?: Columns;
   /** SQL after the name of the table. */
   joins?: SQL;
-  /** What a row must meet to be found, such as `deleted_at is null`. */
+  /** SQL that a row must meet to be found, such as `deleted_at is null`. */
   condition?: SQL;
 }
 
-function selectOf(table: PgTable, { columns = getTableColumns(table), joins = sql`` }: Selection): string {
+/** SQL: selects rows of a table, without a condition. */
+export function selectOf(table: PgTable, { columns = getTableColumns(table), joins = sql`` }: Selection = {}): string {
   return textOf(sql`select ${selectList(columns)} from ${table} ${joins}`);
 }
 

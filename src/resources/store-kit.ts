@@ -120,12 +120,20 @@ export class RowChanged extends Error {}
 
 const rowChanged = 'CY003';
 
+interface ExpectedRows {
+  /** SQL: rows that a comparison with the host checks. */
+  condition: string;
+  /** SQL: whether the host should have such a row; default: it should. */
+  onHost?: string;
+}
+
 /**
  * The rows that a reconciler serves. `load` reads one row, together with those of other reconciles; `removeRow` removes a
  * row if it still has the generation that was read. `findPending` returns rows whose desired state the host has not been
- * seen to have; `findKnown`, those of the ids that have a row, in any region and state.
+ * seen to have; `findExpected`, rows whose presence on the host is known; `findKnown`, those of the ids that have a row, in
+ * any region and state.
  */
-export function reconciledRows<T extends ReconciledTable>(table: T) {
+export function reconciledRows<T extends ReconciledTable>(table: T, expected: ExpectedRows) {
   const name = getTableName(table);
   const select = textOf(sql`select ${selectList(getTableColumns(table as PgTable))} from ${table}`);
   const load = batchedRead<Row<T> & { id: string }>(
@@ -135,6 +143,11 @@ export function reconciledRows<T extends ReconciledTable>(table: T) {
     `${name}_pending`,
     `select id, region_id as "regionId", client_id as "clientId" from ${name}
      where region_id = any($1::int[]) and observed_generation < generation limit 1000`,
+  );
+  const findExpected = prepared<Placed & { onHost: boolean }>(
+    `${name}_expected`,
+    `select id, region_id as "regionId", client_id as "clientId", ${expected.onHost ?? 'true'} as "onHost" from ${name}
+     where region_id = any($1::int[]) and ${expected.condition}`,
   );
   const remove = deferred(`${name}_remove_observed`, {
     parameters: 'uuid, bigint',
@@ -149,6 +162,8 @@ export function reconciledRows<T extends ReconciledTable>(table: T) {
       await remove(tx, id, generation);
     },
     findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
+    findExpected: (db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> =>
+      findExpected(db, regionIds),
     async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
       return new Set((await known(db, ids)).map(({ id }) => id));
     },

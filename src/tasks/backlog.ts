@@ -1,8 +1,8 @@
 /**
  * Counts the active tasks of each client, for the limit of tasks and for the priorities of jobs, and the jobs in the queue.
  *
- * The counts are approximate: what the database said within the last seconds, plus what this process has enqueued since. So
- * a create does not count rows, and several servers together may exceed a limit by what they accept within a second.
+ * The counts are approximate: those of the database, some seconds old, plus the tasks that this process has enqueued since.
+ * So a create does not count rows, and several servers together may exceed a limit by what they accept within a second.
  */
 import { ClientError } from '../errors/catalogue.ts';
 import { prepared } from '../platform/db.ts';
@@ -56,7 +56,7 @@ interface Counts {
 export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions): Backlog {
   let counts = new Map<number, Counts>();
   let jobs = 0;
-  /** What was added since the current refresh began: its result may lack them. */
+  /** Tasks that were added since the current refresh began: its result may lack them. */
   let added: [clientId: number, regionId: number | null][] | null = null;
   let refreshedAt = -Infinity;
   let tookMs = 0;

@@ -83,7 +83,7 @@ export async function runReconcile(
   }
 }
 
-/** `generation` is what was attempted; null when the attempt failed before it read the row. */
+/** `generation` is the attempted one; null when the attempt failed before it read the row. */
 async function attemptOutcome(
   reconciler: Reconciler,
   id: string,

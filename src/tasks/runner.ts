@@ -3,7 +3,7 @@
  * assigns as many new ones as there are free slots. Turns follow each other only while there is something to end or to
  * fetch, so an idle worker sends nothing but a poll, and a busy one ends and fetches jobs in batches.
  *
- * Failure modes: when the connection breaks, running jobs continue, and what they end with is sent on the next connection.
+ * Failure modes: when the connection breaks, running jobs continue, and their results are sent on the next connection.
  * There the worker also releases jobs that were assigned to it by a statement whose response was lost, and aborts those
  * that another worker has taken over because this one was away for too long.
  */
@@ -19,7 +19,7 @@ import { openSession } from './session.ts';
 import type { Session } from './session.ts';
 import type { Wakeups } from './wakeups.ts';
 
-/** What a job ends with: nothing more to do, or another run after some seconds. */
+/** The result of a job: done, or another run after some seconds. */
 export type JobEnd = { done: true } | { againAfter: number /** That count as used. */; attempts: number };
 
 /** Runs one job. @throws to have it repeated with backoff */

@@ -74,6 +74,16 @@ const insertTasksAndJobs = deferred('tasks_enqueue', {
    )};`,
 });
 
+const insertOpenTask = deferred('task_open', {
+  parameters: 'jsonb, timestamptz',
+  body: `with ${requests} ${insertRequests('NEW', 'null')};`,
+});
+
+const setRunning = prepared(
+  'task_set_running',
+  `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = any($1::text[]) and state = 'NEW'`,
+);
+
 const insertFinishedTask = deferred('task_record', {
   parameters: 'jsonb, timestamptz',
   body: `with ${requests} ${insertRequests('FINISHED', '$2')};`,
@@ -125,6 +135,10 @@ export interface Tasks {
   enqueueAll(tx: Tx, given: TaskRequest[]): Promise<string[]>;
   /** Inserts a task that this transaction finishes, for resources that exist in rows alone. */
   recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
+  /** Inserts a task without a job: a periodic duty does the work, calls `setRunning`, and ends it. Returns its id. */
+  open(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
+  /** Marks the new tasks of these resources as RUNNING. */
+  setRunning(tx: Tx, resourceIds: string[]): Promise<void>;
   /** Enqueues a reconcile without a task, for a client. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, client: WeightedClient): Promise<void>;
   /**
@@ -208,6 +222,14 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
       const row = rowOf({ context, task });
       await insertFinishedTask(tx, JSON.stringify([row]), clock.now());
       return row.id;
+    },
+    async open(tx, context, task) {
+      const row = rowOf({ context, task });
+      await insertOpenTask(tx, JSON.stringify([row]), clock.now());
+      return row.id;
+    },
+    async setRunning(tx, resourceIds) {
+      await setRunning(tx, resourceIds, clock.now());
     },
     async requestReconcile(tx, { resource, id, regionId }, client) {
       const step = stepOf(backlog.add(client, regionId), client);

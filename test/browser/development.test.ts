@@ -29,6 +29,25 @@ describe('the page of development mode', () => {
     expect(Math.abs(await offset())).toBeLessThan(5000);
   });
 
+  it('shows the runs that happen while the clock moves', async () => {
+    const { yard } = consoleOf;
+    const created = await yard.post('/cloud/v1/volumes/1/1', { name: 'data', size: 1, source: 'new-volume' });
+    const volume = (await yard.ended(created)).created_resources.volumes[0];
+    const schedules = [{ type: 'interval', hours: 6 }];
+    await yard.post('/cloud/v1/lifecycle_policy/1/1', {
+      ...{ action: 'volume_snapshot', name: 'watched', volume_ids: [volume], schedules },
+    });
+    const page = await open('development');
+    const activity = page.getByRole('table', { name: 'Newest tasks' });
+    await activity.getByText('Create volume').waitFor();
+    await page.getByRole('button', { name: 'Advance 1 day' }).click();
+    // Four runs; the schedule keeps two snapshots.
+    await expect.poll(() => activity.getByRole('cell', { name: 'Create snapshot' }).count()).toBe(4);
+    await expect.poll(() => activity.getByRole('cell', { name: 'Delete snapshot' }).count()).toBe(2);
+    await page.getByRole('button', { name: 'Return to the real time' }).click();
+    await page.getByText('real time', { exact: true }).waitFor();
+  });
+
   it('injects a fault and clears all', async () => {
     const faults = () => consoleOf.yard.get('/cloudyard/v1/dev/faults');
     const page = await open('development');
@@ -44,6 +63,16 @@ describe('the page of development mode', () => {
     await page.getByRole('cell', { name: '3 of 3' }).waitFor();
     expect((await faults()).body.results).toMatchObject([{ resource: 'file_share', mode: 'fail', count: 3 }]);
     await checkPage(page);
+    await consoleOf.yard.post('/cloudyard/v1/dev/faults', { resource: 'volume', operation: 'apply', mode: 'fail' });
+    await page
+      .getByRole('link', { name: /^Clear fault/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByText('The same by code').click();
+    await page.getByText(/-X DELETE .*faults\/\d+/).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Clear fault' }).click();
+    await page.getByText(/^Cleared fault \d+$/).waitFor();
+    expect((await faults()).body.results).toMatchObject([{ resource: 'volume' }]);
     await page.getByRole('link', { name: 'Clear all faults' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Clear all faults' }).click();
     await page.getByText('No faults').waitFor();

@@ -96,13 +96,17 @@ describe('the pages of lifecycle policies', () => {
     await submit(page, 'Save');
     await page.getByRole('cell', { name: 'at most 3 days' }).waitFor();
     expect((await policyNamed('parts')).schedules[1]).toMatchObject({ hours: 6, retention_time: { days: 3 } });
-    await page.getByRole('button', { name: 'Remove schedule 1' }).click();
+    await page.getByRole('link', { name: 'Remove schedule 1' }).click();
+    await page.getByText('The same by code').click();
+    await page.getByText('remove_schedules').waitFor();
+    await submit(page, 'Remove');
     await expect.poll(async () => (await policyNamed('parts')).schedules.length).toBe(1);
     await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/lifecycle-policies/${id}?tab=volumes`);
     await page.getByRole('link', { name: 'Add volumes' }).click();
     await page.getByLabel('extra').check();
     await submit(page, 'Add volumes');
-    await page.getByRole('button', { name: 'Remove volume extra' }).click();
+    await page.getByRole('link', { name: 'Remove volume extra' }).click();
+    await submit(page, 'Remove');
     await page.getByText('No volumes').waitFor();
     expect((await policyNamed('parts')).volumes).toEqual([]);
   });
@@ -113,13 +117,63 @@ describe('the pages of lifecycle policies', () => {
     const page = await open('lifecycle-policies?q=bulk');
     await page.getByLabel('Select bulk-1').check();
     await page.getByLabel('Select bulk-2').check();
-    await page.getByRole('button', { name: 'Pause selected (2)' }).click();
+    await page.getByRole('link', { name: 'Pause selected (2)' }).click();
+    await page.reload();
+    await page.getByRole('dialog', { name: 'Pause 2 policies' }).getByText('bulk-2').waitFor();
+    await page.getByText('The same by code').click();
+    await page.getByText('"status": "paused"').first().waitFor();
+    const code = await page.getByRole('dialog').locator('pre').innerText();
+    expect(code.match(/-X PATCH/g)).toHaveLength(2);
+    await checkPage(page);
+    await submit(page, 'Pause');
     await page.getByText('Paused 2 policies').waitFor();
     expect([(await policyNamed('bulk-1')).status, (await policyNamed('bulk-2')).status]).toEqual(['paused', 'paused']);
     await page.getByLabel('Select bulk-1').check();
-    await page.getByRole('button', { name: 'Resume selected (1)' }).click();
+    await page.getByRole('link', { name: 'Resume selected (1)' }).click();
+    await submit(page, 'Resume');
     await page.getByText('Resumed 1 policy').waitFor();
     expect([(await policyNamed('bulk-1')).status, (await policyNamed('bulk-2')).status]).toEqual(['active', 'paused']);
+  });
+
+  it('runs policies now, and shows the run with its task', async () => {
+    const volume = await newVolume('upgraded');
+    const { id } = await newPolicy('run-1', { volume_ids: [volume] });
+    await newPolicy('run-2', { volume_ids: [volume] });
+    const page = await open(`lifecycle-policies/${id}`);
+    await page.getByRole('link', { name: 'Run now' }).click();
+    await page.getByText('1 snapshot is created now').waitFor();
+    await checkPage(page);
+    await submit(page, 'Run now');
+    await page.getByText('Ran run-1').waitFor();
+    const runs = page.getByRole('table', { name: 'Past runs' });
+    await runs.getByRole('cell', { name: 'done' }).waitFor();
+    await runs.getByRole('link', { name: 'request' }).click();
+    await page.getByRole('heading', { name: 'Run lifecycle policy' }).waitFor();
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/lifecycle-policies?q=run-`);
+    await page.getByLabel('Select run-1').check();
+    await page.getByLabel('Select run-2').check();
+    await page.getByRole('link', { name: 'Run selected (2)' }).click();
+    await submit(page, 'Run now');
+    await page.getByText('Ran 2 policies').waitFor();
+    const { body } = await consoleOf.yard.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`);
+    expect(body.count).toBe(3);
+  });
+
+  it('shows runs that were late and those that they replaced', async () => {
+    const { id } = await newPolicy('missed', { schedules: [{ type: 'interval', hours: 1, max_quantity: 1 }] });
+    const { yard } = consoleOf;
+    const { body } = await yard.post('/cloudyard/v1/dev/clock', { advance_seconds: 0 });
+    // A clock that is set forwards is like downtime.
+    const later = new Date(new Date(body.now).getTime() + 4.5 * 3_600_000);
+    await yard.post('/cloudyard/v1/dev/clock', { set: later.toISOString() });
+    const page = await open(`lifecycle-policies/${id}?tab=calendar`);
+    await page.getByRole('cell', { name: /^Started 3 hours \d+ minutes late, and replaced 3 later runs$/ }).waitFor();
+    await page.getByText('1 late').waitFor();
+    await page
+      .getByText(/^\d skipped$/)
+      .first()
+      .waitFor();
+    await checkPage(page);
   });
 
   it('shows past and coming runs, and the snapshots that retention deletes', async () => {

@@ -9,6 +9,8 @@ import { useConsole } from './console.ts';
 const consoleOf = useConsole();
 const { open } = consoleOf;
 const shares = '/cloud/v1/file_shares/1/1';
+/** Much shorter than the idle timeouts of proxies. */
+const CUT_MS = 300;
 
 async function newShare(name: string): Promise<string> {
   const { yard } = consoleOf;
@@ -89,28 +91,57 @@ describe('a server that is killed', () => {
   });
 });
 
-describe('behind a proxy that cuts event streams', () => {
+describe('behind a proxy', () => {
+  /** What the proxy does with event streams: refuse them, or cut each when its first bytes have passed. */
+  let streams: 'refused' | 'cut' = 'refused';
+  let cuts = 0;
   let proxy: Server;
   beforeAll(async () => {
     proxy = createServer((incoming, outgoing) => {
-      if (incoming.url?.startsWith('/cloudyard/v1/events')) return void incoming.socket.destroy();
+      const isStream = incoming.url?.startsWith('/cloudyard/v1/events');
+      if (isStream && streams === 'refused') return void incoming.socket.destroy();
       const { method, url, headers } = incoming;
       const forward = send(`${consoleOf.yard.url}${url}`, { method, headers }, (answer: IncomingMessage) => {
         outgoing.writeHead(answer.statusCode!, answer.headers);
         answer.pipe(outgoing);
+        if (!isStream) return;
+        outgoing.once('close', () => forward.destroy());
+        answer.once('data', () => {
+          cuts += 1;
+          setTimeout(() => outgoing.destroy(), CUT_MS);
+        });
       });
+      forward.on('error', () => outgoing.destroy());
       incoming.pipe(forward);
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   });
   afterAll(() => void proxy.close());
 
-  it('the page polls', async () => {
-    const origin = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    const page = await open('file-shares', { origin });
+  const openByProxy = async () => {
+    const page = await open('file-shares', { origin: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
     await page.getByRole('button', { name: 'Account and settings' }).click();
+    return page;
+  };
+
+  it('that refuses event streams the page polls', async () => {
+    streams = 'refused';
+    const page = await openByProxy();
     await page.getByText('every 5 seconds').waitFor();
     await newShare('polled');
     await page.getByRole('link', { name: 'polled' }).waitFor();
+  });
+
+  it('that cuts event streams the page opens them again and misses nothing', async () => {
+    streams = 'cut';
+    const page = await openByProxy();
+    await page.getByText('live', { exact: true }).waitFor();
+    const before = cuts;
+    for (const name of ['between-1', 'between-2', 'between-3']) {
+      await newShare(name);
+      await page.getByRole('link', { name }).waitFor();
+    }
+    await expect.poll(() => cuts).toBeGreaterThan(before);
+    await page.getByText('live', { exact: true }).waitFor();
   });
 });

@@ -24,7 +24,12 @@ describe('the page of clients', () => {
     await page.getByText('Updated client عميل').waitFor();
     const { body } = await consoleOf.yard.get(CLIENTS);
     expect(body.results.at(-1)).toMatchObject({ name: 'عميل', emails: ['ops@example.com'] });
-    await page.getByRole('cell', { name: 'ops@example.com' }).waitFor();
+    await page.getByText('ops@example.com').waitFor();
+    await page.getByRole('link', { name: 'Audit log' }).last().click();
+    await page.getByRole('cell', { name: 'updateClient' }).waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Clients' }).last().click();
+    await page.getByRole('link', { name: 'عميل', exact: true }).waitFor();
     await checkPage(page);
   });
 });

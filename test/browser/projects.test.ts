@@ -37,7 +37,10 @@ describe('the page of projects', () => {
     const volume = await yard.ended(
       await yard.post(`/cloud/v1/volumes/${id}/1`, { name: 'data', size: 1, source: 'new-volume' }),
     );
-    const page = await open(`projects/${id}/delete`);
+    const page = await open(`projects/${id}?tab=audit`);
+    await page.getByRole('cell', { name: 'createProject' }).waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Delete' }).click();
     await page.getByLabel('Type archive to confirm').fill('archive');
     await page.getByRole('button', { name: 'Delete project' }).click();
     await page

@@ -44,6 +44,17 @@ describe('the page of tokens', () => {
   it('revokes a token after its name was typed', async () => {
     await consoleOf.yard.post('/cloudyard/v1/tokens', { name: 'old', role: 'member' });
     const page = await open('tokens?state=active');
+    await page.getByRole('link', { name: 'old', exact: true }).click();
+    await page.getByRole('heading', { name: 'old' }).waitFor();
+    await page.getByRole('link', { name: 'Audit log' }).last().click();
+    await page.getByRole('cell', { name: 'createToken' }).waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Overview' }).last().click();
+    await page.getByRole('link', { name: 'Changes by this token' }).click();
+    await page.getByText('No entry matches').waitFor();
+    await page.goBack();
+    await page.goBack();
+    await page.goBack();
     await page.getByRole('link', { name: 'Revoke old' }).click();
     const button = page.getByRole('dialog').getByRole('button', { name: 'Revoke token' });
     expect(await button.getAttribute('aria-disabled')).toBe('true');

@@ -35,7 +35,7 @@ export const operationsById = new Map(operations.map((operation) => [operation.i
 
 function operationOf(method: string, path: string, declared: Record<string, any>): Operation {
   const parameters: Record<string, string>[] = (declared['parameters'] ?? []).map(dereference);
-  const content = declared['requestBody']?.content['application/json'];
+  const content = declared['requestBody'] && dereference(declared['requestBody']).content['application/json'];
   const [fields, required] = content ? fieldsOf(content.schema) : [[], []];
   const [firstExample] = Object.values<{ value: Json }>(content?.examples ?? {});
   return {

@@ -173,6 +173,8 @@ const lifecyclePolicies: Step[] = [
   { operation: 'updateLifecyclePolicySchedule' },
   { operation: 'updateLifecyclePolicy' },
   { operation: 'addLifecyclePolicyVolumes', body: { volume_ids: ['$volume_id'] }, query: { need_volumes: true } },
+  { operation: 'updateLifecyclePolicy', body: { status: 'active' } },
+  { operation: 'runLifecyclePolicy', body: { schedule_ids: ['$schedule_id'] } },
   { operation: 'removeLifecyclePolicyVolumes', body: { volume_ids: ['$volume_id'] } },
   { operation: 'removeLifecyclePolicySchedules', body: { schedule_ids: ['$schedule_id'] } },
   { operation: 'deleteLifecyclePolicy' },
@@ -228,6 +230,7 @@ const clients: Step[] = [
   { operation: 'deleteNotificationThreshold' },
   { operation: 'updateClient' },
   { operation: 'createWebhook', save: 'webhook_id' },
+  { operation: 'updateWebhook' },
   {
     operation: 'replayDelivery',
     params: { notification_id: 1, delivery_id: 1 },
@@ -245,7 +248,8 @@ const others: Step[] = [
   { operation: 'acknowledgeTasks' },
   { operation: 'acknowledgeAllTasks', query: { project_id: '$project_id' } },
   { operation: 'moveClock', body: { advance_seconds: 1 }, operator: true },
-  { operation: 'createFault', operator: true },
+  { operation: 'createFault', operator: true, save: 'fault_id' },
+  { operation: 'deleteFault', operator: true },
   { operation: 'clearFaults', operator: true },
   // The console's own; a token is enough for scripts.
   { operation: 'createSession', refused: 401 },

@@ -2,6 +2,7 @@
  * Helpers for tests of running load balancers: members, continuous traffic that records failures, and a comparison of
  * HAProxy's state with the API.
  */
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -153,6 +154,8 @@ export async function changesOf(yard: Yard): Promise<{ reload: number; runtime: 
 export interface Served {
   /** @throws if the file cannot be read over NFS */
   readFile(): Promise<void>;
+  /** Writes another file. @throws if that fails */
+  writeFile(): Promise<void>;
   /** @throws if the load balancer does not respond */
   request(): Promise<void>;
   close(): void;
@@ -177,6 +180,9 @@ export async function serveBoth(yard: Yard): Promise<Served> {
     async readFile() {
       const text = await nfs('nfs-cat', nfsUrl(yard, connection_point, '/hello'));
       if (text !== 'hello') throw new Error(`the file contains ${JSON.stringify(text)}`);
+    },
+    async writeFile() {
+      await nfs('nfs-cp', file, nfsUrl(yard, connection_point, `/${randomUUID()}`));
     },
     request: () => requestTo(vip_address, port),
     close: members.close,

@@ -45,7 +45,7 @@ export function expectStep(model: Model, step: Step, fault = false): { reply: Re
 export function explain(model: Model, group: Group, observed: Observed[]): Model[] {
   const found = new Map<string, Model>();
   const visit = (current: Model, rest: number[]): void => {
-    if (rest.length === 0) found.set(JSON.stringify(sorted(current)), current);
+    if (rest.length === 0) found.set(JSON.stringify(canonical(current)), current);
     for (const i of rest) {
       const others = rest.filter((other) => other !== i);
       for (const after of outcomes(current, group, i, observed[i]!)) visit(after, others);
@@ -58,7 +58,14 @@ export function explain(model: Model, group: Group, observed: Observed[]): Model
   return [...found.values()];
 }
 
-const sorted = ({ entities, ...rest }: Model) => ({ ...rest, entities: Object.entries(entities).sort() });
+/** With the fields of all objects in order, so that equal models have equal texts. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, each]) => [name, canonical(each)]);
+}
 
 /** The models after a step with this response; none if the response is wrong. */
 function outcomes(model: Model, group: Group, i: number, observed: Observed): Model[] {

@@ -54,7 +54,7 @@ async function playAs(
   ]);
   let model = newClientModel(limits);
   for (const [at, group] of story.entries()) {
-    const played = { world, tenant, ids, disturbed: group.disturbance !== undefined };
+    const played = { world, tenant, ids, disturbed: group.disturbance !== undefined, patienceSeconds: 60 };
     const result = await playGroup(played, model, group).catch((error: unknown) => String(error));
     if (typeof result === 'string') {
       await world.yard.delete('/cloudyard/v1/dev/faults').catch(() => {});

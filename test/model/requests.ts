@@ -12,11 +12,14 @@ export interface Played {
   world: Pick<World, 'yard'> & Partial<World>;
   tenant: Tenant;
   ids: Map<string, string>;
-  /** Whether processes were disturbed in this group. */
+  /** Whether processes are disturbed: requests are repeated and responses are late. */
   disturbed: boolean;
+  /** How long a request, a task or a state may take while processes are disturbed. */
+  patienceSeconds: number;
 }
 
-const patienceSeconds = 90;
+/** Of a read. */
+const readSeconds = 90;
 
 export interface Answer extends HttpAnswer {
   isRepeat: boolean;
@@ -27,7 +30,11 @@ const unknownId = (label: string) =>
   kindOf(kindOfLabel(label))?.hasIntegerIds ? '999999999' : '00000000-0000-4000-8000-000000000000';
 
 /** Sends a step until it is answered. Clients that get no response, or 503, send the same request again. */
-export async function send({ world, tenant, ids, disturbed }: Played, model: Model, step: Step): Promise<Answer> {
+export async function send(
+  { world, tenant, ids, disturbed, patienceSeconds }: Played,
+  model: Model,
+  step: Step,
+): Promise<Answer> {
   const command = commandOf(step.command);
   const idOf = (label: string | null | undefined) => encodeURIComponent(ids.get(label ?? '') ?? unknownId(label ?? ''));
   const path = command.path
@@ -85,17 +92,17 @@ async function rememberId(
 
 /** Repeats a read until it is answered. */
 export async function insist(read: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  const deadline = performance.now() + patienceSeconds * 1000;
+  const deadline = performance.now() + readSeconds * 1000;
   for (;;) {
     const answer = await read().catch(() => null);
     if (answer && answer.status < 500) return answer;
     if (answer && answer.status !== 503) throw new Error(`server error: ${textOf(answer)}`);
-    if (performance.now() > deadline) throw new Error(`not answered within ${patienceSeconds} s`);
+    if (performance.now() > deadline) throw new Error(`not answered within ${readSeconds} s`);
     await sleep(50);
   }
 }
 
-export async function allTasksEnded({ world, tenant }: Played): Promise<void> {
+export async function allTasksEnded({ world, tenant, patienceSeconds }: Played): Promise<void> {
   const path = `/cloud/v1/tasks/${tenant.projectId}/1/active`;
   const deadline = performance.now() + patienceSeconds * 1000;
   for (;;) {

@@ -79,36 +79,40 @@ function readFolder(folder: string): Map<string, Fields> {
   return new Map(names.map((name) => [name.slice(0, -5), JSON.parse(readFileSync(join(folder, name), 'utf8'))]));
 }
 
-/** Starts a process again whenever it ends. */
+/** Starts a process again whenever it ends, also when a start fails. */
 export async function supervise(start: () => Promise<Running>) {
   let running = await start();
   let stopped = false;
-  let starting: Promise<unknown> = Promise.resolve();
-  const watch = () => {
-    const watched = running;
-    void watched.ended.then(() => {
-      if (stopped) return;
-      starting = start().then((next) => {
+  /** Null: the process runs. */
+  let starting: Promise<void> | null = null;
+  const startAgain = async (): Promise<void> => {
+    while (!stopped) {
+      const next = await start().catch(() => null);
+      if (next) {
         running = next;
+        starting = null;
         watch();
-      });
-      starting.catch(() => {});
+        return;
+      }
+      await sleep(100);
+    }
+  };
+  const watch = () => {
+    void running.ended.then(() => {
+      if (!stopped) starting = startAgain();
     });
   };
   watch();
+  const ready = async (): Promise<void> => {
+    // The end of a process is noticed a moment later.
+    while (starting || !existsSync(`/proc/${running.pid}`)) await Promise.race([starting, sleep(20)]);
+  };
   return {
     pid: () => running.pid,
+    ready,
     async end(abruptly: boolean): Promise<void> {
-      await starting;
+      await ready();
       await (abruptly ? running.kill() : running.stop());
-    },
-    async ready(): Promise<void> {
-      // The end of a process is noticed in a later turn.
-      await sleep(20);
-      if (existsSync(`/proc/${running.pid}`)) return starting.then(() => undefined);
-      await running.ended;
-      await sleep(20);
-      await starting;
     },
     stop(): void {
       stopped = true;

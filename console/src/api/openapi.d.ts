@@ -2034,6 +2034,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a lifecycle policy now
+         * @description Each schedule runs at once, with its retention and names, besides its next run. Returns a task for each; a task ends when the snapshots are done, in ERROR if one failed. A paused policy is 409.
+         */
+        post: operations["runLifecyclePolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/missed_runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the missed runs of a lifecycle policy
+         * @description Runs that started late or not at all, and those that they replaced. The newest comes first.
+         */
+        get: operations["listLifecyclePolicyMissedRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/runs": {
         parameters: {
             query?: never;
@@ -2991,7 +3031,7 @@ export interface paths {
         };
         /**
          * List the notifications of a client
-         * @description The newest notification comes first, each with the state of its deliveries.
+         * @description The newest comes first by default, each with the state of its deliveries.
          */
         get: operations["listNotifications"];
         put?: never;
@@ -3075,7 +3115,11 @@ export interface paths {
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update a webhook
+         * @description Changes the URL or the secret. Pending and repeated deliveries use the new values.
+         */
+        patch: operations["updateWebhook"];
         trace?: never;
     };
     "/cloudyard/v1/audit": {
@@ -3244,6 +3288,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/dev/faults/{fault_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Clear an injected fault
+         * @description Operations that it stalls continue.
+         */
+        delete: operations["deleteFault"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/registry_token": {
         parameters: {
             query?: never;
@@ -3376,8 +3440,7 @@ export interface components {
             status: "active" | "disabled" | "expired" | "pending";
         };
         ApiKeyCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["ApiKey"][];
         };
@@ -3512,8 +3575,7 @@ export interface components {
             updated_at: string;
         };
         AvailableNetworkCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["AvailableNetwork"][];
         };
@@ -3590,8 +3652,7 @@ export interface components {
             created_at: string;
         };
         ClientCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Client"][];
         };
@@ -3993,19 +4054,11 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
             name: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
              * @description ID of the listener whose default pool this becomes; by default no listener uses it
@@ -4042,7 +4095,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -4055,11 +4108,7 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["HealthMonitorType"];
         };
         /**
          * @description Address and port identify the member within its pool
@@ -4189,11 +4238,7 @@ export interface components {
         };
         CreateListener: {
             name: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -4297,27 +4342,15 @@ export interface components {
             timeout_member_data?: number | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description Members, at most 1,000; none by default */
             members?: components["schemas"]["CreateLbPoolMember"][];
             name: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
         };
         CreateNestedListener: {
             name: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
@@ -4952,8 +4985,7 @@ export interface components {
             message: string | null;
         };
         FaultCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Fault"][];
         };
@@ -5062,14 +5094,12 @@ export interface components {
             state: "active" | "applying" | "denying" | "error" | "new" | "queued_to_apply" | "queued_to_deny";
         };
         FileShareAccessRuleCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["FileShareAccessRule"][];
         };
         FileShareCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["FileShare"][];
         };
@@ -5142,8 +5172,7 @@ export interface components {
             total_bytes: number;
         };
         FileShareUsageCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["FileShareUsage"][];
         };
@@ -5235,6 +5264,11 @@ export interface components {
             /** @description The version of the server */
             version: string;
         };
+        /**
+         * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
+         * @enum {unknown}
+         */
+        HealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
         HostRoute: {
             /**
              * Format: ip-network
@@ -5247,6 +5281,8 @@ export interface components {
              */
             nexthop: string;
         };
+        /** @enum {unknown} */
+        HttpMethod: "CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE";
         IntervalSchedule: {
             /**
              * Format: uuid
@@ -5330,8 +5366,7 @@ export interface components {
          */
         L7PolicyAction: "REDIRECT_PREFIX" | "REDIRECT_TO_POOL" | "REDIRECT_TO_URL" | "REJECT";
         L7PolicyCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["L7Policy"][];
         };
@@ -5383,8 +5418,7 @@ export interface components {
             value: string;
         };
         L7RuleCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["L7Rule"][];
         };
@@ -5456,20 +5490,12 @@ export interface components {
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
              * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
@@ -5486,9 +5512,13 @@ export interface components {
             /** @description Members, in the order of the request */
             members: components["schemas"]["LbPoolMember"][];
         };
+        /**
+         * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
+         * @enum {unknown}
+         */
+        LbPoolAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
         LbPoolCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["ListedLbPool"][];
         };
@@ -5519,11 +5549,7 @@ export interface components {
             max_retries_down: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            /**
-             * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
-             * @enum {unknown}
-             */
-            type: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+            type: components["schemas"]["HealthMonitorType"];
             /** @description Path of HTTP and HTTPS checks; null: `/` */
             url_path: string | null;
         };
@@ -5569,8 +5595,7 @@ export interface components {
             weight: number;
         };
         LbPoolMemberCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LbPoolMember"][];
         };
@@ -5595,6 +5620,11 @@ export interface components {
             /** @description Port number */
             protocol_port: number;
         };
+        /**
+         * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
+         * @enum {unknown}
+         */
+        LbPoolProtocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
         LbPoolSessionPersistence: {
             /** @description Name of the cookie that the members set; only for `APP_COOKIE`, which requires it */
             cookie_name: string | null;
@@ -5663,8 +5693,7 @@ export interface components {
             volumes?: components["schemas"]["LifecyclePolicyVolume"][];
         };
         LifecyclePolicyCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LifecyclePolicy"][];
         };
@@ -5722,6 +5751,11 @@ export interface components {
              * @description When the last snapshot was done; null before that
              */
             done_at: string | null;
+            /**
+             * Format: uuid
+             * @description ID of the task of the client that requested the run; null: the run was due
+             */
+            task_id: string | null;
             /** @description Snapshots that were created */
             snapshots: components["schemas"]["RunSnapshot"][];
             /** @description Older snapshots that expired because of this run and are gone */
@@ -5732,8 +5766,7 @@ export interface components {
             pending: components["schemas"]["PendingRunSnapshot"][];
         };
         LifecyclePolicyRunCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LifecyclePolicyRun"][];
         };
@@ -5812,20 +5845,12 @@ export interface components {
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
             /** @description The listener that uses the pool, if any */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol: components["schemas"]["LbPoolProtocol"];
             /**
              * Format: uuid
              * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
@@ -5879,11 +5904,7 @@ export interface components {
             load_balancer_id: string | null;
             /** @description Number of pools that get its traffic: the default pool and those of L7 policies */
             pool_count: number | null;
-            /**
-             * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
-             * @enum {unknown}
-             */
-            protocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
+            protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number */
             protocol_port: number;
             /** @description ID of the secret with the certificate */
@@ -5902,11 +5923,15 @@ export interface components {
             user_list: components["schemas"]["ListenerUser"][];
         };
         ListenerCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Listener"][];
         };
+        /**
+         * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
+         * @enum {unknown}
+         */
+        ListenerProtocol: "HTTP" | "HTTPS" | "PROMETHEUS" | "TCP" | "TERMINATED_HTTPS" | "UDP";
         ListenerReference: {
             /**
              * Format: uuid
@@ -6029,8 +6054,7 @@ export interface components {
             }[];
         };
         LoadBalancerCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancer"][];
         };
@@ -6056,8 +6080,7 @@ export interface components {
             price_status?: "error" | "hide" | "show";
         };
         LoadBalancerFlavorCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerFlavor"][];
         };
@@ -6127,8 +6150,7 @@ export interface components {
             time: string | null;
         };
         LoadBalancerMetricsCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerMetrics"][];
         };
@@ -6224,8 +6246,7 @@ export interface components {
             tags: components["schemas"]["Tag"][];
         };
         LoadBalancerStatusCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["LoadBalancerStatus"][];
         };
@@ -6255,6 +6276,32 @@ export interface components {
             request_errors: number;
             /** @description HTTP responses 5xx, and TCP and UDP connections that reached no member */
             server_errors: number;
+        };
+        MissedLifecyclePolicyRun: {
+            /**
+             * Format: uuid
+             * @description ID of the schedule
+             */
+            schedule_id: string;
+            /**
+             * Format: date-time
+             * @description When the run was due
+             */
+            due_at: string;
+            /**
+             * Format: date-time
+             * @description When it started after all; null: it has not started
+             */
+            started_at: string | null;
+            /** @description Number of later runs that it replaced; counted up to 1,000 */
+            skipped: number;
+            /** @description When the first 100 of them were due; empty if the schedule has changed since */
+            skipped_at: string[];
+        };
+        MissedLifecyclePolicyRunCollection: {
+            count: components["schemas"]["ResultCount"];
+            /** @description The matches on this page */
+            results: components["schemas"]["MissedLifecyclePolicyRun"][];
         };
         /** @description Exactly one of the fields */
         MoveClock: {
@@ -6326,8 +6373,7 @@ export interface components {
             updated_at: string;
         };
         NetworkCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Network"][];
         };
@@ -6426,8 +6472,7 @@ export interface components {
             deliveries: components["schemas"]["Delivery"][];
         };
         NotificationCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Notification"][];
         };
@@ -6580,8 +6625,7 @@ export interface components {
             task_id: string | null;
         };
         ProjectCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Project"][];
         };
@@ -6599,8 +6643,7 @@ export interface components {
             updated_at: string;
         };
         PullSecretCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["PullSecret"][];
         };
@@ -6628,8 +6671,7 @@ export interface components {
             in_use: number;
         };
         QuotaDriftCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["QuotaDrift"][];
         };
@@ -6663,8 +6705,7 @@ export interface components {
             updated_at: string | null;
         };
         QuotaRequestCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["QuotaRequest"][];
         };
@@ -6753,8 +6794,7 @@ export interface components {
             zone: ("AMERICAS" | "APAC" | "EMEA" | "RUSSIA_AND_CIS") | null;
         };
         RegionCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Region"][];
         };
@@ -7229,14 +7269,12 @@ export interface components {
             tags: components["schemas"]["RegistryTag"][];
         };
         RegistryArtifactCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryArtifact"][];
         };
         RegistryCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Registry"][];
         };
@@ -7263,8 +7301,7 @@ export interface components {
             updated_at: string;
         };
         RegistryRepositoryCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryRepository"][];
         };
@@ -7346,8 +7383,7 @@ export interface components {
             read_only: boolean;
         };
         RegistryUserCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryUser"][];
         };
@@ -7395,8 +7431,7 @@ export interface components {
             read_only: boolean;
             /** @description Secret with which the user logs in; never returned again */
             secret: string;
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["RegistryUserWithSecret"][];
         };
@@ -7417,7 +7452,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -7431,7 +7466,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["HealthMonitorType"] | null;
         };
         ReplaceLbPoolMembers: components["schemas"]["CreateLbPoolMember"][];
         /** @description Tags as a map from key to value; a key with null is ignored */
@@ -7614,6 +7649,8 @@ export interface components {
              */
             at: string;
         };
+        /** @description Number of all matches, on this page or not */
+        ResultCount: number;
         RetentionTime: {
             /** @description Weeks of the retention time */
             weeks: number | null;
@@ -7639,6 +7676,10 @@ export interface components {
             volume_id: string;
             /** @description Why the volume has no snapshot */
             message: string;
+        };
+        RunLifecyclePolicy: {
+            /** @description Only these schedules; by default all */
+            schedule_ids?: string[];
         };
         RunSnapshot: {
             /**
@@ -7693,8 +7734,7 @@ export interface components {
             expiration: string | null;
         };
         SecretCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Secret"][];
         };
@@ -7817,8 +7857,7 @@ export interface components {
             volume_id: string;
         };
         SnapshotCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Snapshot"][];
         };
@@ -7893,8 +7932,7 @@ export interface components {
             updated_at: string;
         };
         SubnetCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Subnet"][];
         };
@@ -7918,8 +7956,7 @@ export interface components {
             value: string;
         };
         TagCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Tag"][];
         };
@@ -7978,8 +8015,7 @@ export interface components {
             schedule_id: string | null;
         };
         TaskCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Task"][];
         };
@@ -8038,8 +8074,7 @@ export interface components {
             last_used_at: string | null;
         };
         TokenCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Token"][];
         };
@@ -8253,19 +8288,11 @@ export interface components {
             admin_state_up?: boolean;
             /** @description Replaces the health monitor; null removes it */
             healthmonitor?: components["schemas"]["ReplaceLbPoolHealthMonitor"] | null;
-            /**
-             * @description Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the fewest connections; `SOURCE_IP`: the one that a hash of the client address selects
-             * @enum {unknown}
-             */
-            lb_algorithm?: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+            lb_algorithm?: components["schemas"]["LbPoolAlgorithm"];
             /** @description Replaces the members, at most 1,000; a member with the same address and port keeps its ID; null removes all */
             members?: components["schemas"]["CreateLbPoolMember"][] | null;
             name?: components["schemas"]["Name"];
-            /**
-             * @description Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, `PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2
-             * @enum {unknown}
-             */
-            protocol?: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
+            protocol?: components["schemas"]["LbPoolProtocol"];
         };
         /** @description Omitted fields are unchanged, null restores the default */
         UpdateLbPoolHealthMonitor: {
@@ -8278,7 +8305,7 @@ export interface components {
             /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
             expected_codes?: string | null;
             /** @description Method of HTTP and HTTPS checks; null: `GET` */
-            http_method?: ("CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE") | null;
+            http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
             /** @description Number of successful checks in a row after which a member is up */
@@ -8292,7 +8319,7 @@ export interface components {
             /** @description Accepted and ignored */
             id?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
-            type?: ("HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT") | null;
+            type?: components["schemas"]["HealthMonitorType"] | null;
         };
         UpdateLbPoolMember: {
             /** @description Whether the member gets traffic */
@@ -8455,6 +8482,28 @@ export interface components {
             size?: number;
             tags?: components["schemas"]["UpdateTags"];
         };
+        UpdateWebhook: {
+            /**
+             * Format: uri
+             * @description Absolute `https` or `http` URL with a host
+             */
+            url?: string;
+            /** @description The new key of the signature; null: a generated one */
+            secret?: string | null;
+        };
+        UpdatedWebhook: {
+            /**
+             * Format: uuid
+             * @description ID of the webhook
+             */
+            id: string;
+            /** @description URL of the receiver, normalized */
+            url: string;
+            /** @description When the webhook was created */
+            created_at: string;
+            /** @description The new key of the signature, if the request changed it */
+            secret?: string;
+        };
         UserAction: {
             /** @description ID of the entry of the audit log */
             id: string;
@@ -8463,16 +8512,8 @@ export interface components {
              * @description When the action was accepted
              */
             timestamp: string;
-            /**
-             * @description Type of the action
-             * @enum {unknown}
-             */
-            action_type: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
-            /**
-             * @description Group of operations
-             * @enum {unknown}
-             */
-            api_group: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
+            action_type: components["schemas"]["UserActionType"];
+            api_group: components["schemas"]["UserActionGroup"];
             /** @description Whether the subscriber has received it */
             acknowledged: boolean;
             /** @description `operation` and `request_id` of the request */
@@ -8507,11 +8548,15 @@ export interface components {
             total_price: components["schemas"]["UserActionPrice"] | null;
         };
         UserActionCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["UserAction"][];
         };
+        /**
+         * @description Group of operations
+         * @enum {unknown}
+         */
+        UserActionGroup: "ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume";
         UserActionPrice: {
             /** @description ISO 4217 code */
             currency_code: string | null;
@@ -8551,11 +8596,15 @@ export interface components {
             auth_header_value: string;
         };
         UserActionSubscriptionCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["UserActionSubscription"][];
         };
+        /**
+         * @description Type of the action
+         * @enum {unknown}
+         */
+        UserActionType: "activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade";
         Volume: {
             /**
              * Format: uuid
@@ -8649,8 +8698,7 @@ export interface components {
             volume_id: string;
         };
         VolumeCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Volume"][];
         };
@@ -8666,8 +8714,7 @@ export interface components {
             created_at: string;
         };
         WebhookCollection: {
-            /** @description Number of all matches, on this page or not */
-            count: number;
+            count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Webhook"][];
         };
@@ -9010,6 +9057,11 @@ export interface components {
          */
         digest: string;
         /**
+         * @description ID of the fault
+         * @example 1
+         */
+        fault_id: number;
+        /**
          * @description ID of the file share
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
          */
@@ -9080,9 +9132,9 @@ export interface components {
          */
         project_id: number;
         /** @description Only actions of these types */
-        query_action_type: ("activate" | "attach" | "change_logging_resources" | "create" | "create_access_rule" | "deactivate" | "delete" | "delete_access_rule" | "delete_metadata" | "detach" | "disable_logging" | "disable_portsecurity" | "download" | "enable_logging" | "enable_portsecurity" | "failover" | "get_certificate" | "get_console" | "get_kubeconfig" | "get_logs" | "put_into_servergroup" | "reboot" | "reboot_hard" | "rebuild" | "regenerate_credentials" | "remove_from_servergroup" | "replace" | "replace_metadata" | "resize" | "resume" | "retype" | "revert" | "scale_down" | "scale_up" | "start" | "stop" | "suspend" | "update" | "update_metadata" | "upgrade")[];
+        query_action_type: components["schemas"]["UserActionType"][];
         /** @description Only actions in these groups */
-        query_api_group: ("ai_cluster" | "baremetal" | "basic_vm" | "caas_container" | "caas_key" | "caas_pull_secret" | "dbaas_postgres" | "ddos_profile" | "faas_function" | "faas_key" | "faas_namespace" | "file_shares" | "floating_ip" | "image" | "inference_at_the_edge" | "instance" | "instance_isolation" | "k8s_cluster" | "k8s_cluster_template" | "k8s_pool" | "laas" | "laas_topic" | "lb_health_monitor" | "lb_l7policy" | "lb_l7rule" | "lblistener" | "lbpool" | "lbpool_member" | "lifecycle_policy" | "lifecycle_policy_volume_member" | "loadbalancer" | "network" | "port" | "project" | "quota_limit_request" | "registry" | "reservation" | "reserved_fixed_ip" | "role" | "router" | "rtbh" | "secret" | "securitygroup" | "securitygrouprule" | "servergroup" | "shared_flavor" | "shared_image" | "shared_network" | "slurm" | "snapshot" | "snapshot_schedule" | "ssh_key" | "subnet" | "user" | "vip_ip_addresses" | "volume")[];
+        query_api_group: components["schemas"]["UserActionGroup"][];
         /** @description `true`: only load balancers with a floating IP, which none has */
         query_assigned_floating: boolean;
         /** @description `next` of the previous page */
@@ -9101,6 +9153,8 @@ export interface components {
         query_created_to: string;
         /** @description Whether to delete the default pool with the listener */
         query_delete_default_pool: boolean;
+        /** @description Only notifications with a delivery in this state */
+        query_delivery_state: "pending" | "delivered" | "simulated" | "failed";
         /** @description Whether to return whole members instead of their IDs */
         query_details: boolean;
         /** @description Only regions whose name contains this text */
@@ -9223,6 +9277,8 @@ export interface components {
         query_to_timestamp: string;
         /** @description Only changes by this token */
         query_token_id: number;
+        /** @description Only notifications of this type, such as `quota_threshold` */
+        query_type: string;
         /** @description Only shares of this type */
         query_type_name: "standard" | "vast";
         /** @description Only actions with these user agents */
@@ -9231,6 +9287,8 @@ export interface components {
         query_volume_id: string;
         /** @description Seconds to wait for the end of the task before answering */
         query_wait: number;
+        /** @description Only notifications that were sent to this webhook */
+        query_webhook_id: string;
         /** @description Accepted and ignored */
         query_with_ddos: boolean;
         /**
@@ -9309,7 +9367,158 @@ export interface components {
          */
         webhook_id: string;
     };
-    requestBodies: never;
+    requestBodies: {
+        AttachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AttachVolume"];
+            };
+        };
+        CheckLoadBalancerLimits: {
+            content: {
+                /**
+                 * @example {
+                 *       "floating_ip": {
+                 *         "source": "new"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
+            };
+        };
+        /** @description Address and port identify the member within its pool */
+        CreateLbPoolMember: {
+            content: {
+                /**
+                 * @example {
+                 *       "address": "10.0.0.11",
+                 *       "protocol_port": 8080,
+                 *       "weight": 2
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLbPoolMember"];
+            };
+        };
+        CreateLifecyclePolicy: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "volume_snapshot",
+                 *       "name": "nightly",
+                 *       "schedules": [
+                 *         {
+                 *           "type": "cron",
+                 *           "day_of_week": "mon-fri",
+                 *           "hour": "3",
+                 *           "timezone": "Europe/Luxembourg",
+                 *           "max_quantity": 7
+                 *         }
+                 *       ],
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateLifecyclePolicy"];
+            };
+        };
+        CreateProject: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "my-project",
+                 *       "description": "The project of the web team"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateProject"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
+        CreateTags: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateTags"];
+            };
+        };
+        DetachVolume: {
+            content: {
+                /**
+                 * @example {
+                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DetachVolume"];
+            };
+        };
+        LifecyclePolicyVolumeIds: {
+            content: {
+                /**
+                 * @example {
+                 *       "volume_ids": [
+                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
+            };
+        };
+        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
+        LoadBalancerMetadata: {
+            content: {
+                /**
+                 * @example {
+                 *       "team": "web"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LoadBalancerMetadata"];
+            };
+        };
+        UpdateFileShare: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-share",
+                 *       "tags": {
+                 *         "team": null,
+                 *         "stage": "test"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateFileShare"];
+            };
+        };
+        UpdateLbPool: {
+            content: {
+                /**
+                 * @example {
+                 *       "lb_algorithm": "LEAST_CONNECTIONS",
+                 *       "session_persistence": {
+                 *         "type": "SOURCE_IP"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateLbPool"];
+            };
+        };
+        UpdateNetwork: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "renamed-network"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateNetwork"];
+            };
+        };
+    };
     headers: never;
     pathItems: never;
 }
@@ -9858,17 +10067,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             201: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -9906,17 +10105,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "my-project",
-                 *       "description": "The project of the web team"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateProject"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateProject"];
         responses: {
             200: components["responses"]["Project"];
             default: components["responses"]["Error"];
@@ -10202,16 +10391,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["Network"];
             default: components["responses"]["Error"];
@@ -10240,16 +10420,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-network"
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateNetwork"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateNetwork"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -10312,17 +10483,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10357,17 +10518,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10688,17 +10839,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -10733,17 +10874,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11244,20 +11375,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["FileShare"];
             default: components["responses"]["Error"];
@@ -11325,20 +11443,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "renamed-share",
-                 *       "tags": {
-                 *         "team": null,
-                 *         "stage": "test"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateFileShare"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateFileShare"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -11609,17 +11714,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11654,17 +11749,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -11920,18 +12005,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -11960,18 +12034,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "floating_ip": {
-                 *         "source": "new"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["CheckLoadBalancerLimits"];
-            };
-        };
+        requestBody?: components["requestBodies"]["CheckLoadBalancerLimits"];
         responses: {
             200: components["responses"]["LoadBalancerRequiredQuota"];
             default: components["responses"]["Error"];
@@ -12349,17 +12412,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description Success */
             200: {
@@ -12403,17 +12456,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description Success */
             200: {
@@ -12583,17 +12626,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value: keys of 1 to 255 characters, values of up to 255 */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LoadBalancerMetadata"];
-            };
-        };
+        requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
             /** @description No content */
             204: {
@@ -13084,19 +13117,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             /** @description Success */
             200: {
@@ -13140,19 +13161,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "lb_algorithm": "LEAST_CONNECTIONS",
-                 *       "session_persistence": {
-                 *         "type": "SOURCE_IP"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateLbPool"];
-            };
-        };
+        requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13334,19 +13343,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -13499,19 +13496,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Address and port identify the member within its pool */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "address": "10.0.0.11",
-                 *       "protocol_port": 8080,
-                 *       "weight": 2
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLbPoolMember"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLbPoolMember"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14306,16 +14291,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             /** @description Success */
             200: {
@@ -14359,16 +14335,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             /** @description Success */
             200: {
@@ -14412,16 +14379,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AttachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14450,16 +14408,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "instance_id": "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *     }
-                 */
-                "application/json": components["schemas"]["DetachVolume"];
-            };
-        };
+        requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
@@ -14557,17 +14506,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14602,17 +14541,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -14972,17 +14901,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description At most 64 tags as a map from key to value, each of 1 to 255 characters. Keys have no whitespace and no `=`; values have no space at the ends, no tab and no line break. */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "team": "web"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateTags"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateTags"];
         responses: {
             /** @description No content */
             204: {
@@ -15124,29 +15043,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15360,6 +15257,82 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    runLifecyclePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["RunLifecyclePolicy"];
+            };
+        };
+        responses: {
+            200: components["responses"]["TaskIds"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listLifecyclePolicyMissedRuns: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: number;
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MissedLifecyclePolicyRunCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listLifecyclePolicyRuns: {
         parameters: {
             query?: {
@@ -15541,18 +15514,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15584,18 +15546,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["LifecyclePolicyVolumeIds"];
-            };
-        };
+        requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
             default: components["responses"]["Error"];
@@ -15667,29 +15618,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             /** @description Success */
             200: {
@@ -15773,29 +15702,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "volume_snapshot",
-                 *       "name": "nightly",
-                 *       "schedules": [
-                 *         {
-                 *           "type": "cron",
-                 *           "day_of_week": "mon-fri",
-                 *           "hour": "3",
-                 *           "timezone": "Europe/Luxembourg",
-                 *           "max_quantity": 7
-                 *         }
-                 *       ],
-                 *       "volume_ids": [
-                 *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["CreateLifecyclePolicy"];
-            };
-        };
+        requestBody: components["requestBodies"]["CreateLifecyclePolicy"];
         responses: {
             200: components["responses"]["Price"];
             default: components["responses"]["Error"];
@@ -17681,6 +17588,14 @@ export interface operations {
                 limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
+                /** @description Only notifications of this type, such as `quota_threshold` */
+                type?: components["parameters"]["query_type"];
+                /** @description Only notifications that were sent to this webhook */
+                webhook_id?: components["parameters"]["query_webhook_id"];
+                /** @description Only notifications with a delivery in this state */
+                delivery_state?: components["parameters"]["query_delivery_state"];
+                /** @description Order; `created_at.desc` by default */
+                order_by?: "created_at.asc" | "created_at.desc";
             };
             header?: never;
             path: {
@@ -17880,6 +17795,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the client
+                 * @example 1
+                 */
+                client_id: components["parameters"]["client_id"];
+                /**
+                 * @description ID of the webhook
+                 * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
+                 */
+                webhook_id: components["parameters"]["webhook_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/other"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdatedWebhook"];
+                };
             };
             default: components["responses"]["Error"];
         };
@@ -18179,6 +18135,31 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteFault: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the fault
+                 * @example 1
+                 */
+                fault_id: components["parameters"]["fault_id"];
+            };
             cookie?: never;
         };
         requestBody?: never;

@@ -20,11 +20,7 @@ export function EditClient() {
   const { id } = useParams({ strict: false }) as { id: string };
   const { data, error } = useQuery(clientQuery(id));
   if (data) return <EditDialog client={data} />;
-  return (
-    <DialogRoute title="Edit client" segments={2}>
-      {error ? <ErrorState error={error} /> : <Skeleton />}
-    </DialogRoute>
-  );
+  return <DialogRoute title="Edit client">{error ? <ErrorState error={error} /> : <Skeleton />}</DialogRoute>;
 }
 
 function EditDialog({ client: current }: { client: Client }) {
@@ -45,7 +41,7 @@ function EditDialog({ client: current }: { client: Client }) {
       const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated client ${name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('clients') });
+      await navigate({ to: scope.path('clients', client.id) });
     },
   });
   return (
@@ -53,7 +49,6 @@ function EditDialog({ client: current }: { client: Client }) {
       title={`Edit ${client.name}`}
       form={form}
       submitLabel="Save"
-      segments={2}
       disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateClient', method: 'PATCH', path: PATH, params }}
     >

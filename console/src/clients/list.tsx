@@ -16,7 +16,11 @@ const columnsOf = (scope: Scope): Column<Client>[] => [
     title: 'Name',
     kind: 'name',
     sortBy: (client) => client.name,
-    render: (client) => <bdi>{client.name}</bdi>,
+    render: (client) => (
+      <Link to={scope.path('clients', client.id)}>
+        <bdi>{client.name}</bdi>
+      </Link>
+    ),
   },
   { key: 'id', title: 'ID', kind: 'number', sortBy: (client) => client.id, render: (client) => client.id },
   {

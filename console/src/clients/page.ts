@@ -11,10 +11,12 @@ export const clients: Page = {
     {
       path: 'clients',
       component: lazy(() => import('./list.tsx'), 'ClientList'),
-      children: [
-        { path: 'new', component: lazy(() => import('./create.tsx'), 'CreateClient') },
-        { path: '$id/edit', component: lazy(() => import('./edit.tsx'), 'EditClient') },
-      ],
+      children: [{ path: 'new', component: lazy(() => import('./create.tsx'), 'CreateClient') }],
+    },
+    {
+      path: 'clients/$id',
+      component: lazy(() => import('./detail.tsx'), 'ClientDetail'),
+      children: [{ path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditClient') }],
     },
   ],
 };

@@ -18,7 +18,14 @@ export interface Code {
   terraform: string | null;
 }
 
-/** Returns text that sends exactly this request and waits until its tasks end. Never throws. */
-export function codeFor(request: ApiRequest): Code {
-  return { curl: curlFor(request), python: pythonFor(request), terraform: terraformFor(request) };
+/**
+ * Returns text that sends exactly these requests, all of one operation, in this order until one is refused, and waits until
+ * their tasks end. Never throws.
+ */
+export function codeFor(...requests: readonly [ApiRequest, ...ApiRequest[]]): Code {
+  return {
+    curl: curlFor(requests),
+    python: pythonFor(requests),
+    terraform: requests.length === 1 ? terraformFor(requests[0]) : null,
+  };
 }

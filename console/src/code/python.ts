@@ -60,27 +60,36 @@ export function pythonArguments(request: ApiRequest): JsonObject {
   return given;
 }
 
-/** Prints the result. Reads the token from CLOUDYARD_TOKEN. */
-export function pythonFor(request: ApiRequest): string | null {
-  const method = pythonMethods[request.operationId];
-  const given = pythonArguments(request);
-  if (!method || requiredArguments[request.operationId]?.some((name) => given[name] === undefined)) return null;
+/** Prints the results. Reads the token from CLOUDYARD_TOKEN. */
+export function pythonFor(requests: readonly [ApiRequest, ...ApiRequest[]]): string | null {
+  const statements = requests.map(statementOf);
+  if (statements.some((statement) => statement === null)) return null;
+  const [request] = requests;
   const places = Object.entries(request.params ?? {}).filter(([name]) => isPlace(name));
   const client = call('Gcore', [
     "api_key=os.environ['CLOUDYARD_TOKEN']",
     `base_url=${literal(baseUrlOf(request))}`,
     ...places.map(([name, value]) => `cloud_${name}=${Number(value)}`),
   ]);
+  return `import os\n\nfrom gcore import Gcore\n\nclient = ${client}\n${statements.join('\n')}\n`;
+}
+
+function statementOf(request: ApiRequest): string | null {
+  const { operationId } = request;
+  const method = pythonMethods[operationId];
+  const given = pythonArguments(request);
+  if (!method || requiredArguments[operationId]?.some((name) => given[name] === undefined)) return null;
   const pairs = Object.entries(given).filter(([, value]) => value !== undefined);
-  const result = call(
-    `client.cloud.${method}`,
-    pairs.map(([name, value]) => `${name}=${literal(value!)}`),
-  );
-  const waits = answersWithTasks(request.operationId) && !method.endsWith('_and_poll');
-  const rest = waits
-    ? `for task in ${result}.tasks:\n    print(client.cloud.tasks.poll(task))`
-    : `result = ${result}\nprint(result)`;
-  return `import os\n\nfrom gcore import Gcore\n\nclient = ${client}\n${rest}\n`;
+  const values = pairs.map(([name, value]) => `${name}=${literal(value!)}`);
+  const result = call(`client.cloud.${method}`, values);
+  if (operationId === 'revertVolume') {
+    // The response is empty; the volume names the task until it ends.
+    const volume = call('client.cloud.volumes.get', values);
+    return `${result}\ntask = ${volume}.task_id\nif task:\n    print(client.cloud.tasks.poll(task))`;
+  }
+  const waits = answersWithTasks(operationId) && !method.endsWith('_and_poll');
+  if (waits) return `for task in ${result}.tasks:\n    print(client.cloud.tasks.poll(task))`;
+  return `result = ${result}\nprint(result)`;
 }
 
 /** The client has the project and the region. */

@@ -42,6 +42,7 @@ const taskOperations = new Set([
   'replaceLbPoolMembers',
   'replaceLoadBalancerMetadata',
   'resizeLoadBalancer',
+  'runLifecyclePolicy',
   'updateFileShare',
   'updateL7Policy',
   'updateL7Rule',

@@ -9,7 +9,7 @@ import { useScope } from '../ui/scope.tsx';
 import { ErrorState, Skeleton } from '../ui/states.tsx';
 import { formatDate } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CLOCK_PATH, clockQuery, moveClock } from './data.ts';
+import { CLOCK_PATH, clockQuery, moveClock, MOVING_REFRESH_MS } from './data.ts';
 
 const STEPS = [
   { title: '1 hour', seconds: 3600 },
@@ -25,13 +25,13 @@ const MOVED_MS = 5000;
 export function Clock() {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
-  const query = useQuery(clockQuery);
   const [body, setBody] = useState<object>({ advance_seconds: STEPS[0].seconds });
   const move = useMutation({
     mutationFn: moveClock,
     onSuccess: () => showToast({ tone: 'ok', text: 'The clock was moved' }),
     onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
+  const query = useQuery({ ...clockQuery, ...(move.isPending && { refetchInterval: MOVING_REFRESH_MS }) });
   const act = (next: object) => {
     setBody(next);
     move.mutate(next);
@@ -79,7 +79,7 @@ export function Clock() {
             </span>
           )}
         </div>
-        <ByCode operationId="moveClock" method="POST" path={CLOCK_PATH} params={{}} body={body} />
+        <ByCode calls={[{ operationId: 'moveClock', method: 'POST', path: CLOCK_PATH, params: {}, body }]} />
       </div>
     </Card>
   );

@@ -9,6 +9,8 @@ export const FAULTS_PATH = '/cloudyard/v1/dev/faults';
 
 /** Faults and the clock have no events: they are read again every few seconds. */
 const REFRESH_MS = 5000;
+/** While the clock moves, it is read more often. */
+export const MOVING_REFRESH_MS = 500;
 
 /** The time of the server, with the time of the browser at which it was read. */
 export const clockQuery = queryOptions({

@@ -8,6 +8,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
+import { Activity } from './activity.tsx';
 import { Clock } from './clock.tsx';
 import { faultsQuery } from './data.ts';
 import type { Fault } from './data.ts';
@@ -20,6 +21,7 @@ export function Development() {
       </PageHead>
       <div className="stack">
         <Clock />
+        <Activity />
         <Faults />
       </div>
       <Outlet />
@@ -39,7 +41,22 @@ const COLUMNS: Column<Fault>[] = [
     render: (fault) => (fault.seconds === null ? '–' : `${fault.seconds} s`),
   },
   { key: 'message', title: 'Message', kind: 'wrap', render: (fault) => <bdi>{fault.message}</bdi> },
+  { key: 'actions', title: 'Actions', kind: 'actions', render: (fault) => <Clear fault={fault} /> },
 ];
+
+function Clear({ fault }: { fault: Fault }) {
+  const scope = useScope();
+  const readOnly = useReadOnlyReason();
+  return (
+    <ActionLink
+      to={scope.path('development', 'faults', fault.id, 'clear')}
+      className="small quiet danger"
+      disabledReason={readOnly}
+    >
+      Clear <span className="visually-hidden">fault {fault.id}</span>
+    </ActionLink>
+  );
+}
 
 function Faults() {
   const scope = useScope();

@@ -15,6 +15,7 @@ export const development: Page = {
       children: [
         { path: 'clock', component: lazy(() => import('./set-clock.tsx'), 'SetClock') },
         { path: 'faults/new', component: lazy(() => import('./create-fault.tsx'), 'CreateFault') },
+        { path: 'faults/$fault/clear', component: lazy(() => import('./clear-fault.tsx'), 'ClearFault') },
         { path: 'faults/clear', component: lazy(() => import('./clear-faults.tsx'), 'ClearFaults') },
       ],
     },

@@ -5,27 +5,26 @@ import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
-import { StatusBadge } from '../ui/status.tsx';
-import { Table } from '../ui/table.tsx';
-import { formatDate, FullDate, parseDate } from '../ui/time.tsx';
-import { forecastQuery, runsQuery } from './data.ts';
-import type { Forecast, Policy, Run } from './data.ts';
+import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { formatDate, parseDate } from '../ui/time.tsx';
+import { forecastQuery, missedRunsQuery, runsQuery } from './data.ts';
+import type { Forecast, MissedRun, Policy, Run } from './data.ts';
+import { MissedRuns, outcomeOf, PastRuns } from './run-tables.tsx';
 
 const monthName = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
 const weekdayName = new Intl.DateTimeFormat(undefined, { weekday: 'short' });
-/** Runs below the calendar. */
-const LISTED_RUNS = 50;
 
-/** Past runs with their failures and coming runs, by day in the browser's time zone. The month is in the URL. */
+/** Past runs with their failures, missed runs and coming runs, by day in the browser's time zone. The month is in the URL. */
 export function Calendar({ policy }: { policy: Policy }) {
   const scope = useScope();
   const state = useListState();
   const runs = useQuery(runsQuery(scope, policy.id));
   const forecast = useQuery(forecastQuery(scope, policy.id));
-  const error = runs.error ?? forecast.error;
-  if (error) return <ErrorState error={error} retry={() => void Promise.all([runs.refetch(), forecast.refetch()])} />;
-  if (!runs.data || !forecast.data) return <Skeleton rows={8} />;
+  const missed = useQuery(missedRunsQuery(scope, policy.id));
+  const queries = [runs, forecast, missed];
+  const error = queries.find((query) => query.error)?.error;
+  if (error) return <ErrorState error={error} retry={() => queries.forEach((query) => void query.refetch())} />;
+  if (!runs.data || !forecast.data || !missed.data) return <Skeleton rows={8} />;
   const month = monthOf(state.get('month'), runs.data.results, forecast.data.runs);
   const step = (count: number) => state.set({ month: keyOf(month.getFullYear(), month.getMonth() + count) });
   const tools = (
@@ -41,8 +40,9 @@ export function Calendar({ policy }: { policy: Policy }) {
   return (
     <>
       <Card title={monthName.format(month)} actions={tools}>
-        <Month month={month} runs={runs.data.results} coming={forecast.data.runs} />
+        <Month month={month} runs={runs.data.results} missed={missed.data.results} coming={forecast.data.runs} />
       </Card>
+      {missed.data.count > 0 && <MissedRuns policy={policy} missed={missed.data.results} />}
       <Card title="Past runs">
         <PastRuns policy={policy} runs={runs.data.results} />
       </Card>
@@ -64,39 +64,37 @@ function monthOf(chosen: string, runs: readonly Run[], coming: Forecast['runs'])
   return new Date(day.getFullYear(), day.getMonth(), 1);
 }
 
-interface Day {
-  readonly failed: Run[];
-  readonly succeeded: Run[];
-  readonly running: Run[];
-  readonly coming: string[];
-}
+/** Times of the runs of a day, by kind. */
+type Day = Record<'failed' | 'succeeded' | 'running' | 'late' | 'missed' | 'skipped' | 'coming', string[]>;
 
-function byDay(runs: readonly Run[], coming: Forecast['runs']): (date: Date) => Day {
+function byDay({ runs, missed, coming }: Omit<MonthProps, 'month'>): (date: Date) => Day {
   const days = new Map<string, Day>();
   const dayOf = (date: Date): Day => {
     const key = date.toDateString();
-    const day = days.get(key) ?? { failed: [], succeeded: [], running: [], coming: [] };
+    const empty: Day = { failed: [], succeeded: [], running: [], late: [], missed: [], skipped: [], coming: [] };
+    const day = days.get(key) ?? empty;
     days.set(key, day);
     return day;
   };
-  for (const run of runs) dayOf(parseDate(run.due_at))[outcomeOf(run)].push(run);
-  for (const run of coming) dayOf(parseDate(run.utc)).coming.push(run.utc);
+  const add = (at: string, kind: keyof Day) => dayOf(parseDate(at))[kind].push(at);
+  for (const run of runs) add(run.due_at, outcomeOf(run));
+  for (const run of missed) {
+    add(run.due_at, run.started_at === null ? 'missed' : 'late');
+    for (const at of run.skipped_at) add(at, 'skipped');
+  }
+  for (const run of coming) add(run.utc, 'coming');
   return dayOf;
-}
-
-function outcomeOf(run: Run): 'failed' | 'succeeded' | 'running' {
-  if (run.failed.length > 0) return 'failed';
-  return run.done_at === null ? 'running' : 'succeeded';
 }
 
 interface MonthProps {
   readonly month: Date;
   readonly runs: readonly Run[];
+  readonly missed: readonly MissedRun[];
   readonly coming: Forecast['runs'];
 }
 
-function Month({ month, runs, coming }: MonthProps) {
-  const dayOf = byDay(runs, coming);
+function Month({ month, ...all }: MonthProps) {
+  const dayOf = byDay(all);
   const length = new Date(month.getFullYear(), month.getMonth() + 1, 0).getDate();
   const dates = Array.from({ length }, (_, index) => new Date(month.getFullYear(), month.getMonth(), index + 1));
   const before = (month.getDay() + 6) % 7;
@@ -127,56 +125,23 @@ function Month({ month, runs, coming }: MonthProps) {
   );
 }
 
+const BADGES = [
+  ['failed', 'bad', 'failed'],
+  ['missed', 'bad', 'missed'],
+  ['late', 'warn', 'late'],
+  ['skipped', 'warn', 'skipped'],
+  ['running', 'busy', 'running'],
+  ['succeeded', 'ok', 'done'],
+  ['coming', '', 'coming'],
+] as const;
+
 function DayRuns({ day }: { day: Day }) {
-  const badges = [
-    ['bad', day.failed.map((run) => run.due_at), 'failed'],
-    ['busy', day.running.map((run) => run.due_at), 'running'],
-    ['ok', day.succeeded.map((run) => run.due_at), 'done'],
-    ['', day.coming, 'coming'],
-  ] as const;
-  return badges.map(
-    ([tone, times, text]) =>
-      times.length > 0 && (
-        <div key={text} className={`badge ${tone}`} title={times.map((at) => formatDate(parseDate(at))).join('\n')}>
-          {times.length} {text}
+  return BADGES.map(
+    ([kind, tone, text]) =>
+      day[kind].length > 0 && (
+        <div key={kind} className={`badge ${tone}`} title={day[kind].map((at) => formatDate(parseDate(at))).join('\n')}>
+          {day[kind].length} {text}
         </div>
       ),
   );
-}
-
-function PastRuns({ policy, runs }: { policy: Policy; runs: readonly Run[] }) {
-  const names = new Map((policy.volumes ?? []).map((volume) => [volume.volume_id, volume.volume_name]));
-  if (runs.length === 0)
-    return <EmptyState title="No runs yet">Creating or resuming a policy starts no run.</EmptyState>;
-  return (
-    <Table
-      label="Past runs"
-      rows={runs.slice(0, LISTED_RUNS)}
-      rowKey={(run) => run.id}
-      columns={[
-        { key: 'due', title: 'Due', render: (run) => <FullDate at={run.due_at} /> },
-        { key: 'state', title: 'State', render: (run) => <StatusBadge status={stateOf(run)} /> },
-        { key: 'snapshots', title: 'Snapshots', kind: 'number', render: (run) => run.snapshots.length },
-        { key: 'expired', title: 'Deleted', kind: 'number', render: (run) => run.expired.length },
-        {
-          key: 'failed',
-          title: 'Failures',
-          kind: 'wrap',
-          render: (run) => (
-            <ul>
-              {run.failed.map((failure) => (
-                <li key={failure.volume_id}>
-                  <bdi>{names.get(failure.volume_id) ?? failure.volume_id}</bdi>: {failure.message}
-                </li>
-              ))}
-            </ul>
-          ),
-        },
-      ]}
-    />
-  );
-}
-
-function stateOf(run: Run): string {
-  return { failed: 'failed', succeeded: 'done', running: 'running' }[outcomeOf(run)];
 }

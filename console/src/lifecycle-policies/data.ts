@@ -9,6 +9,7 @@ export type Policy = components['schemas']['LifecyclePolicy'];
 export type Schedule = components['schemas']['LifecyclePolicySchedule'];
 export type ScheduleInput = components['schemas']['CreateLifecyclePolicySchedule'];
 export type Run = components['schemas']['LifecyclePolicyRun'];
+export type MissedRun = components['schemas']['MissedLifecyclePolicyRun'];
 export type Forecast = components['schemas']['LifecyclePolicyForecast'];
 
 /** The first part of every key of queries of lifecycle policies. */
@@ -16,8 +17,12 @@ export const KIND = 'lifecycle_policies';
 export const POLICIES = '/cloud/v1/lifecycle_policy/{project_id}/{region_id}';
 export const POLICY = '/cloud/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}';
 
+export const OWN_POLICY = '/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}';
+
 /** Runs that the calendar shows: the API's largest page. */
 const RUNS = 1000;
+/** Missed runs that the calendar shows. */
+const MISSED_RUNS = 200;
 /** Of each schedule. */
 const COMING_RUNS = 100;
 
@@ -47,12 +52,24 @@ export const runsQuery = (scope: Scope, id: number | string) =>
       unwrap(api.GET(`${POLICY}/runs`, { params: { path: policyParams(scope, id), query: { limit: RUNS } } })),
   });
 
+/** The newest comes first. */
+export const missedRunsQuery = (scope: Scope, id: number | string) =>
+  queryOptions({
+    queryKey: [KIND, scope.project, scope.region, String(id), 'missed'],
+    queryFn: () =>
+      unwrap(
+        api.GET(`${OWN_POLICY}/missed_runs`, {
+          params: { path: policyParams(scope, id), query: { limit: MISSED_RUNS } },
+        }),
+      ),
+  });
+
 export const forecastQuery = (scope: Scope, id: number | string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, String(id), 'forecast'],
     queryFn: () =>
       unwrap(
-        api.GET('/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/forecast', {
+        api.GET(`${OWN_POLICY}/forecast`, {
           params: { path: policyParams(scope, id), query: { count: COMING_RUNS, limit: 1000 } },
         }),
       ),

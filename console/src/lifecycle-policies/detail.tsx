@@ -1,24 +1,21 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { request } from '../api/client.ts';
-import { messageOf } from '../api/errors.ts';
-import { queryClient } from '../api/query-client.ts';
 import { useReadOnlyReason } from '../api/session.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
-import { resourceTabs } from '../ui/resource-tabs.tsx';
+import { auditTab } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { Calendar } from './calendar.tsx';
-import { forecastQuery, KIND, policyParams, policyQuery } from './data.ts';
+import { forecastQuery, policyQuery } from './data.ts';
 import type { Policy, Schedule } from './data.ts';
 import { Expiring } from './expiring.tsx';
 import { Foresight } from './foresight.tsx';
+import { notRunnableReason } from './run.tsx';
 import { retentionText, ScheduleWords } from './schedule-words.tsx';
 import { scheduleForEdit, toScheduleInput } from './schedule-input.ts';
 
@@ -34,6 +31,7 @@ export function PolicyDetail() {
   usePageActions([
     { title: 'Edit this policy', to: to('edit') },
     toggle,
+    { title: 'Run this policy now', to: to('run') },
     { title: 'Add a schedule', to: to('schedules', 'new') },
     { title: 'Add volumes', to: to('volumes', 'add') },
     { title: 'Delete this policy', to: to('delete') },
@@ -55,10 +53,8 @@ export function PolicyDetail() {
           title: `Volumes (${policy.volumes?.length ?? 0})`,
           render: () => <Volumes policy={policy} />,
         },
-        // Policies have no tags, and change without tasks.
-        ...resourceTabs({ tags: [], table: 'lifecycle_policies', id: policy.id, taskIds: [] }).filter(
-          ({ key }) => key === 'audit',
-        ),
+        // Policies have no tags, and change without tasks; the calendar links the tasks of runs.
+        auditTab({ table: 'lifecycle_policies', id: policy.id }),
       ]}
     />
   );
@@ -75,6 +71,9 @@ function Actions({ policy }: { policy: Policy }) {
       </ActionLink>
       <ActionLink to={to(policy.status === 'paused' ? 'resume' : 'pause')} disabledReason={readOnly}>
         {policy.status === 'paused' ? 'Resume' : 'Pause'}
+      </ActionLink>
+      <ActionLink to={to('run')} disabledReason={readOnly ?? notRunnableReason(policy)}>
+        Run now
       </ActionLink>
       <ActionLink to={to('delete')} className="danger" disabledReason={readOnly}>
         Delete
@@ -154,13 +153,9 @@ function Schedules({ policy }: { policy: Policy }) {
                 <ActionLink to={to(schedule.id)} className="small quiet" disabledReason={readOnly}>
                   Edit<span className="visually-hidden"> schedule {scheduleNumber(policy, schedule)}</span>
                 </ActionLink>
-                <RemoveButton
-                  policy={policy}
-                  path="remove_schedules"
-                  method="POST"
-                  body={{ schedule_ids: [schedule.id] }}
-                  what={`schedule ${scheduleNumber(policy, schedule)}`}
-                />
+                <ActionLink to={to(schedule.id, 'remove')} className="small quiet danger" disabledReason={readOnly}>
+                  Remove<span className="visually-hidden"> schedule {scheduleNumber(policy, schedule)}</span>
+                </ActionLink>
               </>
             ),
           },
@@ -213,51 +208,18 @@ function Volumes({ policy }: { policy: Policy }) {
               title: 'Actions',
               kind: 'actions',
               render: (volume) => (
-                <RemoveButton
-                  policy={policy}
-                  path="remove_volumes_from_policy"
-                  method="PUT"
-                  body={{ volume_ids: [volume.volume_id] }}
-                  what={`volume ${volume.volume_name}`}
-                />
+                <ActionLink
+                  to={scope.path('lifecycle-policies', policy.id, 'volumes', volume.volume_id, 'remove')}
+                  className="small quiet danger"
+                  disabledReason={readOnly}
+                >
+                  Remove<span className="visually-hidden"> volume {volume.volume_name}</span>
+                </ActionLink>
               ),
             },
           ]}
         />
       )}
     </Card>
-  );
-}
-
-interface RemoveButtonProps {
-  readonly policy: Policy;
-  readonly method: 'POST' | 'PUT';
-  readonly path: 'remove_schedules' | 'remove_volumes_from_policy';
-  readonly body: object;
-  readonly what: string;
-}
-
-/** Takes a schedule or a volume out of the policy. Needs no confirmation, because snapshots are kept. */
-function RemoveButton({ policy, method, path, body, what }: RemoveButtonProps) {
-  const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const { project_id, region_id, policy_id } = policyParams(scope, policy.id);
-  const removal = useMutation({
-    mutationFn: () =>
-      request(method, `/cloud/v1/lifecycle_policy/${project_id}/${region_id}/${policy_id}/${path}`, body),
-    onSuccess: () => showToast({ tone: 'ok', text: `Removed ${what} from ${policy.name}; its snapshots are kept` }),
-    onError: (error) => showToast({ tone: 'bad', text: `${what}: ${messageOf(error)}` }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: [KIND] }),
-  });
-  return (
-    <button
-      type="button"
-      className="button quiet small danger"
-      disabled={removal.isPending || readOnly !== null}
-      title={readOnly ?? undefined}
-      onClick={() => removal.mutate()}
-    >
-      Remove<span className="visually-hidden"> {what}</span>
-    </button>
   );
 }

@@ -1,28 +1,20 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import { api, unwrap } from '../api/client.ts';
-import { messageOf } from '../api/errors.ts';
-import { queryClient } from '../api/query-client.ts';
 import { useReadOnlyReason } from '../api/session.ts';
 import { ListPage } from '../ui/list-page.tsx';
+import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { showToast } from '../ui/toasts.tsx';
-import { KIND, POLICY, policiesQuery, policyParams } from './data.ts';
+import { policiesQuery } from './data.ts';
 import type { Policy } from './data.ts';
 import { retentionText, ScheduleWords } from './schedule-words.tsx';
+import { pausable, resumable, runnable, useSelection } from './selection.tsx';
 
-type Status = Policy['status'];
+type Selection = ReturnType<typeof useSelection>;
 
-interface Selection {
-  readonly ids: ReadonlySet<number>;
-  readonly toggle: (id: number) => void;
-}
-
-const columnsOf = (scope: Scope, { ids, toggle }: Selection): Column<Policy>[] => [
+const columnsOf = (scope: Scope, { has, toggle }: Selection): Column<Policy>[] => [
   {
     key: 'select',
     title: 'Select',
@@ -31,7 +23,7 @@ const columnsOf = (scope: Scope, { ids, toggle }: Selection): Column<Policy>[] =
       <input
         type="checkbox"
         aria-label={`Select ${policy.name}`}
-        checked={ids.has(policy.id)}
+        checked={has(policy.id)}
         onChange={() => toggle(policy.id)}
       />
     ),
@@ -84,18 +76,15 @@ const columnsOf = (scope: Scope, { ids, toggle }: Selection): Column<Policy>[] =
 
 export function PolicyList() {
   const scope = useScope();
-  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   const query = useQuery(policiesQuery(scope));
-  const ids = new Set((query.data?.results ?? []).filter(({ id }) => chosen.has(id)).map(({ id }) => id));
-  const toggle = (id: number) => setChosen(ids.has(id) ? new Set([...ids].filter((each) => each !== id)) : ids.add(id));
-  const policies = (query.data?.results ?? []).filter(({ id }) => ids.has(id));
+  const selection = useSelection();
   return (
     <ListPage
       title="Lifecycle policies"
       description="Snapshots of volumes on a schedule, and how long they are kept."
       driverKind="volumes"
       query={query}
-      columns={columnsOf(scope, { ids, toggle })}
+      columns={columnsOf(scope, selection)}
       rowKey={(policy) => policy.id}
       textOf={(policy) =>
         [policy.name, policy.id, ...(policy.volumes ?? []).map((volume) => volume.volume_name)].join(' ')
@@ -103,8 +92,15 @@ export function PolicyList() {
       filters={[{ name: 'status', label: 'Status', valueOf: (policy) => policy.status }]}
       actions={
         <>
-          <SetStatusOfMany label="Pause" status="paused" policies={policies} clear={() => setChosen(new Set())} />
-          <SetStatusOfMany label="Resume" status="active" policies={policies} clear={() => setChosen(new Set())} />
+          <BulkAction label="Pause" path="pause" selection={selection} applies={pausable} state="paused" />
+          <BulkAction label="Resume" path="resume" selection={selection} applies={resumable} state="active" />
+          <BulkAction
+            label="Run"
+            path="run"
+            selection={selection}
+            applies={runnable}
+            state="paused or without a schedule"
+          />
         </>
       }
       create={{ label: 'Create lifecycle policy', to: scope.path('lifecycle-policies', 'new') }}
@@ -116,47 +112,24 @@ export function PolicyList() {
   );
 }
 
-interface SetStatusOfManyProps {
+interface BulkActionProps {
   readonly label: string;
-  readonly status: Status;
-  readonly policies: readonly Policy[];
-  readonly clear: () => void;
+  readonly path: string;
+  readonly selection: Selection;
+  readonly applies: (policy: Policy) => boolean;
+  /** The state of policies that the action does not apply to. */
+  readonly state: string;
 }
 
-/** Pauses or resumes the selected policies. Each is a request of its own, so one failure does not stop the others. */
-function SetStatusOfMany({ label, status, policies, clear }: SetStatusOfManyProps) {
+function BulkAction({ label, path, selection, applies, state }: BulkActionProps) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
-  const changed = policies.filter((policy) => policy.status !== status);
-  const change = useMutation({
-    mutationFn: async () => {
-      const results = await Promise.allSettled(
-        changed.map(({ id }) =>
-          unwrap(api.PATCH(POLICY, { params: { path: policyParams(scope, id), query: {} }, body: { status } })),
-        ),
-      );
-      const failed = results.flatMap((result, index) =>
-        result.status === 'rejected' ? [`${changed[index]!.name}: ${messageOf(result.reason)}`] : [],
-      );
-      if (failed.length > 0) return showToast({ tone: 'bad', text: `${label} failed. ${failed.join('; ')}` });
-      clear();
-      const count = changed.length === 1 ? '1 policy' : `${changed.length} policies`;
-      return showToast({ tone: 'ok', text: `${status === 'paused' ? 'Paused' : 'Resumed'} ${count}` });
-    },
-    onSettled: () => queryClient.invalidateQueries({ queryKey: [KIND] }),
-  });
-  const reason =
-    readOnly ??
-    (policies.length === 0 ? 'Select policies first' : changed.length === 0 ? `All selected are ${status}` : null);
+  const count = selection.policies.filter(applies).length;
+  const selected = selection.policies.length;
+  const none = selected === 0 ? 'Select policies first' : count === 0 ? `All selected are ${state}` : null;
   return (
-    <button
-      type="button"
-      className="button"
-      aria-disabled={reason !== null || change.isPending}
-      title={reason ?? undefined}
-      onClick={() => reason === null && !change.isPending && change.mutate()}
-    >
-      {label} selected{changed.length > 0 && ` (${changed.length})`}
-    </button>
+    <ActionLink to={scope.path('lifecycle-policies', path)} disabledReason={readOnly ?? none}>
+      {label} selected{count > 0 && ` (${count})`}
+    </ActionLink>
   );
 }

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, unwrap } from '../api/client.ts';
-import type { components } from '../api/openapi.d.ts';
+import type { components, paths } from '../api/openapi.d.ts';
 import { queryClient } from '../api/query-client.ts';
 
 export type Notification = components['schemas']['Notification'];
@@ -13,7 +13,9 @@ export const RESEND = `${NOTIFICATIONS}/{notification_id}/deliveries/{delivery_i
 const REFRESH_MS = 2000;
 const isPending = ({ deliveries }: Notification) => deliveries.some(({ state }) => state === 'pending');
 
-export const notificationsQuery = (clientId: number | undefined, page: { limit: number; offset: number }) =>
+export type NotificationFilter = NonNullable<paths[typeof NOTIFICATIONS]['get']['parameters']['query']>;
+
+export const notificationsQuery = (clientId: number | undefined, page: NotificationFilter) =>
   queryOptions({
     queryKey: ['notifications', clientId, page],
     queryFn: () => unwrap(api.GET(NOTIFICATIONS, { params: { path: { client_id: clientId! }, query: page } })),

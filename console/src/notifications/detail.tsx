@@ -94,7 +94,7 @@ function DeliveryCard({ notification, delivery }: { notification: Notification; 
         />
       )}
       <div className="card-body">
-        <ByCode operationId="replayDelivery" method="POST" path={RESEND} params={params} />
+        <ByCode calls={[{ operationId: 'replayDelivery', method: 'POST', path: RESEND, params }]} />
       </div>
     </Card>
   );

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
+import type { ListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
@@ -10,14 +11,14 @@ import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
+import { hostOf, webhooksQuery } from '../webhooks/data.ts';
 import { notificationsQuery } from './data.ts';
-import type { Notification } from './data.ts';
+import type { Notification, NotificationFilter } from './data.ts';
 
 export function NotificationList() {
   const scope = useScope();
   const state = useListState();
-  const page = { limit: PAGE_SIZE, offset: (state.page - 1) * PAGE_SIZE };
-  const query = useQuery(notificationsQuery(useClientId(), page));
+  const query = useQuery(notificationsQuery(useClientId(), filterOf(state)));
   return (
     <>
       <PageHead title="Notifications">
@@ -27,10 +28,13 @@ export function NotificationList() {
         </p>
       </PageHead>
       <section className="card" aria-label="Sent notifications">
+        <NotificationTools state={state} />
         {query.isPending && <Skeleton rows={6} />}
         {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
         {query.data?.count === 0 && (
-          <EmptyState title="No notification was sent">They report quotas, missed schedules and requests.</EmptyState>
+          <EmptyState title={isFiltered(state) ? 'Nothing matches the filter' : 'No notification was sent'}>
+            They report quotas, missed schedules and requests.
+          </EmptyState>
         )}
         {query.data && query.data.count > 0 && (
           <>
@@ -39,12 +43,70 @@ export function NotificationList() {
               columns={columnsOf(scope)}
               rows={query.data.results}
               rowKey={(notification) => notification.id}
+              sort={state.sort === 'created' ? 'created' : '-created'}
+              setSort={(sort) => state.set({ sort })}
             />
             <Pager page={state.page} count={query.data.count} setPage={(next) => state.set({ page: String(next) })} />
           </>
         )}
       </section>
     </>
+  );
+}
+
+const FILTERS = ['type', 'state', 'webhook'] as const;
+const STATES = ['pending', 'delivered', 'simulated', 'failed'];
+const TYPES = [
+  'lifecycle_policy_run_failed',
+  'lifecycle_policy_run_missed',
+  'quota_request_approved',
+  'quota_request_declined',
+  'quota_threshold',
+];
+
+/** The filter in the URL. The server filters: clients may have many notifications. */
+function filterOf(state: ListState): NotificationFilter {
+  const [type, delivery, webhook] = FILTERS.map((name) => state.get(name));
+  return {
+    limit: PAGE_SIZE,
+    offset: (state.page - 1) * PAGE_SIZE,
+    order_by: state.sort === 'created' ? 'created_at.asc' : 'created_at.desc',
+    ...(type && { type }),
+    ...(delivery && { delivery_state: delivery as NonNullable<NotificationFilter['delivery_state']> }),
+    ...(webhook && { webhook_id: webhook }),
+  };
+}
+
+const isFiltered = (state: ListState) => FILTERS.some((name) => state.get(name) !== '');
+
+function NotificationTools({ state }: { state: ListState }) {
+  const webhooks = useQuery(webhooksQuery(useClientId())).data?.results ?? [];
+  const select = (name: string, label: string, options: readonly { value: string; text: string }[]) => (
+    <select aria-label={label} value={state.get(name)} onChange={(event) => state.set({ [name]: event.target.value })}>
+      <option value="">{label}: all</option>
+      {options.map(({ value, text }) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+  const same = (value: string) => ({ value, text: value });
+  return (
+    <div className="list-tools" role="search">
+      {select('type', 'Type', TYPES.map(same))}
+      {select('state', 'Delivery', STATES.map(same))}
+      {select(
+        'webhook',
+        'Webhook',
+        webhooks.map((webhook) => ({ value: webhook.id, text: hostOf(webhook) })),
+      )}
+      {isFiltered(state) && (
+        <button type="button" className="button small" onClick={() => state.set({ type: '', state: '', webhook: '' })}>
+          Clear the filter
+        </button>
+      )}
+    </div>
   );
 }
 
@@ -60,7 +122,12 @@ const columnsOf = (scope: Scope): Column<Notification>[] => [
     ),
   },
   { key: 'type', title: 'Type', render: (notification) => <code>{notification.type}</code> },
-  { key: 'created', title: 'Created', render: (notification) => <Ago at={notification.created_at} /> },
+  {
+    key: 'created',
+    title: 'Created',
+    sortBy: ({ created_at }) => created_at,
+    render: (notification) => <Ago at={notification.created_at} />,
+  },
   {
     key: 'deliveries',
     title: 'Deliveries',

@@ -12,7 +12,7 @@ export function CurrentProject({ children }: { children: (project: Project) => R
   const { data, error } = useQuery(projectQuery(id));
   if (error && !data) {
     return (
-      <DialogRoute title="Project" segments={2}>
+      <DialogRoute title="Project">
         <ErrorState error={error} />
       </DialogRoute>
     );

@@ -21,6 +21,11 @@ export const projectQuery = (id: string) =>
     queryFn: () => unwrap(api.GET('/cloud/v1/projects/{project_id}', { params: { path: { project_id: Number(id) } } })),
   });
 
+/** Why a project cannot be deleted; null when it can, once it is empty. */
+export function undeletableReason({ is_default }: Project): string | null {
+  return is_default ? 'The default project cannot be deleted' : null;
+}
+
 /** Why the session may not manage projects; null when it may. */
 export function useNotAdminReason(): string | null {
   const readOnly = useReadOnlyReason();

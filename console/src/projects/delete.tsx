@@ -15,7 +15,6 @@ export function DeleteProject() {
           name={project.name}
           queryKind={KIND}
           listPath={listAfter(project.id)}
-          segments={2}
           call={{
             operationId: 'deleteProject',
             method: 'DELETE',

@@ -36,7 +36,7 @@ function EditDialog({ project: current }: { project: Project }) {
       const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated project ${name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('projects') });
+      await navigate({ to: scope.path('projects', project.id) });
     },
   });
   return (
@@ -44,7 +44,6 @@ function EditDialog({ project: current }: { project: Project }) {
       title={`Edit ${project.name}`}
       form={form}
       submitLabel="Save"
-      segments={2}
       disabledReason={reason ?? (form.isDirty || form.isSubmitting ? null : 'Nothing has changed')}
       call={{ operationId: 'updateProject', method: 'PATCH', path: PATH, params }}
     >

@@ -4,12 +4,13 @@ import { ListPage } from '../ui/list-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { HOME, useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
-import { allProjectsQuery, useNotAdminReason } from './data.ts';
+import { allProjectsQuery, undeletableReason, useNotAdminReason } from './data.ts';
 import type { Project } from './data.ts';
 
-const columnsOf = (region: number): Column<Project>[] => [
+const columnsOf = (scope: Scope): Column<Project>[] => [
   {
     key: 'name',
     title: 'Name',
@@ -17,7 +18,7 @@ const columnsOf = (region: number): Column<Project>[] => [
     sortBy: (project) => project.name,
     render: (project) => (
       <>
-        <Link to={`/p/${project.id}/r/${region}/${HOME}`}>
+        <Link to={scope.path('projects', project.id)}>
           <bdi>{project.name}</bdi>
         </Link>{' '}
         {project.is_default && <span className="badge">default</span>}
@@ -55,7 +56,7 @@ export function ProjectList() {
       title="Projects"
       description="A project separates resources, and tokens can be limited to it."
       query={useQuery(allProjectsQuery)}
-      columns={columnsOf(scope.region)}
+      columns={columnsOf(scope)}
       rowKey={(project) => project.id}
       textOf={(project) => `${project.name} ${project.id} ${project.description ?? ''}`}
       actions={
@@ -71,17 +72,19 @@ export function ProjectList() {
 function Actions({ project }: { project: Project }) {
   const scope = useScope();
   const reason = useNotAdminReason();
-  const undeletable = project.is_default ? 'The default project cannot be deleted' : null;
   const name = <span className="visually-hidden">{project.name}</span>;
   return (
     <div className="row">
+      <Link className="button small quiet" to={`/p/${project.id}/r/${scope.region}/${HOME}`}>
+        Open {name}
+      </Link>
       <ActionLink to={scope.path('projects', project.id, 'edit')} className="small quiet" disabledReason={reason}>
         Edit {name}
       </ActionLink>
       <ActionLink
         to={scope.path('projects', project.id, 'delete')}
         className="small quiet danger"
-        disabledReason={reason ?? undeletable}
+        disabledReason={reason ?? undeletableReason(project)}
       >
         Delete {name}
       </ActionLink>

@@ -10,10 +10,14 @@ export const projects: Page = {
     {
       path: 'projects',
       component: lazy(() => import('./list.tsx'), 'ProjectList'),
+      children: [{ path: 'new', component: lazy(() => import('./create.tsx'), 'CreateProject') }],
+    },
+    {
+      path: 'projects/$id',
+      component: lazy(() => import('./detail.tsx'), 'ProjectDetail'),
       children: [
-        { path: 'new', component: lazy(() => import('./create.tsx'), 'CreateProject') },
-        { path: '$id/edit', component: lazy(() => import('./edit.tsx'), 'EditProject') },
-        { path: '$id/delete', component: lazy(() => import('./delete.tsx'), 'DeleteProject') },
+        { path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditProject') },
+        { path: 'delete', component: lazy(() => import('./delete.tsx'), 'DeleteProject') },
       ],
     },
   ],

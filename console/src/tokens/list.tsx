@@ -1,9 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { projectsQuery, useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, FullDate, parseDate } from '../ui/time.tsx';
@@ -13,7 +15,7 @@ import type { Token } from './data.ts';
 
 const timeOf = (text: string | null) => (text === null ? null : parseDate(text).getTime());
 
-const columnsOf = (names: ReadonlyMap<number, string>): Column<Token>[] => [
+const columnsOf = (scope: Scope, names: ReadonlyMap<number, string>): Column<Token>[] => [
   {
     key: 'name',
     title: 'Name',
@@ -21,7 +23,10 @@ const columnsOf = (names: ReadonlyMap<number, string>): Column<Token>[] => [
     sortBy: nameOf,
     render: (token) => (
       <>
-        <bdi>{token.name}</bdi> <span className="mono muted">{token.key_id}</span>
+        <Link to={scope.path('tokens', token.id)}>
+          <bdi>{nameOf(token)}</bdi>
+        </Link>{' '}
+        {token.name !== '' && <span className="mono muted">{token.key_id}</span>}
       </>
     ),
   },
@@ -69,7 +74,7 @@ export function TokenList() {
       description="A program or person calls the API with a token. The secret is shown once, when the token is created."
       actions={<ClientChoice />}
       query={useQuery(tokensQuery(client === '' ? null : Number(client)))}
-      columns={columnsOf(new Map(projects.map(({ id, name }) => [id, name])))}
+      columns={columnsOf(scope, new Map(projects.map(({ id, name }) => [id, name])))}
       rowKey={(token) => token.id}
       textOf={(token) => `${token.name} ${token.key_id}`}
       filters={[

@@ -11,10 +11,12 @@ export const tokens: Page = {
     {
       path: 'tokens',
       component: lazy(() => import('./list.tsx'), 'TokenList'),
-      children: [
-        { path: 'new', component: lazy(() => import('./create.tsx'), 'CreateToken') },
-        { path: '$token/revoke', component: lazy(() => import('./revoke.tsx'), 'RevokeToken') },
-      ],
+      children: [{ path: 'new', component: lazy(() => import('./create.tsx'), 'CreateToken') }],
+    },
+    {
+      path: 'tokens/$token',
+      component: lazy(() => import('./detail.tsx'), 'TokenDetail'),
+      children: [{ path: 'revoke', component: lazy(() => import('./revoke.tsx'), 'RevokeToken') }],
     },
   ],
 };

@@ -16,7 +16,7 @@ export function RevokeToken() {
   const { data: token, error } = useQuery(tokenQuery(id));
   if (error && !token) {
     return (
-      <DialogRoute title="Revoke token" segments={2}>
+      <DialogRoute title="Revoke token">
         <ErrorState error={error} />
       </DialogRoute>
     );
@@ -29,7 +29,6 @@ export function RevokeToken() {
       verbs={VERBS}
       queryKind={KIND}
       listPath={scope.path('tokens')}
-      segments={2}
       call={{
         operationId: 'revokeToken',
         method: 'DELETE',

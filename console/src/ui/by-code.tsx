@@ -18,15 +18,15 @@ export function pathOf({ path, params }: Pick<Call, 'path' | 'params'>): string 
 
 const CodeTabs = lazy(() => import('./code-tabs.tsx'));
 
-/** "The same by code": the request of a form or action as curl, Python and Terraform. Loaded when it is opened. */
-export function ByCode(call: Call) {
+/** "The same by code": the requests of a form or action as curl, Python and Terraform. Loaded when it is opened. */
+export function ByCode({ calls }: { calls: readonly Call[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details className="by-code" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>The same by code</summary>
       {isOpen && (
         <Suspense fallback={<span className="skeleton" />}>
-          <CodeTabs {...call} />
+          <CodeTabs calls={calls} />
         </Suspense>
       )}
     </details>

@@ -106,7 +106,7 @@ function lineOf(values: Series['values'], x: (index: number) => number, top: num
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** The end of the scale: 1, 2 or 5 times a power of ten, in the unit of the value. */
-export function roundedUp(value: number, base: 1000 | 1024): number {
+function roundedUp(value: number, base: 1000 | 1024): number {
   if (value <= 0) return 1;
   const unit = base ** Math.floor(Math.log(value) / Math.log(base));
   return unit * (STEPS.find((step) => step >= value / unit) ?? base);

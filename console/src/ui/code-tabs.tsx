@@ -11,8 +11,9 @@ const LANGUAGES = [
 ] as const;
 
 /** One tab a language; languages that cannot do this request have none. */
-export default function CodeTabs(call: Call) {
-  const code = codeFor({ ...call, query: call.query ?? {}, url: location.origin });
+export default function CodeTabs({ calls }: { calls: readonly Call[] }) {
+  const [first, ...others] = calls.map((call) => ({ ...call, query: call.query ?? {}, url: location.origin }));
+  const code = codeFor(first!, ...others);
   const shown = LANGUAGES.filter(([key]) => code[key] !== null);
   const [chosen, setChosen] = useState<(typeof LANGUAGES)[number][0]>('curl');
   const index = Math.max(

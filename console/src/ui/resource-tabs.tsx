@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
+import { useSession } from '../api/session.ts';
 import { Card } from './detail-page.tsx';
 import type { Tab } from './detail-page.tsx';
 import { useScope } from './scope.tsx';
@@ -26,8 +27,13 @@ export function resourceTabs(options: {
   return [
     { key: 'tags', title: `Tags (${options.tags.length})`, render: () => <Tags tags={options.tags} /> },
     { key: 'tasks', title: 'Tasks', render: () => <Tasks ids={taskIds} id={options.id} /> },
-    { key: 'audit', title: 'Audit log', render: () => <Audit table={options.table} id={options.id} /> },
+    auditTab(options),
   ];
+}
+
+/** The entries of a row in the audit log. */
+export function auditTab({ table, id }: { readonly table: string; readonly id: string | number }): Tab {
+  return { key: 'audit', title: 'Audit log', render: () => <Audit table={table} id={id} /> };
 }
 
 function Tags({ tags }: { tags: readonly Tag[] }) {
@@ -88,11 +94,15 @@ function Tasks({ ids, id }: { ids: readonly string[]; id: string | number }) {
 const AUDIT_ROWS = 50;
 
 function Audit({ table, id }: { table: string; id: string | number }) {
+  const { role } = useSession();
   const query = useQuery({
+    enabled: role === 'admin',
     queryKey: [table, 'audit', String(id)],
     queryFn: () =>
       unwrap(api.GET('/cloudyard/v1/audit', { params: { query: { table, row_id: String(id), limit: AUDIT_ROWS } } })),
   });
+  if (role !== 'admin')
+    return <EmptyState title="Admins only">The audit log needs a token with the role admin.</EmptyState>;
   if (query.isPending) return <Skeleton />;
   if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
   if (query.data.results.length === 0)

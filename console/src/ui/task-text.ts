@@ -5,6 +5,7 @@ const WORDS: Readonly<Record<string, string>> = {
   lblistener: 'listener',
   lbpool: 'pool',
   lbmember: 'pool member',
+  lifecyclepolicy: 'lifecycle policy',
   l7policy: 'L7 policy',
   l7rule: 'L7 rule',
 };

@@ -26,6 +26,17 @@ export function formatAgo(date: Date, now = Date.now()): string {
   return relative.format(Math.trunc(seconds / unit[1]), unit[0]);
 }
 
+/** `2 days 3 hours`: the two largest units. */
+export function durationText(seconds: number): string {
+  let left = Math.max(0, Math.round(seconds));
+  const parts = UNITS.flatMap(([unit, length]) => {
+    const count = Math.floor(left / length);
+    left -= count * length;
+    return count === 0 ? [] : [`${count} ${unit}${count === 1 ? '' : 's'}`];
+  });
+  return parts.slice(0, 2).join(' ') || `${left} s`;
+}
+
 /** How long ago, with the full date in the tooltip. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const [, rerender] = useState(0);

@@ -7,12 +7,20 @@ export type NewWebhook = components['schemas']['NewWebhook'];
 export type Client = components['schemas']['Client'];
 
 export const WEBHOOKS = '/cloudyard/v1/clients/{client_id}/webhooks';
+export const WEBHOOK = `${WEBHOOKS}/{webhook_id}` as const;
 export const CLIENT = '/cloudyard/v1/clients/{client_id}';
 
 export const webhooksQuery = (clientId: number | undefined) =>
   queryOptions({
     queryKey: ['webhooks', clientId],
     queryFn: () => unwrap(api.GET(WEBHOOKS, { params: { path: { client_id: clientId! } } })),
+    enabled: clientId !== undefined,
+  });
+
+export const webhookQuery = (clientId: number | undefined, id: string) =>
+  queryOptions({
+    queryKey: ['webhooks', clientId, id],
+    queryFn: () => unwrap(api.GET(WEBHOOK, { params: { path: { client_id: clientId!, webhook_id: id } } })),
     enabled: clientId !== undefined,
   });
 

@@ -2,13 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
-import { hostOf, WEBHOOKS, webhooksQuery } from './data.ts';
+import { hostOf, WEBHOOK, webhookQuery } from './data.ts';
 
 export function DeleteWebhook() {
   const scope = useScope();
   const clientId = useClientId();
   const { webhook: id } = useParams({ strict: false }) as { webhook: string };
-  const webhook = useQuery(webhooksQuery(clientId)).data?.results.find((each) => each.id === id);
+  const { data: webhook } = useQuery(webhookQuery(clientId, id));
   if (!webhook || clientId === undefined) return null;
   return (
     <DeleteDialog
@@ -16,11 +16,10 @@ export function DeleteWebhook() {
       name={hostOf(webhook)}
       queryKind="webhooks"
       listPath={scope.path('webhooks')}
-      segments={2}
       call={{
         operationId: 'deleteWebhook',
         method: 'DELETE',
-        path: `${WEBHOOKS}/{webhook_id}`,
+        path: WEBHOOK,
         params: { client_id: clientId, webhook_id: id },
       }}
     >

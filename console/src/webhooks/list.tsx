@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Outlet } from '@tanstack/react-router';
+import { Link, Outlet } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
@@ -63,7 +63,16 @@ function Receivers() {
           rows={query.data.results}
           rowKey={(webhook) => webhook.id}
           columns={[
-            { key: 'url', title: 'URL', kind: 'wrap', render: (webhook) => <code>{webhook.url}</code> },
+            {
+              key: 'url',
+              title: 'URL',
+              kind: 'name',
+              render: (webhook) => (
+                <Link to={scope.path('webhooks', webhook.id)}>
+                  <code>{webhook.url}</code>
+                </Link>
+              ),
+            },
             { key: 'created', title: 'Created', render: (webhook) => <Ago at={webhook.created_at} /> },
             {
               key: 'actions',

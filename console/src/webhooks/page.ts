@@ -13,7 +13,15 @@ export const webhooks: Page = {
       children: [
         { path: 'new', component: lazy(() => import('./create.tsx'), 'CreateWebhook') },
         { path: 'addresses', component: lazy(() => import('./addresses.tsx'), 'EditAddresses') },
-        { path: '$webhook/delete', component: lazy(() => import('./delete.tsx'), 'DeleteWebhook') },
+      ],
+    },
+    {
+      path: 'webhooks/$webhook',
+      component: lazy(() => import('./detail.tsx'), 'WebhookDetail'),
+      children: [
+        { path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditWebhook') },
+        { path: 'new-secret', component: lazy(() => import('./new-secret.tsx'), 'NewWebhookSecret') },
+        { path: 'delete', component: lazy(() => import('./delete.tsx'), 'DeleteWebhook') },
       ],
     },
   ],

@@ -70,7 +70,7 @@ const nameOf = ({ kind, driver }: Driver) => kind ?? driver;
 export function Workers() {
   const query = useQuery({
     ...driversQuery,
-    select: ({ drivers, time_zones }) => ({ count: drivers.length, results: drivers, time_zones }),
+    select: ({ drivers, ...hosts }) => ({ count: drivers.length, results: drivers, ...hosts }),
   });
   const known = useQuery(regionsQuery).data?.results ?? [];
   const regions: RegionNames = (ids) =>
@@ -95,21 +95,41 @@ export function Workers() {
           text: 'Without a worker, tasks wait. Start one with cloudyard worker --region N.',
         }}
       />
-      <TimeZoneCard rows={query.data?.time_zones ?? []} regions={regions} />
+      <HostCard
+        title="Data directories"
+        what="Free space"
+        rows={query.data?.data_directories ?? []}
+        regions={regions}
+      />
+      <HostCard title="Time zones of schedules" what="Database" rows={query.data?.time_zones ?? []} regions={regions} />
     </div>
   );
 }
 
-function TimeZoneCard({ rows, regions }: { rows: readonly TimeZones[]; regions: RegionNames }) {
+interface HostCardProps {
+  title: string;
+  /** The title of the column of details. */
+  what: string;
+  rows: readonly (TimeZones & { healthy?: boolean })[];
+  regions: RegionNames;
+}
+
+function HostCard({ title, what, rows, regions }: HostCardProps) {
   if (rows.length === 0) return null;
+  const renderDetail = ({ detail, healthy = true }: HostCardProps['rows'][number]) => (
+    <span className="row">
+      {!healthy && <span className="badge bad">failing</span>}
+      {detail}
+    </span>
+  );
   return (
-    <Card title="Time zones of schedules">
+    <Card title={title}>
       <Table
-        label="Time zones of schedules"
+        label={title}
         rows={rows}
         rowKey={(row) => row.worker}
         columns={[
-          { key: 'detail', title: 'Database', kind: 'wrap', render: (row) => row.detail },
+          { key: 'detail', title: what, kind: 'wrap', render: renderDetail },
           { key: 'regions', title: 'Regions', render: (row) => regions(row.region_ids) },
           { key: 'worker', title: 'Worker', render: (row) => <span className="mono">{row.worker}</span> },
         ]}

@@ -10,6 +10,7 @@ import { basename, dirname, join } from 'node:path';
 import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { renameDurably, syncPath } from '../durable-files.ts';
+import { idsIn } from '../id-files.ts';
 import { oneAtATime } from '../turns.ts';
 import type {
   DesiredSnapshot,
@@ -20,7 +21,7 @@ import type {
   VolumeDriver,
 } from '../volume.ts';
 import { cloned, createCopies, type Copies } from './copies.ts';
-import { idsIn, type Layout, layoutOf, extend, prepareFolders, replaceFile, sizeOf } from './layout.ts';
+import { ENDING, extend, type Layout, layoutOf, prepareFolders, replaceFile, sizeOf } from './layout.ts';
 
 export interface DiskDriverOptions {
   dataDir: string;
@@ -46,7 +47,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
   const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => asDriverErrors(work));
   const parts = (folder: string, image: (id: string) => string) => ({
     real: true as const,
-    list: () => asDriverErrors(() => idsIn(folder)),
+    list: () => asDriverErrors(() => idsIn(folder, ENDING)),
     async remove(id: string, signal: AbortSignal) {
       refuseAborted(signal);
       // Before the turn, which may be waiting for the copy.

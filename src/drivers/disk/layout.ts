@@ -4,12 +4,12 @@
  * Invariant: an image gets its final name when it is complete: it is written under a temporary name, synced and renamed, and
  * the folder is synced.
  */
-import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { hostError } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
+import { checkedId, hasIds } from '../id-files.ts';
 
 export interface Layout {
   root: string;
@@ -20,12 +20,11 @@ export interface Layout {
   snapshot(id: string): string;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const ENDING = '.raw';
+export const ENDING = '.raw';
 
 export function layoutOf(dataDir: string): Layout {
   const root = join(resolve(dataDir), 'volumes');
-  const image = (folder: string, id: string) => join(root, folder, `${checkedId(id)}${ENDING}`);
+  const image = (folder: string, id: string) => join(root, folder, `${checkedId(id, 'a volume or snapshot')}${ENDING}`);
   return {
     root,
     volumes: join(root, 'images'),
@@ -34,14 +33,6 @@ export function layoutOf(dataDir: string): Layout {
     volume: (id) => image('images', id),
     snapshot: (id) => image('snapshots', id),
   };
-}
-
-function checkedId(id: string): string {
-  if (UUID.test(id)) return id;
-  throw new DriverError(`not the id of a volume or snapshot: ${JSON.stringify(id)}`, {
-    customerMessage: 'the storage host rejected the request',
-    retryable: false,
-  });
 }
 
 /** Creates the folders, and removes unfinished files that a crash left behind. */
@@ -55,15 +46,6 @@ export async function prepareFolders({ root, volumes, snapshots, quarantine }: L
   }
   await syncPath(root);
   await syncPath(dirname(root));
-}
-
-export async function idsIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder);
-  return names
-    .filter((name) => name.endsWith(ENDING))
-    .map((name) => name.slice(0, -ENDING.length))
-    .filter((id) => UUID.test(id))
-    .sort();
 }
 
 /** Bytes of an image; null: it does not exist. */
@@ -111,6 +93,5 @@ export async function extend(path: string, bytes: number): Promise<void> {
 /** Whether a data directory contains volumes or snapshots. Starts nothing. */
 export async function hasVolumes(dataDir: string): Promise<boolean> {
   const { volumes, snapshots } = layoutOf(dataDir);
-  for (const folder of [volumes, snapshots]) if (existsSync(folder) && (await idsIn(folder)).length > 0) return true;
-  return false;
+  return (await hasIds(volumes, ENDING)) || hasIds(snapshots, ENDING);
 }

@@ -2,11 +2,12 @@
  * Stores a share in a plain folder, for hosts that cannot mount loop devices (a container without CAP_SYS_ADMIN). The size is
  * not enforced; everything else is as with images. The folder gets its final name after its mode is set.
  */
-import { chmod, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostError } from '../command.ts';
 import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
-import { idsIn, type Layout } from './layout.ts';
+import { idsIn } from '../id-files.ts';
+import type { Layout } from './layout.ts';
 import { dataMissing, type ShareStorage } from './storage.ts';
 
 export function directoryStorage(layout: Layout): ShareStorage {
@@ -30,6 +31,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
         const unfinished = `${path}${UNFINISHED}`;
         await mkdir(unfinished, { recursive: true });
         await chmod(unfinished, 0o777);
+        await syncPath(unfinished);
         await renameDurably(unfinished, path);
       } catch (err) {
         throw hostError(`cannot create ${path}: ${(err as Error).message}`, err);
@@ -39,8 +41,9 @@ export function directoryStorage(layout: Layout): ShareStorage {
     async remove(id, { quarantine }) {
       const path = layout.mount(id);
       if (quarantine && (await idsIn(layout.mounts, '')).includes(id)) {
-        await rename(path, join(layout.quarantine, `${Date.now()}-${id}`));
-      } else await rm(path, { recursive: true, force: true });
+        return renameDurably(path, join(layout.quarantine, `${Date.now()}-${id}`));
+      }
+      await rm(path, { recursive: true, force: true });
       await syncPath(layout.mounts);
     },
     // A folder has no space of its own, and adding up its files would read all of them.

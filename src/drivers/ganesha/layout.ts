@@ -2,10 +2,11 @@
  * The paths of the driver. Only this module puts ids into paths, and it rejects ids that are not UUIDs, so that no id can
  * escape from the data directory or inject text into the configuration.
  */
-import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
+import { syncPath } from '../durable-files.ts';
+import { checkedId, hasIds } from '../id-files.ts';
 
 export interface Layout {
   root: string;
@@ -24,13 +25,14 @@ export interface Layout {
   mount(id: string): string;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const shareId = (id: string) => checkedId(id, 'a file share');
 
 export function layoutOf(dataDir: string): Layout {
   // The path is quoted in Ganesha's configuration, whose lexer does not support escapes.
   const root = join(resolve(dataDir), 'file-shares');
   if (!/^[\w./@+:, -]+$/.test(root)) {
-    throw refusal(`the data directory ${root} has characters that NFS-Ganesha's configuration cannot hold`);
+    const message = `the data directory ${root} has characters that NFS-Ganesha's configuration cannot hold`;
+    throw new DriverError(message, { customerMessage: 'the storage host rejected the request', retryable: false });
   }
   const folder = (name: string) => join(root, name);
   return {
@@ -43,9 +45,9 @@ export function layoutOf(dataDir: string): Layout {
     recovery: folder('ganesha/recovery'),
     runtime: folder('ganesha/runtime'),
     jail: folder('ganesha/root'),
-    spec: (id) => folder(`specs/${checkedId(id)}.json`),
-    image: (id) => folder(`images/${checkedId(id)}.xfs`),
-    mount: (id) => folder(`mounts/${checkedId(id)}`),
+    spec: (id) => folder(`specs/${shareId(id)}.json`),
+    image: (id) => folder(`images/${shareId(id)}.xfs`),
+    mount: (id) => folder(`mounts/${shareId(id)}`),
   };
 }
 
@@ -55,32 +57,11 @@ export async function makeFolders(layout: Layout): Promise<void> {
   for (const folder of [layout.specs, layout.images, layout.mounts, layout.quarantine, layout.recovery]) {
     await mkdir(folder, { recursive: true });
   }
-}
-
-export function isId(text: string): boolean {
-  return UUID.test(text);
-}
-
-function checkedId(id: string): string {
-  if (!isId(id)) throw refusal(`not the id of a file share: ${JSON.stringify(id)}`);
-  return id;
-}
-
-function refusal(message: string): DriverError {
-  return new DriverError(message, { customerMessage: 'the storage host rejected the request', retryable: false });
-}
-
-/** The ids in a folder of `<id><ending>` files; ignores other files. */
-export async function idsIn(folder: string, ending: string): Promise<string[]> {
-  const names = await readdir(folder);
-  return names
-    .filter((name) => name.endsWith(ending))
-    .map((name) => name.slice(0, name.length - ending.length))
-    .filter(isId);
+  // Otherwise a power loss removes a new folder with the synced files in it.
+  for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
 }
 
 /** Whether a data directory contains file shares. Starts nothing. */
-export async function hasFileShares(dataDir: string): Promise<boolean> {
-  const { specs } = layoutOf(dataDir);
-  return existsSync(specs) && (await idsIn(specs, '.json')).length > 0;
+export function hasFileShares(dataDir: string): Promise<boolean> {
+  return hasIds(layoutOf(dataDir).specs, '.json');
 }

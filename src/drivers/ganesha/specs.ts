@@ -7,14 +7,14 @@
  *
  * Failure modes: specs are untrusted input. One that cannot be parsed is logged and ignored; its share is not exported.
  */
-import { readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { parseNetwork } from './networks.ts';
-import { syncPath, writeDurably } from '../durable-files.ts';
-import { idsIn, type Layout } from './layout.ts';
+import { writeDurably } from '../durable-files.ts';
+import { idsIn, removeDurably } from '../id-files.ts';
+import type { Layout } from './layout.ts';
 
 export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
   /** Ganesha's number of the export. It never changes, because it is part of the clients' file handles. */
@@ -27,7 +27,7 @@ const LAST_EXPORT_ID = 65_535;
 
 export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string, Spec>> {
   const specs = new Map<string, Spec>();
-  for (const id of (await idsIn(layout.specs, '.json')).sort()) {
+  for (const id of await idsIn(layout.specs, '.json')) {
     try {
       specs.set(id, parseSpec(id, await readFile(layout.spec(id), 'utf8')));
     } catch (err) {
@@ -42,14 +42,8 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
 }
 
 /** Deletes a spec, or moves it to quarantine. */
-export async function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
-  if (quarantine) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
-  else await rm(layout.spec(id), { force: true });
-  await syncPath(layout.specs);
-}
-
-function ignoreMissing(err: NodeJS.ErrnoException): void {
-  if (err.code !== 'ENOENT') throw err;
+export function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
+  return removeDurably(layout.spec(id), quarantine ? layout.quarantine : null);
 }
 
 function parseSpec(id: string, text: string): Spec {

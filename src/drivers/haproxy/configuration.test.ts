@@ -5,10 +5,11 @@ import { renderBalancer } from './configuration.ts';
 import { findHaproxy, type HostFacts } from './detect.ts';
 import { exposition } from './exporter.ts';
 import { layoutOf } from './layout.ts';
-import { parseCounters } from './readings.ts';
+import type { HaproxyProcess } from './process.ts';
+import { createTrafficCounters, parseCounters } from './readings.ts';
 import { linesOf } from './runtime-socket.ts';
 import { difference, type ObservedServer, type RenderedPool } from './servers.ts';
-import { extractFiles } from './specs.ts';
+import { extractFiles, type Spec } from './specs.ts';
 import { balancer, member, monitor, withListener, withPool } from './test-host.ts';
 
 const layout = layoutOf('/data');
@@ -153,6 +154,16 @@ describe('readings', () => {
       ['a', { ...counters, requests: 8, requestErrors: 12, serverErrors: 9 }],
       ['t', { ...counters, requests: 0, requestErrors: 1, serverErrors: 13 }],
     ]);
+  });
+
+  it('never fall when the pool of a TCP listener changes', async () => {
+    const tcp = { id: 't', protocol: 'TCP', defaultPoolId: 'b' };
+    const worker = { running: async () => ({ worker: 1 }) } as HaproxyProcess;
+    const traffic = createTrafficCounters(worker, new Map([['lb', { listeners: [tcp] } as Spec]]));
+    const errors = async () => (await traffic.read(csv)).get('t')?.serverErrors;
+    expect(await errors()).toBe(13);
+    tcp.defaultPoolId = 'another';
+    expect(await errors()).toBe(13);
   });
 
   it('become metrics with the names of the exporter', () => {

@@ -9,7 +9,8 @@ import { chmod, chown, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { accountFor } from '../confined.ts';
 import type { Host } from './host.ts';
-import { command, isId } from './quote.ts';
+import { isId } from '../id-files.ts';
+import { command } from './quote.ts';
 import { isMember } from './servers.ts';
 
 interface Metric {

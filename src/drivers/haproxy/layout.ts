@@ -3,8 +3,8 @@
  * from them at every start. Sockets have a separate folder: the workers of HAProxy, which do not run as root, need some of
  * them, and a socket path has at most 107 characters.
  */
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import {
   accountFor,
   makePrivateFolder,
@@ -13,7 +13,8 @@ import {
   runsAsRoot,
   runtimeFolder,
 } from '../confined.ts';
-import { id as checkedId, isId, path as checkedPath } from './quote.ts';
+import { syncPath } from '../durable-files.ts';
+import { id as checkedId, path as checkedPath } from './quote.ts';
 
 export interface Layout {
   root: string;
@@ -80,17 +81,11 @@ export async function makeFolders(layout: Layout): Promise<void> {
   const { specs, certificates, quarantine, configuration, candidates, nginx } = layout;
   for (const folder of [specs, quarantine, configuration, candidates, nginx]) await mkdir(folder, { recursive: true });
   await mkdir(certificates, { recursive: true, mode: 0o700 });
+  // Otherwise a power loss removes a new folder with the synced files in it.
+  for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
   makeRuntimeFolder(layout.sockets);
   makeReadableFolder(layout.nginxConfiguration, accountFor('nginx'));
   makePrivateFolder(layout.nginxState, accountFor('nginx'));
-}
-
-/** The ids in a folder of `<beginning><id><ending>` files. Other files are ignored. */
-export async function idsIn(folder: string, ending: string, beginning = ''): Promise<string[]> {
-  return (await readdir(folder))
-    .filter((name) => name.startsWith(beginning) && name.endsWith(ending))
-    .map((name) => name.slice(beginning.length, name.length - ending.length))
-    .filter(isId);
 }
 
 /**

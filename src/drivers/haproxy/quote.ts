@@ -9,9 +9,9 @@
  */
 import { isIP } from 'node:net';
 import { DriverError } from '../driver.ts';
+import { isId } from '../id-files.ts';
 import { isFreeText, isHeaderName, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** HAProxy's timers are 31 bits of milliseconds. */
 const MAX_MS = 2_147_483_647;
 
@@ -20,10 +20,6 @@ export function invalid(field: string, value: unknown): DriverError {
     customerMessage: `The load balancer does not support this ${field}.`,
     retryable: false,
   });
-}
-
-export function isId(text: string): boolean {
-  return UUID.test(text);
 }
 
 export function id(text: string): string {

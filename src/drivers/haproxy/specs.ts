@@ -6,12 +6,12 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
-import { syncPath, writeDurably } from '../durable-files.ts';
-import { idsIn, type Layout } from './layout.ts';
+import { writeDurably } from '../durable-files.ts';
+import { idsIn, removeDurably } from '../id-files.ts';
+import type { Layout } from './layout.ts';
 
 /** The desired state with file names instead of PEM texts. */
 export type Spec = DesiredLoadBalancer;
@@ -62,7 +62,7 @@ export async function removeUnusedFiles(layout: Layout, used: Set<string>): Prom
 
 export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
   const specs: Spec[] = [];
-  for (const id of (await idsIn(layout.specs, '.json')).sort()) {
+  for (const id of await idsIn(layout.specs, '.json')) {
     try {
       const spec = JSON.parse(await readFile(layout.spec(id), 'utf8')) as Spec;
       const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
@@ -96,13 +96,7 @@ export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
   await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
 }
 
-/** Deletes the spec, or moves it to the quarantine. */
-export async function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
-  if (quarantine) await rename(layout.spec(id), join(layout.quarantine, `${id}.json`)).catch(ignoreMissing);
-  else await rm(layout.spec(id), { force: true });
-  await syncPath(layout.specs);
-}
-
-function ignoreMissing(err: NodeJS.ErrnoException): void {
-  if (err.code !== 'ENOENT') throw err;
+/** Deletes a spec, or moves it to quarantine. */
+export function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
+  return removeDurably(layout.spec(id), quarantine ? layout.quarantine : null);
 }

@@ -12,7 +12,7 @@ import {
 } from '../load-balancer-rules.ts';
 import { isPlainAddress, isToken } from '../load-balancer-text.ts';
 import type { DesiredListener, DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
-import { isId } from './quote.ts';
+import { isId } from '../id-files.ts';
 
 /** What depends on the programs of the host. */
 export interface Capabilities {

@@ -1,7 +1,7 @@
 /** Checks the settings of the mail server; pure. */
 const sender = /^([^\s<>@,;"]+@[\w.-]+|[^<>\r\n]*<[^\s<>@,;"]+@[\w.-]+>)$/;
 
-/** What is wrong with the settings. No message contains a value, because the URL contains a password. */
+/** The errors in the settings. No message contains a value, because the URL contains a password. */
 export function mailFaults(url: string | undefined, from: string | undefined): string[] {
   const faults: string[] = [];
   if (url !== undefined && !(URL.canParse(url) && /^smtps?:\/\/[^/?#]/.test(url))) {

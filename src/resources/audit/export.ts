@@ -54,7 +54,7 @@ const jsonLine = (entry: AuditEntry) => `${JSON.stringify(entry)}\n`;
 const csvRow = (entry: AuditEntry) => rowOf(columns.map(([, value]) => value(entry)));
 const rowOf = (cells: unknown[]) => `${cells.map(cellOf).join(',')}\r\n`;
 
-/** What a spreadsheet takes for a formula, with the wide forms of the signs. */
+/** Text that a spreadsheet interprets as a formula, with the wide forms of the signs. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 
 /** Clients choose names and user agents, and a spreadsheet would run `=HYPERLINK(…)`: an apostrophe makes it text. */

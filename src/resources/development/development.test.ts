@@ -158,6 +158,14 @@ describe('faults', () => {
     expect((await cloud.get(faults)).body).toEqual({ count: 0, results: [] });
   });
 
+  it('are cleared one by one', async () => {
+    const [first, second] = [await create({ resource: 'volume' }), await create({ resource: 'snapshot' })];
+    expect((await cloud.delete(`${faults}/${first.body.id}`)).status).toBe(204);
+    expect((await cloud.get(faults)).body.results).toEqual([second.body]);
+    await newVolume();
+    expect((await cloud.delete(`${faults}/${first.body.id}`)).status).toBe(404);
+  });
+
   it('delay operations', async () => {
     await create({ resource: 'volume', mode: 'slow', seconds: 1 });
     const before = performance.now();

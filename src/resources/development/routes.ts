@@ -1,13 +1,17 @@
 /** The operations of development mode; they exist in that mode only. */
 import { operatorAdmin } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
+import { NumberOf } from '../../http/path-parameters.ts';
 import { ClockNow, createFaultBody, Fault, FaultCollection, MoveClock } from './schema.ts';
 import type { Development } from './service.ts';
 
-const operation = operationsOf({
-  name: 'Development',
-  description: 'Operations of development mode (`CLOUDYARD_DEV=1`): a clock that can be moved, and injected faults.',
-});
+const operation = operationsOf(
+  {
+    name: 'Development',
+    description: 'Operations of development mode (`CLOUDYARD_DEV=1`): a clock that can be moved, and injected faults.',
+  },
+  { fault_id: NumberOf('the fault') },
+);
 const clock = '/cloudyard/v1/dev/clock';
 const faults = '/cloudyard/v1/dev/faults';
 
@@ -51,5 +55,12 @@ export const developmentOperations = (development: Development, faultNames: stri
     description: 'Stalled operations continue.',
     access: operatorAdmin,
     handle: ({ by }) => development.clearFaults(by),
+  }),
+  operation('DELETE', `${faults}/:fault_id`, {
+    id: 'deleteFault',
+    summary: 'Clear an injected fault',
+    description: 'Operations that it stalls continue.',
+    access: operatorAdmin,
+    handle: ({ by, params }) => development.deleteFault(by, params.fault_id),
   }),
 ];

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
@@ -120,6 +120,12 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
 
     /** Stalled operations continue. */
     clearFaults: (context: RequestContext) => idempotency.auditedTransaction(db, context, store.clear),
+
+    /** Operations that it stalls continue. */
+    deleteFault: (context: RequestContext, id: number) =>
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        if (!(await store.remove(tx, id))) throw notFound('fault', id);
+      }),
 
     async takeFault(resource: string, operation: FaultyOperation) {
       const fault = await store.take(db, resource, operation);

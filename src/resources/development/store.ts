@@ -1,5 +1,5 @@
 /** SQL of injected faults, and of the regions that workers serve. */
-import { asc } from 'drizzle-orm';
+import { asc, eq } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { developmentFaults } from './table.ts';
@@ -17,6 +17,15 @@ export async function list(db: Db): Promise<FaultRow[]> {
 
 export async function clear(tx: Tx): Promise<void> {
   await tx.delete(developmentFaults);
+}
+
+/** False if the fault does not exist. */
+export async function remove(tx: Tx, id: number): Promise<boolean> {
+  const removed = await tx
+    .delete(developmentFaults)
+    .where(eq(developmentFaults.id, id))
+    .returning({ id: developmentFaults.id });
+  return removed.length > 0;
 }
 
 const takeOne = prepared<FaultRow>(

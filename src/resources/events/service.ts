@@ -15,7 +15,7 @@ interface EventsDeps {
   log: Logger;
   sources: readonly EventSource[];
   /** The client of a project; null if the project does not exist. */
-  clientOfProject(projectId: number): Promise<number | null>;
+  clientOfProject(projectId: number): number | null | Promise<number | null>;
   metrics: { countRefusal(limit: string): void; watchEventStreams(count: () => number): void };
 }
 

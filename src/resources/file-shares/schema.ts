@@ -242,7 +242,7 @@ export const ListFileShareUsage = Type.Object({
 });
 export type ListFileShareUsage = Static<typeof ListFileShareUsage>;
 
-export const FileShareUsage = Type.Object(
+const FileShareUsage = Type.Object(
   {
     file_share_id: Described(Uuid, 'ID of the share'),
     used_bytes: Type.Integer({ description: 'Used space, including the metadata of the filesystem' }),

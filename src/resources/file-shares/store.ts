@@ -1,9 +1,8 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
-import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { asc, getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import type { Placed } from '../../tasks/tasks.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -17,7 +16,9 @@ export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
 const resource = 'file_share';
 
 export const { lock, findById, lockById, update } = kit.singleRows(fileShares);
-export const { findPending, findKnown, removeRow } = kit.reconciledRows(fileShares);
+export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(fileShares, {
+  condition: `status = 'available'`,
+});
 
 const viewColumns = {
   ...getTableColumns(fileShares),
@@ -72,20 +73,12 @@ export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
   await kit.countRows(tx, resource, share, -1);
 }
 
-/** The available shares, which the hosts of their regions should have. */
-export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
-  const { id, regionId, clientId, status } = fileShares;
-  return db
-    .select({ id, regionId, clientId, onHost: sql<boolean>`true` })
-    .from(fileShares)
-    .where(and(inArray(regionId, regionIds), eq(status, 'available')));
-}
-
 /** What a reconcile needs of an access rule. */
 export type ReconciledRule = Pick<AccessRuleRow, 'id' | 'accessLevel' | 'network' | 'state'> & { deletedAt: unknown };
 
 const { id, accessLevel, network, state, deletedAt } = fileShareAccessRules;
-const loadById = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
+/** A share and its access rules, in one read with other reconciles. */
+export const load = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
   preparedByIds(
     'file_share_load',
     (ids) => `select ${kit.textOf(kit.selectList(getTableColumns(fileShares)))}, (
@@ -93,9 +86,6 @@ const loadById = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
     ) as rules from file_shares where id in (${ids})`,
   ),
 );
-
-/** A share and its access rules, in one read with other reconciles. */
-export const load = (db: Db, id: string) => loadById(db, id);
 
 const writeObserved = deferred('file_share_observed', {
   parameters: 'uuid, bigint, text, bigint, boolean',
@@ -164,7 +154,7 @@ export async function removeAccessRules(tx: Tx, rules: { id: string }[]): Promis
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
 
 /** Space of the filesystem of a share, in bytes. */
-export interface Usage {
+interface Usage {
   fileShareId: string;
   usedBytes: number;
   totalBytes: number;

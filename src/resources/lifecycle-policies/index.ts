@@ -2,6 +2,8 @@ import { projectReader } from '../../authz/access.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { DutyOptions, Resource } from '../resource.ts';
 import { lifecyclePolicyOperations } from './routes.ts';
+import type { MissedRuns } from './missed-runs/service.ts';
+import type { RequestedRuns } from './requested-runs/service.ts';
 import { createLifecyclePolicyDuties } from './runs/reconcile.ts';
 import type { LifecyclePolicyRunDeps } from './runs/reconcile.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
@@ -19,11 +21,14 @@ export const lifecyclePolicies = {
     lifecyclePolicies: LifecyclePolicies;
     lifecyclePolicyRuns: LifecyclePolicyRuns;
     lifecyclePolicySchedules: LifecyclePolicySchedules;
+    missedRuns: MissedRuns;
+    requestedRuns: RequestedRuns;
   }) =>
     lifecyclePolicyOperations(
       services.lifecyclePolicies,
       services.lifecyclePolicyRuns,
       services.lifecyclePolicySchedules,
+      services,
     ),
   usageOfRows,
   usesOfProject,

@@ -2,9 +2,13 @@
 import { projectMember, projectReader } from '../../authz/access.ts';
 import { NumberOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
+import { TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { Price } from '../pricing/schema.ts';
 import { Forecast, ForecastQuery } from './forecast/schema.ts';
+import { ListMissedRuns, MissedRunCollection } from './missed-runs/schema.ts';
+import type { MissedRuns } from './missed-runs/service.ts';
+import type { RequestedRuns } from './requested-runs/service.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
 import { scheduleOperations } from './schedules/routes.ts';
 import type { LifecyclePolicySchedules } from './schedules/service.ts';
@@ -22,6 +26,7 @@ import {
   PriceLifecyclePolicy,
   RemoveSchedules,
   RunCollection,
+  RunLifecyclePolicy,
   SchedulePreview,
   UpdateLifecyclePolicy,
   VolumeIds,
@@ -65,6 +70,7 @@ export const lifecyclePolicyOperations = (
   policies: LifecyclePolicies,
   runs: LifecyclePolicyRuns,
   schedules: LifecyclePolicySchedules,
+  { missedRuns, requestedRuns }: { missedRuns: MissedRuns; requestedRuns: RequestedRuns },
 ) => [
   operation('POST', all, {
     id: 'createLifecyclePolicy',
@@ -107,13 +113,14 @@ export const lifecyclePolicyOperations = (
     access: projectMember,
     handle: ({ by, scope, params }) => policies.delete(by, scope, params.policy_id),
   }),
-  ...schedulesOperations(policies, runs),
+  ...schedulesOperations(policies),
+  ...runOperations(runs, missedRuns, requestedRuns),
   ...scheduleOperations(tag, schedules),
   ...volumeOperations(policies),
   ...previewOperations(policies),
 ];
 
-const schedulesOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyRuns) => [
+const schedulesOperations = (policies: LifecyclePolicies) => [
   operation('POST', `${one}/add_schedules`, {
     ...changeOfOne,
     id: 'addLifecyclePolicySchedules',
@@ -131,6 +138,31 @@ const schedulesOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyR
     handle: (request) =>
       policies.removeSchedules(request.by, request.scope, policyIn(request), request.body.schedule_ids),
   }),
+];
+
+const ownOne = '/cloudyard/v1/lifecycle_policy/:project_id/:region_id/:policy_id';
+
+const runOperations = (runs: LifecyclePolicyRuns, missedRuns: MissedRuns, requestedRuns: RequestedRuns) => [
+  operation('POST', `${ownOne}/run`, {
+    id: 'runLifecyclePolicy',
+    summary: 'Run a lifecycle policy now',
+    description:
+      'Each schedule runs at once, with its retention and names, besides its next run. Returns a task for each; a task ends ' +
+      'when the snapshots are done, in ERROR if one failed. A paused policy is 409.',
+    access: projectMember,
+    body: RunLifecyclePolicy,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => requestedRuns.run(by, scope, params.policy_id, body),
+  }),
+  operation('GET', `${ownOne}/missed_runs`, {
+    id: 'listLifecyclePolicyMissedRuns',
+    summary: 'List the missed runs of a lifecycle policy',
+    description: 'Runs that started late or not at all, and those that they replaced. The newest comes first.',
+    access: projectReader,
+    query: ListMissedRuns,
+    answer: MissedRunCollection,
+    handle: ({ scope, params, query }) => missedRuns.list(scope, params.policy_id, query),
+  }),
   operation('GET', `${one}/runs`, {
     id: 'listLifecyclePolicyRuns',
     summary: 'List the runs of a lifecycle policy',
@@ -141,7 +173,7 @@ const schedulesOperations = (policies: LifecyclePolicies, runs: LifecyclePolicyR
     handle: async ({ scope, params, query }, reply) =>
       sendInGroups(reply, await runs.list(scope, params.policy_id, query)),
   }),
-  operation('GET', '/cloudyard/v1/lifecycle_policy/:project_id/:region_id/:policy_id/forecast', {
+  operation('GET', `${ownOne}/forecast`, {
     id: 'forecastLifecyclePolicy',
     summary: 'Forecast the runs of a lifecycle policy',
     description: 'Lists the next runs, and the existing snapshots that expire meanwhile.',

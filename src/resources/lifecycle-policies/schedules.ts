@@ -1,4 +1,5 @@
 /** Schedules apart from their times: validation, responses, and the number of snapshots that they retain. */
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
@@ -84,6 +85,21 @@ export function snapshotName(
   };
   const template = schedule.given.resource_name_template ?? defaultTemplate;
   return template.replaceAll(/\{(\w+)\}/g, (text, name: keyof typeof values) => values[name] ?? text);
+}
+
+/** The rows of a run, one for each volume. */
+export function volumesOfRun(
+  schedule: Pick<ScheduleRow, 'id' | 'policyId' | 'regionId' | 'given'>,
+  { id: runId, scheduledAt }: { id: string; scheduledAt: Date },
+  volumes: { volumeId: string }[],
+) {
+  return volumes.map(({ volumeId }) => ({
+    id: randomUUID(),
+    runId,
+    regionId: schedule.regionId,
+    volumeId,
+    name: snapshotName(schedule, volumeId, scheduledAt),
+  }));
 }
 
 /** The times of a stored schedule. @throws when it is no longer valid, for instance because its zone was removed */

@@ -178,6 +178,15 @@ export const RemoveSchedules = Type.Object(
     examples: [{ schedule_ids: [exampleUuid] }],
   },
 );
+export const RunLifecyclePolicy = Type.Object(
+  {
+    schedule_ids: Type.Optional(
+      Type.Array(Uuid, { minItems: 1, maxItems: maxSchedules, description: 'Only these schedules; by default all' }),
+    ),
+  },
+  { title: 'RunLifecyclePolicy', additionalProperties: false, examples: [{}] },
+);
+export type RunLifecyclePolicy = Static<typeof RunLifecyclePolicy>;
 export const VolumeIds = Type.Object(
   { volume_ids: VolumeIdList },
   { title: 'LifecyclePolicyVolumeIds', additionalProperties: false, examples: [{ volume_ids: [exampleUuid] }] },
@@ -372,6 +381,7 @@ export const Run = Type.Object(
     due_at: Described(DateTime, 'When the run was due'),
     started_at: Described(DateTime, 'When the run started'),
     done_at: Described(Nullable(DateTime), 'When the last snapshot was done; null before that'),
+    task_id: Described(Nullable(Uuid), 'ID of the task of the client that requested the run; null: the run was due'),
     snapshots: Type.Array(SnapshotOfVolume, { description: 'Snapshots that were created' }),
     expired: Type.Array(SnapshotOfVolume, {
       description: 'Older snapshots that expired because of this run and are gone',

@@ -17,6 +17,7 @@ import { createEstimates } from './estimates.ts';
 import type { EstimatesDeps } from './estimates.ts';
 import { requireVolumes, uniqueIds } from './requested-volumes.ts';
 import { scheduleExpiry } from './retention/store.ts';
+import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
 import { checkSchedules, isSameSchedule, timesOf, toSchedule } from './schedules.ts';
 import type { CheckedSchedule } from './schedules.ts';
@@ -31,7 +32,7 @@ import type {
 import * as store from './store.ts';
 import type { PolicyRow } from './store.ts';
 
-type LifecyclePoliciesDeps = Omit<ServiceDeps, 'tasks'> & EstimatesDeps;
+type LifecyclePoliciesDeps = ServiceDeps & EstimatesDeps;
 
 export type LifecyclePolicies = ReturnType<typeof createLifecyclePolicies>;
 
@@ -42,7 +43,7 @@ interface PolicyRequest {
 }
 
 export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
-  const { db, clock, quota, idempotency } = deps;
+  const { db, clock, tasks, quota, idempotency } = deps;
 
   /** Runs a change of a locked policy. Returns the changed policy. */
   const change = (
@@ -111,6 +112,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       await idempotency.auditedTransaction(db, context, async (tx) => {
         const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
         const schedules = await store.findSchedules(tx, [id]);
+        for (const runId of await findOpen(tx, id)) await tasks.fail(tx, runId, 1, 'the lifecycle policy was deleted');
         await store.remove(tx, policy);
         await quota.release(tx, policy, { snapshot_schedule_count: schedules.length });
       });
@@ -170,7 +172,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
     /** For a clock that is set back: later runs have not happened, and intervals start now at the latest. */
     async moveToPast(tx: Tx, now: Date): Promise<void> {
-      await removeRunsAfter(tx, now);
+      for (const runId of await removeRunsAfter(tx, now)) await tasks.fail(tx, runId, 1, 'the clock was set back');
       await store.limitCreatedAt(tx, wholeSecond(now));
     },
 

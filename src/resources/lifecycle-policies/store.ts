@@ -13,7 +13,7 @@ import { lifecyclePolicies, lifecyclePolicySchedules, lifecyclePolicyVolumes } f
 export type PolicyRow = typeof lifecyclePolicies.$inferSelect;
 export type ScheduleRow = typeof lifecyclePolicySchedules.$inferSelect;
 /** The columns of a volume that policies need. */
-export type VolumeOfPolicy = Pick<typeof volumes.$inferSelect, 'id' | 'name' | 'size' | 'typeName'>;
+type VolumeOfPolicy = Pick<typeof volumes.$inferSelect, 'id' | 'name' | 'size' | 'typeName'>;
 
 const resource = 'lifecycle_policy';
 

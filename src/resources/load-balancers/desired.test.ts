@@ -1,5 +1,6 @@
 /** Operating statuses and desired states are pure, so these tests need no database. */
 import { describe, expect, it } from 'vitest';
+import { zeroCounters } from '../../drivers/load-balancer.ts';
 import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
 import type { HealthMonitor } from './pools/schema.ts';
 import { desiredLoadBalancer, secretsOf } from './desired.ts';
@@ -77,19 +78,10 @@ const whole = (parts: Parts): WholeLoadBalancer => ({
   ...parts,
   loadBalancer: { ...loadBalancer, ...parts.loadBalancer } as LoadBalancerRow,
 });
-const still = {
-  activeConnections: 0,
-  totalConnections: 0,
-  requests: 0,
-  bytesIn: 0,
-  bytesOut: 0,
-  requestErrors: 0,
-  serverErrors: 0,
-};
 const reading = (members: Record<string, MemberHealth>, listeners: string[]): LoadBalancerReading => ({
   id: 'lb',
   members: new Map(Object.entries(members)),
-  listeners: new Map(listeners.map((id) => [id, still])),
+  listeners: new Map(listeners.map((id) => [id, zeroCounters])),
 });
 
 /** All statuses after the changes are written. */

@@ -14,7 +14,7 @@ const statusOfHealth: Record<MemberHealth, OperatingStatus> = {
 /**
  * The operating statuses that differ from the rows. A member has the status that the proxy reports; a pool is ERROR when
  * all its active members fail and DEGRADED when some do; a listener and a load balancer have the worst status of their
- * parts. Whatever is disabled, or not on the host, is OFFLINE. What the host has not got yet keeps its first status.
+ * parts. Disabled parts and parts that are not on the host are OFFLINE. New parts keep their first status.
  */
 export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerReading | undefined): StatusChanges {
   const changes: StatusChanges = {

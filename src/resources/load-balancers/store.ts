@@ -12,7 +12,6 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
-import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
@@ -23,7 +22,12 @@ import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, P
 
 export const { find, lock, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */
-export const { findPending, findKnown, removeRow: remove } = kit.reconciledRows(loadBalancers);
+export const {
+  findPending,
+  findKnown,
+  findExpected,
+  removeRow: remove,
+} = kit.reconciledRows(loadBalancers, { condition: `provisioning_status = 'ACTIVE'` });
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
@@ -284,15 +288,6 @@ const writeDeleting = deferred('load_balancer_deleting', {
 
 export async function markDeleting(tx: Tx, id: string): Promise<void> {
   await writeDeleting(tx, id);
-}
-
-/** The load balancers that the host of their region should have. */
-export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
-  const { id, regionId, clientId, provisioningStatus } = loadBalancers;
-  return db
-    .select({ id, regionId, clientId, onHost: sql<boolean>`true` })
-    .from(loadBalancers)
-    .where(and(inArray(regionId, regionIds), eq(provisioningStatus, 'ACTIVE')));
 }
 
 const readVersions = prepared<{ id: string; version: string }>(

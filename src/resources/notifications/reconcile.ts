@@ -27,8 +27,8 @@ interface DeliveriesDeps {
   clock: Clock;
   log: Logger;
   drivers: DeliveryDrivers;
-  /** The secret that signs the calls of a webhook; null when the webhook was deleted. */
-  secretOf(webhookId: string): Promise<string | null>;
+  /** The URL of a webhook and the secret that signs its calls; null when the webhook was deleted. */
+  receiverOf(webhookId: string): Promise<{ url: string; secret: string } | null>;
   /** Called for every attempt, for metrics. */
   onAttempt(channel: Channel, outcome: Outcome['state']): void;
 }
@@ -57,9 +57,10 @@ export function createDeliveries(deps: DeliveriesDeps) {
     if (channel === 'email') {
       return drivers.email.send({ id, to: target, subject, ...emailParts(notification) }, signal);
     }
-    const secret = webhookId && (await deps.secretOf(webhookId));
-    if (secret === null) throw permanentError('the webhook was deleted');
-    return drivers.webhook.send({ id, url: target, secret, body: webhookBody(notification) }, signal);
+    // The webhook may have changed since the message.
+    const receiver = webhookId && (await deps.receiverOf(webhookId));
+    if (!receiver) throw permanentError('the webhook was deleted');
+    return drivers.webhook.send({ id, ...receiver, body: webhookBody(notification) }, signal);
   };
 
   const attempt = async (

@@ -19,7 +19,7 @@ export const notificationOperations = (notifications: Notifications) => [
   operation('GET', all, {
     id: 'listNotifications',
     summary: 'List the notifications of a client',
-    description: 'The newest notification comes first, each with the state of its deliveries.',
+    description: 'The newest comes first by default, each with the state of its deliveries.',
     access: clientReader,
     query: ListNotifications,
     answer: NotificationCollection,

@@ -1,7 +1,7 @@
 /** Responses about notifications. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
 
 export const channels = ['email', 'webhook'] as const;
 export type Channel = (typeof channels)[number];
@@ -16,7 +16,17 @@ export interface MessageBody {
   figures?: { columns: string[]; rows: string[][] };
 }
 
-export const ListNotifications = Type.Object(Paging(100));
+export const ListNotifications = Type.Object({
+  ...Paging(100),
+  type: Type.Optional(Described(ShortText, 'Only notifications of this type, such as `quota_threshold`')),
+  webhook_id: Type.Optional(Described(Uuid, 'Only notifications that were sent to this webhook')),
+  delivery_state: Type.Optional(
+    Type.Enum([...deliveryStates], { description: 'Only notifications with a delivery in this state' }),
+  ),
+  order_by: Type.Optional(
+    Type.Enum(['created_at.asc', 'created_at.desc'], { description: 'Order; `created_at.desc` by default' }),
+  ),
+});
 export type ListNotifications = Static<typeof ListNotifications>;
 
 const Time = Type.String({ format: 'date-time' });

@@ -1,5 +1,6 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { asc, desc, eq, inArray } from 'drizzle-orm';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
@@ -92,11 +93,26 @@ export async function list(
   clientId: number,
   filter: ListNotifications,
 ): Promise<{ count: number; rows: NotificationRow[] }> {
+  const direction = filter.order_by === 'created_at.asc' ? asc : desc;
   return readPage(db, {
-    where: eq(notifications.clientId, clientId),
-    order: [desc(notifications.createdAt), desc(notifications.id)],
+    where: and(
+      eq(notifications.clientId, clientId),
+      filter.type === undefined ? undefined : eq(notifications.type, filter.type),
+      deliveredAs(filter),
+    ),
+    order: [direction(notifications.createdAt), direction(notifications.id)],
     page: filter,
   });
+}
+
+/** Whether one delivery has both the webhook and the state of the filter. */
+function deliveredAs({ webhook_id, delivery_state }: ListNotifications): SQL | undefined {
+  if (webhook_id === undefined && delivery_state === undefined) return undefined;
+  return sql`exists (select from ${deliveries} where ${and(
+    eq(deliveries.notificationId, notifications.id),
+    webhook_id === undefined ? undefined : eq(deliveries.webhookId, webhook_id),
+    delivery_state === undefined ? undefined : eq(deliveries.state, delivery_state),
+  )})`;
 }
 
 const readRow = kit.rowById<NotificationRow>(notifications);
@@ -106,13 +122,14 @@ export async function find(db: Db | Tx, clientId: number, id: string): Promise<N
   return notification?.clientId === clientId ? notification : null;
 }
 
-export async function findDeliveries(db: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {
-  if (notificationIds.length === 0) return [];
-  return db
-    .select()
-    .from(deliveries)
-    .where(inArray(deliveries.notificationId, notificationIds))
-    .orderBy(asc(deliveries.channel), asc(deliveries.target), asc(deliveries.id));
+// The subselect hides the length of the array from the planner, which would plan each call again.
+const readDeliveries = prepared<DeliveryRow>(
+  'deliveries_of_notifications',
+  `${kit.selectOf(deliveries)} where notification_id = any((select $1::uuid[])::uuid[]) order by channel, target, id`,
+);
+
+export async function findDeliveries(on: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {
+  return notificationIds.length === 0 ? [] : readDeliveries(on, notificationIds);
 }
 
 /** A delivery with its message. */

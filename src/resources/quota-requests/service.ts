@@ -131,7 +131,7 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
       return toResponse(requireFound(await store.find(db, id, visibleTo(actor)), what, id));
     },
 
-    /** A decided request stays, because it says why the limits are what they are. */
+    /** Decided requests are kept: they explain the current limits. */
     async delete(context: RequestContext, id: number): Promise<void> {
       requireAllProjects(context.actor);
       await deps.idempotency.auditedTransaction(db, context, async (tx, act) => {

@@ -10,7 +10,7 @@ import type { Sessions } from './service.ts';
 
 interface Services {
   sessions: Sessions;
-  tokens: { authenticate(token: string): Promise<Actor | null>; recognizes(token: string): boolean };
+  tokens: { authenticate(token: string): Actor | null | Promise<Actor | null>; recognizes(token: string): boolean };
 }
 
 const operation = operationsOf({

@@ -1,9 +1,8 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
-import { and, asc, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { asc, getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import * as volumeStore from '../volumes/store.ts';
@@ -23,7 +22,14 @@ const resource = 'snapshot';
 
 /** `lockById` takes the row's lock alone: enough to record what was observed. */
 export const { lockById, update } = kit.singleRows(snapshots);
-export const { findPending, findKnown, removeRow } = kit.reconciledRows(snapshots);
+/**
+ * Expected on the host are snapshots that it created and that are not being deleted. One in status error is not on its
+ * host: if a real host has created it, its data was lost, and may come back.
+ */
+export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(snapshots, {
+  condition: `deleted_at is null and (status = 'available' or (status = 'error' and observed_real))`,
+  onHost: `status = 'available'`,
+});
 
 /** A snapshot with what its creation needs to know of its volume. */
 export type SnapshotWithVolume = SnapshotRow & {
@@ -242,24 +248,6 @@ const moveRowsToPast = prepared(
  */
 export async function moveToPast(tx: Tx, now: Date): Promise<void> {
   await moveRowsToPast(tx, now);
-}
-
-/**
- * Snapshots that the host created and that are not being deleted. A snapshot in status error is not on its host: if a
- * real host has created it, its data was lost, and may come back.
- */
-export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
-  const { id, regionId, clientId, status } = snapshots;
-  return db
-    .select({ id, regionId, clientId, onHost: sql<boolean>`${status} = 'available'` })
-    .from(snapshots)
-    .where(
-      and(
-        inArray(regionId, regionIds),
-        isNull(snapshots.deletedAt),
-        sql`(${status} = 'available' or (${status} = 'error' and ${snapshots.observedReal}))`,
-      ),
-    );
 }
 
 /** The quota that the rows use (quota/audit.ts). */

@@ -27,8 +27,7 @@ export function createThresholds(deps: ThresholdsDeps) {
   const nameOf = (regionId: number) => deps.regions.get(regionId)?.name ?? `region ${regionId}`;
 
   const get = async (clientId: number): Promise<Threshold> => {
-    await deps.clients.require(clientId);
-    const row = await crossings.threshold(db, clientId);
+    const [row] = await Promise.all([crossings.threshold(db, clientId), deps.clients.require(clientId)]);
     return {
       client_id: clientId,
       threshold: row?.threshold ?? defaultThreshold,

@@ -11,9 +11,11 @@ import type { Clock } from '../../platform/clock.ts';
 import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { createLastUses } from '../../platform/last-uses.ts';
+import { whenKnown } from '../../platform/maybe-promise.ts';
+import type { MaybePromise } from '../../platform/maybe-promise.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import * as store from './store.ts';
-import type { TokenRow } from './store.ts';
+import type { TokenFacts, TokenRow } from './store.ts';
 
 export interface NewToken {
   clientId: number;
@@ -52,9 +54,12 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   };
 
   /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
-  const check = async (token: string): Promise<Actor | null> => {
+  const check = (token: string): MaybePromise<Actor | null> => {
     const { keyId, secret } = splitSecret(token);
-    const facts = await factsOf(keyId);
+    return whenKnown(factsOf(keyId), (facts) => actorOf(facts, keyId, secret));
+  };
+
+  const actorOf = (facts: TokenFacts | null, keyId: string, secret: string): Actor | null => {
     if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
     if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
       recognized.delete(keyId);
@@ -75,10 +80,11 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
     check,
 
     /** As `check`, and records the use of the token. */
-    async authenticate(token: string): Promise<Actor | null> {
-      const actor = await check(token);
-      if (actor) lastUses.record(actor.tokenId, clock.now());
-      return actor;
+    authenticate(token: string): MaybePromise<Actor | null> {
+      return whenKnown(check(token), (actor) => {
+        if (actor) lastUses.record(actor.tokenId, clock.now());
+        return actor;
+      });
     },
 
     /** Whether the token was valid at its last use on this server. Needs no query; it may have been revoked since. */

@@ -10,7 +10,7 @@ import { tokens } from './table.ts';
 export type TokenRow = typeof tokens.$inferSelect;
 
 /** A token with the properties of its client that every request needs. */
-interface TokenFacts {
+export interface TokenFacts {
   id: number;
   secret_hash: Buffer;
   client_id: number;

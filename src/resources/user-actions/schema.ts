@@ -9,8 +9,8 @@ const maxFilterValues = 1000;
 const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only actions ${noun}` });
 const Instant = Type.String({ format: 'iso-date-time' });
 const Order = Type.Enum(['asc', 'desc'], { description: 'Order by time; `desc` by default' });
-const Action = Type.Enum([...actionTypes], { description: 'Type of the action' });
-const Group = Type.Enum([...apiGroups], { description: 'Group of operations' });
+const Action = Type.Enum([...actionTypes], { title: 'UserActionType', description: 'Type of the action' });
+const Group = Type.Enum([...apiGroups], { title: 'UserActionGroup', description: 'Group of operations' });
 
 export const ListUserActions = Type.Object({
   ...Paging(1000),

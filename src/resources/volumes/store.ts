@@ -1,10 +1,9 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
-import { and, asc, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { asc, getTableColumns, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
-import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import type { ListVolumes } from './schema.ts';
@@ -19,7 +18,15 @@ const resource = 'volume';
 
 /** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
 export const { lock, findById, lockById, update } = kit.singleRows(volumes);
-export const { load, findPending, findKnown, removeRow } = kit.reconciledRows(volumes);
+/**
+ * Expected on the host are volumes that it created and that are not being changed or deleted. One in status error is not on
+ * its host: if a real host has created it, its data was lost, and may come back.
+ */
+export const { load, findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(volumes, {
+  condition: `deleted_at is null and observed_size is not null and (status <> 'error' or observed_real)
+    and observed_generation = generation`,
+  onHost: `status <> 'error'`,
+});
 
 const snapshotIds = sql<string[]>`array(
   select s.id from snapshots s where s.volume_id = volumes.id order by s.created_at, s.id)`;
@@ -116,25 +123,6 @@ const readLockingTask = prepared<{ taskId: string | null }>(
 /** The task that locks the volume, or null. Lock the volume's row first. */
 export async function findLockingTask(tx: Tx, id: string): Promise<string | null> {
   return (await readLockingTask(tx, id))[0]?.taskId ?? null;
-}
-
-/**
- * Volumes that the host created and that are not being changed or deleted. A volume in status error is not on its host:
- * if a real host has created it, its data was lost, and may come back.
- */
-export async function findExpected(db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> {
-  const { id, regionId, clientId, status } = volumes;
-  return db
-    .select({ id, regionId, clientId, onHost: sql<boolean>`${status} <> 'error'` })
-    .from(volumes)
-    .where(
-      and(
-        inArray(regionId, regionIds),
-        isNull(volumes.deletedAt),
-        sql`${volumes.observedSize} is not null and (${status} <> 'error' or ${volumes.observedReal})`,
-        sql`${volumes.observedGeneration} = ${volumes.generation}`,
-      ),
-    );
 }
 
 const readSnapshots = prepared<{ id: string; isPending: boolean }>(

@@ -2,7 +2,7 @@
 import { clientAdmin, clientMember } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
-import { CreateWebhook, NewWebhook, Webhook, WebhookCollection } from './schema.ts';
+import { CreateWebhook, NewWebhook, UpdatedWebhook, UpdateWebhook, Webhook, WebhookCollection } from './schema.ts';
 import type { Webhooks } from './service.ts';
 
 const operation = operationsOf(
@@ -39,6 +39,15 @@ export const webhookOperations = (webhooks: Webhooks) => [
     access: clientMember,
     answer: Webhook,
     handle: ({ params }) => webhooks.get(params.client_id, params.webhook_id),
+  }),
+  operation('PATCH', one, {
+    id: 'updateWebhook',
+    summary: 'Update a webhook',
+    description: 'Changes the URL or the secret. Pending and repeated deliveries use the new values.',
+    access: clientAdmin,
+    body: UpdateWebhook,
+    answer: UpdatedWebhook,
+    handle: ({ by, params, body }) => webhooks.update(by, params.client_id, params.webhook_id, body),
   }),
   operation('DELETE', one, {
     id: 'deleteWebhook',

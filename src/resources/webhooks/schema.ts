@@ -17,6 +17,17 @@ export const CreateWebhook = Type.Object(
 );
 export type CreateWebhook = Static<typeof CreateWebhook>;
 
+export const UpdateWebhook = Type.Object(
+  {
+    url: Type.Optional(CreateWebhook.properties.url),
+    secret: Type.Optional(
+      Described(CreateWebhook.properties.secret, 'The new key of the signature; null: a generated one'),
+    ),
+  },
+  { title: 'UpdateWebhook', additionalProperties: false, examples: [{ url: 'https://hooks.example.com/other' }] },
+);
+export type UpdateWebhook = Static<typeof UpdateWebhook>;
+
 const fields = {
   id: Described(Uuid, 'ID of the webhook'),
   url: Type.String({ description: 'URL of the receiver, normalized' }),
@@ -31,5 +42,14 @@ export const NewWebhook = Type.Object(
   { title: 'NewWebhook' },
 );
 export type NewWebhook = Static<typeof NewWebhook>;
+
+export const UpdatedWebhook = Type.Object(
+  {
+    ...fields,
+    secret: Type.Optional(Type.String({ description: 'The new key of the signature, if the request changed it' })),
+  },
+  { title: 'UpdatedWebhook' },
+);
+export type UpdatedWebhook = Static<typeof UpdatedWebhook>;
 
 export const WebhookCollection = Collection(Webhook);

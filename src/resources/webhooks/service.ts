@@ -1,7 +1,7 @@
 /**
  * The rules of webhooks.
  *
- * Invariant: a secret is shown once, in the response that creates the webhook, and encrypted at rest. Only `secretOf`
+ * Invariant: a secret is shown once, in the response that creates or changes it, and encrypted at rest. Only `receiverOf`
  * decrypts it, for deliveries.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -13,7 +13,7 @@ import type { Keyring } from '../../platform/encryption.ts';
 import type { Clients } from '../clients/service.ts';
 import { requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import type { CreateWebhook, NewWebhook, Webhook } from './schema.ts';
+import type { CreateWebhook, NewWebhook, UpdatedWebhook, UpdateWebhook, Webhook } from './schema.ts';
 import * as store from './store.ts';
 import type { WebhookRow } from './store.ts';
 
@@ -32,17 +32,22 @@ const contextOf = (id: string) => `webhook:${id}`;
 
 export function createWebhooks(deps: WebhooksDeps) {
   const { db, clock, keyring } = deps;
+  const encrypt = (secret: string, id: string) => keyring.encrypt(Buffer.from(secret), contextOf(id));
+
+  /** @throws ClientError 400 that names `url` */
+  const requireAllowed = async (url: string): Promise<void> => {
+    const refusal = await deps.refuseUrl(url);
+    if (refusal) throw invalidInput([{ path: 'url', message: refusal }]);
+  };
 
   return {
     async create(context: RequestContext, clientId: number, body: CreateWebhook): Promise<NewWebhook> {
       await deps.clients.require(clientId);
       // Name resolution needs the network, so it is done before the transaction.
-      const refusal = await deps.refuseUrl(body.url);
-      if (refusal) throw invalidInput([{ path: 'url', message: refusal }]);
-      const secret = body.secret ?? `whsec_${randomBytes(32).toString('base64url')}`;
+      await requireAllowed(body.url);
+      const secret = body.secret ?? generateSecret();
       const id = randomUUID();
       const webhook = { id, clientId, url: new URL(body.url).href, createdAt: clock.now() };
-      const ciphertext = keyring.encrypt(Buffer.from(secret), contextOf(id));
       return deps.idempotency.auditedTransaction(
         db,
         context,
@@ -50,7 +55,7 @@ export function createWebhooks(deps: WebhooksDeps) {
           if ((await store.countUnderLock(tx, clientId)) >= maxWebhooks) {
             throw new ClientError('Conflict', `a client can have at most ${maxWebhooks} webhooks; delete one first`);
           }
-          await store.insert(tx, { ...webhook, secret: ciphertext });
+          await store.insert(tx, { ...webhook, secret: encrypt(secret, id) });
           return { ...toResponse(webhook), secret };
         },
         { sealed: true },
@@ -67,6 +72,18 @@ export function createWebhooks(deps: WebhooksDeps) {
       return toResponse(requireFound(await store.find(db, clientId, id), 'webhook', id));
     },
 
+    async update(context: RequestContext, clientId: number, id: string, body: UpdateWebhook): Promise<UpdatedWebhook> {
+      if (body.url !== undefined) await requireAllowed(body.url);
+      const secret = body.secret === undefined ? undefined : (body.secret ?? generateSecret());
+      return deps.idempotency.auditedTransaction(db, context, async (tx) => {
+        const row = await store.update(tx, clientId, id, {
+          ...(body.url !== undefined && { url: new URL(body.url).href }),
+          ...(secret !== undefined && { secret: encrypt(secret, id) }),
+        });
+        return { ...toResponse(requireFound(row, 'webhook', id)), ...(secret !== undefined && { secret }) };
+      });
+    },
+
     /** A pending delivery to it fails at its next attempt. */
     async delete(context: RequestContext, clientId: number, id: string): Promise<void> {
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
@@ -74,16 +91,18 @@ export function createWebhooks(deps: WebhooksDeps) {
       });
     },
 
-    /** Null when the webhook was deleted. @throws EncryptionError */
-    async secretOf(id: string): Promise<string | null> {
-      const ciphertext = await store.secretOf(db, id);
-      return ciphertext && keyring.decrypt(ciphertext, contextOf(id)).toString();
+    /** Its URL, and the secret that signs its calls. Null when the webhook was deleted. @throws EncryptionError */
+    async receiverOf(id: string): Promise<{ url: string; secret: string } | null> {
+      const found = await store.receiverOf(db, id);
+      return found && { url: found.url, secret: keyring.decrypt(found.secret, contextOf(id)).toString() };
     },
 
     /** See `reencryptAll`. */
     reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
   };
 }
+
+const generateSecret = () => `whsec_${randomBytes(32).toString('base64url')}`;
 
 function toResponse({ id, url, createdAt }: WebhookRow): Webhook {
   return { id, url, created_at: withZone(createdAt) };

@@ -32,13 +32,28 @@ export async function find(db: Db, client: number, webhookId: string): Promise<W
   return webhook?.clientId === client ? webhook : null;
 }
 
+/** Null if the webhook does not exist. */
+export async function update(
+  tx: Tx,
+  client: number,
+  webhookId: string,
+  changes: Partial<Pick<typeof webhooks.$inferSelect, 'url' | 'secret'>>,
+): Promise<WebhookRow | null> {
+  if (Object.keys(changes).length === 0) {
+    const [row] = await tx.select(shown).from(webhooks).where(one(client, webhookId));
+    return row ?? null;
+  }
+  const [row] = await tx.update(webhooks).set(changes).where(one(client, webhookId)).returning(shown);
+  return row ?? null;
+}
+
 /** False if the webhook does not exist. */
 export async function remove(tx: Tx, client: number, webhookId: string): Promise<boolean> {
   const removed = await tx.delete(webhooks).where(one(client, webhookId)).returning({ id });
   return removed.length > 0;
 }
 
-export async function secretOf(db: Db, webhookId: string): Promise<Buffer | null> {
-  const [row] = await db.select({ secret: webhooks.secret }).from(webhooks).where(eq(id, webhookId));
-  return row?.secret ?? null;
+export async function receiverOf(db: Db, webhookId: string): Promise<{ url: string; secret: Buffer } | null> {
+  const [row] = await db.select({ url, secret: webhooks.secret }).from(webhooks).where(eq(id, webhookId));
+  return row ?? null;
 }

@@ -104,6 +104,53 @@ describe('a webhook', () => {
     expect(rows[0]!.all).not.toContain(Buffer.from(first.body.secret).toString('hex'));
   });
 
+  it('is changed: pending deliveries go to the new URL, signed with the new secret', async () => {
+    const client = await cloud.newClient();
+    const { id } = (await hook(client, { url: 'http://127.0.0.1:9/', secret: 'the old secret' })).body;
+    const change = (body: object) => cloud.patch(at(client, `webhooks/${id}`), body, client);
+    await issue(client);
+    await delivery(client, { state: 'pending', attempt_count: 1 });
+    const moved = await change({ url: receiver.url });
+    expect(moved).toMatchObject({ status: 200, body: { id, url: receiver.url } });
+    expect(moved.body).not.toHaveProperty('secret');
+    expect((await change({ secret: 'the new secret' })).body.secret).toBe('the new secret');
+    await skipBackoff();
+    await delivery(client, { state: 'delivered' });
+    const { headers, body } = receiver.calls[0]!;
+    const signed = `${headers['cloudyard-timestamp']}.${body}`;
+    const expected = createHmac('sha256', 'the new secret').update(signed).digest('hex');
+    expect(headers['cloudyard-signature']).toBe(`v1=${expected}`);
+    expect((await change({ secret: null })).body.secret).toMatch(/^whsec_.{43}$/);
+    expect((await change({})).body).toEqual(moved.body);
+    expect((await change({ url: 'ftp://a.example' })).body.errors).toMatchObject([{ path: 'url' }]);
+    const { body: other } = await hook(await cloud.newClient());
+    expect((await cloud.patch(at(client, `webhooks/${other.id}`), { secret: null }, client)).status).toBe(404);
+    const token = await cloud.newToken(client.clientId, 'member');
+    expect((await cloud.patch(at(client, `webhooks/${id}`), {}, { token })).status).toBe(403);
+  });
+
+  it('filters the notifications that were sent to it', async () => {
+    const client = await cloud.newClient();
+    await issue(client, 'before');
+    const { id } = (await hook(client)).body;
+    await issue(client, 'after');
+    await issue(client, 'last');
+    const subjects = async (query: string) => {
+      const { body } = await cloud.get(at(client, `notifications?${query}`), client);
+      return body.results.map(({ subject }: { subject: string }) => subject);
+    };
+    await expect.poll(() => subjects('delivery_state=delivered'), { timeout: 30_000 }).toEqual(['last', 'after']);
+    expect(await subjects(`webhook_id=${id}&delivery_state=delivered&order_by=created_at.asc`)).toEqual([
+      'after',
+      'last',
+    ]);
+    expect(await subjects(`webhook_id=${id}&delivery_state=failed`)).toEqual([]);
+    expect(await subjects(`webhook_id=${randomUUID()}`)).toEqual([]);
+    expect(await subjects('type=test&limit=1')).toEqual(['last']);
+    expect(await subjects('type=other')).toEqual([]);
+    expect((await cloud.get(at(client, 'notifications?order_by=subject'), client)).status).toBe(400);
+  });
+
   it('keeps its secret when the encryption key is rotated', async () => {
     const client = await cloud.newClient();
     const [old, current] = [1, 2].map((n) => ({ id: `key-${n}`, key: randomBytes(32) }));
@@ -116,7 +163,7 @@ describe('a webhook', () => {
     await cloud.db.$client.query('delete from webhooks');
     const { id } = await over([old]).create(context, client.clientId, { url: receiver.url, secret: 'kept secret' });
     await over([current, old]).reencrypt();
-    expect(await over([current]).secretOf(id)).toBe('kept secret');
+    expect((await over([current]).receiverOf(id))?.secret).toBe('kept secret');
     await cloud.db.$client.query('delete from webhooks');
   });
 

@@ -14,6 +14,8 @@ interface FormDialogProps {
   readonly submitLabel: string;
   /** The request of the form, for the panel "The same by code". */
   readonly call: Omit<Call, 'body'>;
+  /** Its requests, if they are several or do not have the body of the form. */
+  readonly calls?: readonly Call[];
   readonly isDangerous?: boolean;
   /** Why the form cannot be sent yet. */
   readonly disabledReason?: string | null | undefined;
@@ -59,7 +61,7 @@ export function FormDialog(props: FormDialogProps) {
             {form.isSubmitting && <span className="spinner" aria-hidden="true" />} {props.submitLabel}
           </button>
         </div>
-        <ByCode {...call} body={call.method === 'DELETE' ? undefined : form.body} />
+        <ByCode calls={props.calls ?? [{ ...call, body: call.method === 'DELETE' ? undefined : form.body }]} />
       </form>
     </Dialog>
   );

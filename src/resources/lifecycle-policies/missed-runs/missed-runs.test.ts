@@ -167,3 +167,42 @@ describe('a run after downtime', () => {
     expect(rows).toEqual([{ later: true }]);
   });
 });
+
+describe('the list of missed runs', () => {
+  const list = async (id: number) =>
+    (await cloud.get(`/cloudyard/v1/lifecycle_policy/${client.projectId}/1/${id}/missed_runs`, client)).body;
+
+  it('has late runs and the instants that they replaced, newest first', async () => {
+    const id = await newPolicy();
+    cloud.clock.set(new Date('2026-06-01T16:20:00Z'));
+    await run();
+    cloud.clock.set(new Date('2026-06-01T17:30:00Z'));
+    await report();
+    const late = {
+      due_at: '2026-06-01T13:00:00Z',
+      started_at: '2026-06-01T16:20:00Z',
+      skipped: 3,
+      skipped_at: ['2026-06-01T14:00:00Z', '2026-06-01T15:00:00Z', '2026-06-01T16:00:00Z'],
+    };
+    expect(await list(id)).toMatchObject({
+      count: 2,
+      results: [{ due_at: '2026-06-01T17:00:00Z', started_at: null, skipped: 0, skipped_at: [] }, late],
+    });
+  });
+
+  it('does not guess the skipped instants of a schedule that has changed since', async () => {
+    const id = await newPolicy();
+    cloud.clock.set(new Date('2026-06-01T16:20:00Z'));
+    await run();
+    const { body } = await cloud.get(`${path}/${id}`, client);
+    await cloud.patch(`/cloud/v1/schedule/${client.projectId}/1/${body.schedules[0].id}`, { minute: '*/7' }, client);
+    expect((await list(id)).results).toMatchObject([{ skipped: 3, skipped_at: [] }]);
+  });
+
+  it('of another client is not found', async () => {
+    const id = await newPolicy();
+    const other = await cloud.newClient();
+    const answer = await cloud.get(`/cloudyard/v1/lifecycle_policy/${client.projectId}/1/${id}/missed_runs`, other);
+    expect(answer.status).toBe(404);
+  });
+});

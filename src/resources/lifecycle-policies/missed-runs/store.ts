@@ -1,6 +1,7 @@
 /** SQL of missed runs: schedules that are late, and instants that were skipped. */
 import { prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import type { ScheduleRow } from '../store.ts';
 
 /** A run that started late, or that replaced later instants. */
 export interface LateRun {
@@ -98,6 +99,35 @@ const report = prepared<MissedRun>(
 /** Marks the unreported missed runs of a policy as reported, and returns them. */
 export function takeUnreported(tx: Tx, policyId: number, now: Date): Promise<MissedRun[]> {
   return report(tx, policyId, now);
+}
+
+/** A missed run, and its schedule; null if the schedule was removed. */
+export interface MissedRunRow extends MissedRun {
+  given: ScheduleRow['given'] | null;
+  createdAt: Date | null;
+}
+
+const readPage = prepared<MissedRunRow>(
+  'lifecycle_policy_missed_runs_page',
+  `select m.schedule_id as "scheduleId", m.scheduled_at as "scheduledAt", m.started_at as "startedAt", m.skipped,
+          s.given, s.created_at as "createdAt"
+   from lifecycle_policy_missed_runs m left join lifecycle_policy_schedules s on s.id = m.schedule_id
+   where m.policy_id = $1 order by m.scheduled_at desc, m.schedule_id limit $2 offset $3`,
+);
+
+const countOfPolicy = prepared<{ count: number }>(
+  'lifecycle_policy_missed_runs_count',
+  'select count(*) as count from lifecycle_policy_missed_runs where policy_id = $1',
+);
+
+/** The newest comes first. */
+export async function list(
+  db: Db,
+  policyId: number,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<{ count: number; rows: MissedRunRow[] }> {
+  const [[total], rows] = await Promise.all([countOfPolicy(db, policyId), readPage(db, policyId, limit, offset)]);
+  return { count: total!.count, rows };
 }
 
 const deleteOld = prepared(

@@ -1,4 +1,4 @@
-/** The notification about a schedule whose runs begin to fail. */
+/** What clients are notified of when the runs of a schedule begin to fail, and the errors of tasks of runs. */
 import { withZone } from '../../../platform/clock.ts';
 import type { RunReport } from './store.ts';
 
@@ -8,6 +8,16 @@ export interface Failure {
   subject: string;
   body: { paragraphs: string[]; figures: { columns: string[]; rows: string[][] } };
   data: Record<string, unknown>;
+}
+
+/** Volumes that the error of a task names. */
+const maxNamed = 3;
+
+/** Why a run that a client requested failed. */
+export function taskErrorOf({ failed, volumes }: RunReport): string {
+  const named = failed.slice(0, maxNamed).map(({ volume_id, message }) => `volume ${volume_id}: ${message}`);
+  const others = failed.length > maxNamed ? '; …' : '';
+  return `${failed.length} of ${volumes} snapshots failed: ${named.join('; ')}${others}`;
 }
 
 export function failureOf(report: RunReport): Failure {

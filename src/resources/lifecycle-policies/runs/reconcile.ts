@@ -17,17 +17,18 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { policyTag } from '../../../tags/tags.ts';
 import type { Tags } from '../../../tags/tags.ts';
+import type { Tasks } from '../../../tasks/tasks.ts';
 import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
-import { snapshotName, timesOf } from '../schedules.ts';
+import { timesOf, volumesOfRun } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
-import type { DueSchedule, NewRunVolume, PendingVolume, RunVolume } from './store.ts';
+import type { DueSchedule, PendingVolume, RunVolume } from './store.ts';
 import { recordStarted } from '../missed-runs/store.ts';
 import type { LateRun } from '../missed-runs/store.ts';
 import { createReschedule } from './reschedule.ts';
-import { failureOf } from './failure.ts';
+import { failureOf, taskErrorOf } from './failure.ts';
 import type { Failure } from './failure.ts';
 
 /** The part of the service of snapshots that runs need. */
@@ -49,6 +50,7 @@ export interface LifecyclePolicyRunDeps {
   db: Db;
   clock: Clock;
   snapshots: SnapshotsOfRuns;
+  tasks: Pick<Tasks, 'setRunning' | 'finish' | 'fail'>;
   log: Logger;
   /** Notifies the client that a schedule has begun to fail, in the transaction that records it. */
   notify(tx: Tx, failure: Failure): Promise<unknown>;
@@ -58,7 +60,7 @@ export interface LifecyclePolicyRunDeps {
 }
 
 /** Requests the snapshots of a set of volumes, all or none. */
-function requestSnapshots({ db, snapshots }: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
+function requestSnapshots({ db, snapshots, tasks }: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
   return withLockTimeout(db, async (tx) => {
     const claimed = await store.claimPending(tx, ids);
     if (claimed.length === 0) return;
@@ -68,6 +70,8 @@ function requestSnapshots({ db, snapshots }: LifecyclePolicyRunDeps, ids: string
       claimed.map(({ id }) => id),
       made.map(({ snapshotId }) => snapshotId),
     );
+    const requested = claimed.flatMap(({ taskId, runId }) => (taskId === null ? [] : [runId]));
+    if (requested.length > 0) await tasks.setRunning(tx, [...new Set(requested)]);
   });
 }
 
@@ -118,13 +122,18 @@ async function endSettled(deps: LifecyclePolicyRunDeps, runIds: (string | null)[
   await endRuns(deps, await store.findSettledRuns(deps.db, touched));
 }
 
-async function endRuns({ db, clock, notify }: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
+async function endRuns({ db, clock, tasks, notify }: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
   if (runIds.length === 0) return;
   await transaction(db, async (tx) => {
     // More than once only if several runs of a schedule are to end.
     for (let left = runIds.length; left > 0; ) {
       const ended = await store.endRuns(tx, runIds, clock.now());
-      for (const { id, beganToFail } of ended) if (beganToFail) await notify(tx, failureOf(await store.report(tx, id)));
+      for (const { id, taskId, failed, beganToFail } of ended) {
+        const report = beganToFail || (failed && taskId !== null) ? await store.report(tx, id) : null;
+        if (beganToFail) await notify(tx, failureOf(report!));
+        if (taskId === null) continue;
+        await (failed ? tasks.fail(tx, id, 1, taskErrorOf(report!)) : tasks.finish(tx, id, 1));
+      }
       left = ended.length === 0 ? 0 : left - ended.length;
     }
   });
@@ -212,11 +221,11 @@ async function startBatch(
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
     const doneAt = byPolicy.has(policyId) ? null : now;
-    return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt, doneAt };
+    return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt, taskId: null, doneAt };
   });
   const inserted = await store.insertRuns(tx, runs, now);
   const volumes = due.flatMap((schedule, i) =>
-    inserted.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!.id, byPolicy.get(schedule.policyId) ?? []) : [],
+    inserted.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!, byPolicy.get(schedule.policyId) ?? []) : [],
   );
   await store.insertVolumes(tx, volumes);
   const next = due.map((schedule) => ({ schedule, ...nextOf(schedule, now, log) }));
@@ -235,16 +244,6 @@ async function startBatch(
     }));
   await recordStarted(tx, late, now);
   return { schedules: due.length, volumes: volumes.map(({ id }) => id), late };
-}
-
-function volumesOfRun(schedule: DueSchedule, runId: string, volumes: { volumeId: string }[]): NewRunVolume[] {
-  return volumes.map(({ volumeId }) => ({
-    id: randomUUID(),
-    runId,
-    regionId: schedule.regionId,
-    volumeId,
-    name: snapshotName(schedule, volumeId, schedule.scheduledAt),
-  }));
 }
 
 /** Instants that are counted; a run that replaces more shows this number. */

@@ -59,6 +59,7 @@ function toResponse(run: RunRow, volumes: RunVolumeRow[]): Run {
     due_at: withZone(run.scheduledAt),
     started_at: withZone(run.startedAt),
     done_at: withZone(run.doneAt),
+    task_id: run.taskId,
     snapshots: inState('made').map(({ volumeId, snapshotId }) => ({ volume_id: volumeId, snapshot_id: snapshotId! })),
     expired: volumes.flatMap(({ volumeId, expired }) =>
       expired.map((id) => ({ volume_id: volumeId, snapshot_id: id })),

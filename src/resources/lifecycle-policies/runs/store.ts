@@ -72,9 +72,9 @@ export async function countOpen(db: Db, regionIds: number[], now: Date): Promise
 
 const writeRuns = prepared<{ id: string }>(
   'lifecycle_policy_runs_insert',
-  `insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, done_at, started_at)
-   select r.*, $7::timestamptz
-   from unnest($1::uuid[], $2::int[], $3::int[], $4::uuid[], $5::timestamptz[], $6::timestamptz[]) as r
+  `insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, done_at, task_id, started_at)
+   select r.*, $8::timestamptz
+   from unnest($1::uuid[], $2::int[], $3::int[], $4::uuid[], $5::timestamptz[], $6::timestamptz[], $7::uuid[]) as r
    on conflict (schedule_id, scheduled_at) do nothing returning id`,
 );
 
@@ -88,6 +88,7 @@ export async function insertRuns(tx: Tx, runs: Omit<RunRow, 'startedAt'>[], now:
     runs.map((run) => run.scheduleId),
     runs.map((run) => run.scheduledAt),
     runs.map((run) => run.doneAt),
+    runs.map((run) => run.taskId),
     now,
   );
   return new Set(inserted.map((row) => row.id));
@@ -131,6 +132,7 @@ export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volu
   scheduledAt: Date;
   clientId: number;
   userId: number;
+  taskId: string | null;
 }
 
 /** A volume of a run, with the state of its snapshot and how long it is retained. */
@@ -147,7 +149,8 @@ export interface RunVolume extends RunVolumeRow, PendingVolume {
 }
 
 const columns = `rv.id, rv.run_id as "runId", rv.volume_id as "volumeId", rv.name, r.policy_id as "policyId",
-     r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt", p.client_id as "clientId", p.user_id as "userId"`;
+     r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt", p.client_id as "clientId", p.user_id as "userId",
+     r.task_id as "taskId"`;
 const withPolicy = `lifecycle_policy_run_volumes rv
      join lifecycle_policy_runs r on r.id = rv.run_id
      join lifecycle_policies p on p.id = r.policy_id`;
@@ -230,7 +233,15 @@ export async function findAbandonedRuns(db: Db, regionIds: number[], limit: numb
   return (await readSettledRuns(db, regionIds, limit)).map((row) => row.id);
 }
 
-const endSet = prepared<{ id: string; beganToFail: boolean }>(
+/** A run that has ended. `beganToFail`: any volume failed, and none did in the run before. */
+interface EndedRun {
+  id: string;
+  taskId: string | null;
+  failed: boolean;
+  beganToFail: boolean;
+}
+
+const endSet = prepared<EndedRun>(
   'lifecycle_policy_runs_end',
   `with settled as (
      select distinct on (r.schedule_id) r.id from lifecycle_policy_runs r
@@ -241,20 +252,20 @@ const endSet = prepared<{ id: string; beganToFail: boolean }>(
      order by r.id for update),
    ended as (
      update lifecycle_policy_runs r set done_at = $2 from locked l where r.id = l.id
-     returning r.id, r.schedule_id, exists (
+     returning r.id, r.schedule_id, r.task_id, exists (
        select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state = 'failed') as failed),
    changed as (
      update lifecycle_policy_schedules s set failing = e.failed from ended e
      where s.id = e.schedule_id and s.failing <> e.failed returning s.id)
-   select e.id, e.failed and c.id is not null as "beganToFail" from ended e left join changed c on c.id = e.schedule_id
+   select e.id, e.task_id as "taskId", e.failed, e.failed and c.id is not null as "beganToFail" from ended e left join changed c on c.id = e.schedule_id
    order by e.id`,
 );
 
 /**
  * Ends those runs whose volumes are all settled, at most one of each schedule, the oldest. Records for their schedules whether
- * any volume failed. `beganToFail`: the run before did not fail.
+ * any volume failed.
  */
-export function endRuns(tx: Tx, runIds: string[], now: Date): Promise<{ id: string; beganToFail: boolean }[]> {
+export function endRuns(tx: Tx, runIds: string[], now: Date): Promise<EndedRun[]> {
   return endSet(tx, runIds, now);
 }
 
@@ -372,7 +383,11 @@ export async function removeOldRuns(db: Db, before: Date): Promise<void> {
   );
 }
 
-/** Deletes the runs of later instants. */
-export async function removeRunsAfter(tx: Tx, instant: Date): Promise<void> {
-  await tx.delete(lifecyclePolicyRuns).where(gt(lifecyclePolicyRuns.scheduledAt, instant));
+/** Deletes the runs of later instants. Returns those whose task has not ended. */
+export async function removeRunsAfter(tx: Tx, instant: Date): Promise<string[]> {
+  const removed = await tx
+    .delete(lifecyclePolicyRuns)
+    .where(gt(lifecyclePolicyRuns.scheduledAt, instant))
+    .returning({ id: lifecyclePolicyRuns.id, taskId: lifecyclePolicyRuns.taskId, doneAt: lifecyclePolicyRuns.doneAt });
+  return removed.filter(({ taskId, doneAt }) => taskId !== null && doneAt === null).map(({ id }) => id);
 }

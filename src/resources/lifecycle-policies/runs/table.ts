@@ -18,6 +18,8 @@ export const lifecyclePolicyRuns = pgTable(
     /** The instant at which the run was due; with the schedule, it identifies the run. */
     scheduledAt: instant('scheduled_at').notNull(),
     startedAt: instant('started_at').notNull(),
+    /** The task of the client that requested the run; null: the schedule was due. */
+    taskId: uuid('task_id'),
     doneAt: instant('done_at'),
   },
   (t) => [

@@ -17,6 +17,7 @@ import { examplePool, NestedPool } from '../pools/schema.ts';
 import { listenerTimeouts, Port, ShowStats, StatsOrNull, statuses } from '../shapes.ts';
 
 export const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMINATED_HTTPS', 'UDP'], {
+  title: 'ListenerProtocol',
   description:
     'Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the ' +
     'certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool',

@@ -16,11 +16,13 @@ import { CreateMember, maxMembers, Member } from '../members/schema.ts';
 import { poolTimeouts, statuses, statusesOfPoolPart } from '../shapes.ts';
 
 const LbAlgorithm = Type.Enum(['LEAST_CONNECTIONS', 'ROUND_ROBIN', 'SOURCE_IP'], {
+  title: 'LbPoolAlgorithm',
   description:
     'Which member gets a connection or request. `ROUND_ROBIN`: the next one; `LEAST_CONNECTIONS`: the one with the ' +
     'fewest connections; `SOURCE_IP`: the one that a hash of the client address selects',
 });
 const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP'], {
+  title: 'LbPoolProtocol',
   description:
     'Protocol of the members. It must fit the listener; `HTTPS` encrypts behind HTTP and TERMINATED_HTTPS listeners, ' +
     '`PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2',
@@ -28,11 +30,14 @@ const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP
 
 const monitorTypes = ['HTTP', 'HTTPS', 'K8S', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT'] as const;
 const MonitorType = Type.Enum([...monitorTypes], {
+  title: 'HealthMonitorType',
   description:
     'How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS ' +
     'handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`',
 });
-const HttpMethod = Type.Enum(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']);
+const HttpMethod = Type.Enum(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'], {
+  title: 'HttpMethod',
+});
 
 const monitorMeanings = {
   admin_state_up: 'Whether members are checked',

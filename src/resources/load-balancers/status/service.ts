@@ -3,10 +3,10 @@ import type { Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups } from '../../../platform/large-rows.ts';
+import type { Groups, SizedRow } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
 import { operatingStatus } from '../l7-policies/response.ts';
-import { find, wholesById } from '../store.ts';
+import { find, loadWhole } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
 import type { LoadBalancerStatus } from './schema.ts';
@@ -24,23 +24,33 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
     return toStatus(loadBalancer, readInGroups(rows, read, listenerToStatus));
   };
 
+  /** Null if it was deleted meanwhile. */
+  const read = async (scope: Scope, size: SizedRow<string>): Promise<LoadBalancerStatus | InGroups | null> => {
+    if (isLarge(size)) {
+      const loadBalancer = await find(db, scope, size.id);
+      return loadBalancer && inGroups(loadBalancer);
+    }
+    const whole = await loadWhole(db, size.id);
+    return whole && wholeToStatus(whole);
+  };
+
   return {
-    async get(scope: Scope, id: string): Promise<InGroups> {
-      const loadBalancer = await find(db, scope, id);
-      if (!loadBalancer) throw notFound('load balancer', id);
-      return inGroups(loadBalancer);
+    async get(scope: Scope, id: string): Promise<LoadBalancerStatus | InGroups> {
+      const size = await store.size(db, scope, id);
+      const status = size && (await read(scope, size));
+      if (!status) throw notFound('load balancer', id);
+      return status;
     },
 
     async list(scope: Scope): Promise<{ count: number; results: Groups<LoadBalancerStatus | InGroups> }> {
       const rows = await store.sizes(db, scope);
-      const large = new Set(rows.filter(isLarge).map(({ id }) => id));
-      const read = async (ids: string[]): Promise<(LoadBalancerStatus | InGroups)[]> => {
-        // A large load balancer is the only one of its group.
-        if (!large.has(ids[0]!)) return (await wholesById(db, ids)).map(wholeToStatus);
-        const loadBalancer = await find(db, scope, ids[0]!);
-        return loadBalancer ? [await inGroups(loadBalancer)] : [];
+      const sizes = new Map(rows.map((size) => [size.id, size]));
+      // A large load balancer is the only one of its group. The others of a group share a statement.
+      const readGroup = async (ids: string[]) => {
+        const statuses = await Promise.all(ids.map((id) => read(scope, sizes.get(id)!)));
+        return statuses.filter((status) => status !== null);
       };
-      return { count: rows.length, results: readInGroups(rows, read, (status) => status) };
+      return { count: rows.length, results: readInGroups(rows, readGroup, (status) => status) };
     },
   };
 }

@@ -2,7 +2,7 @@
 import { asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { inScope } from '../../store-kit.ts';
+import { inScope, viewOf } from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import { byAge, readL7Policies } from '../store.ts';
 import { lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
@@ -22,6 +22,20 @@ const bytesOfParts = sql<number>`(
   select count(*) * 64 from lb_pools p join lb_members m on m.pool_id = p.id where p.load_balancer_id = load_balancers.id) + (
   select count(*) * 128 from lb_l7_policies y where y.load_balancer_id = load_balancers.id) + (
   select count(*) * 64 from lb_l7_rules r where r.load_balancer_id = load_balancers.id)`;
+
+/** A load balancer with the size of all parts. */
+export const size = viewOf<SizedRow<string> & ProjectRegion>(
+  loadBalancers,
+  {
+    columns: {
+      id: loadBalancers.id,
+      projectId: loadBalancers.projectId,
+      regionId: loadBalancers.regionId,
+      bytes: bytesOfParts,
+    },
+  },
+  'load_balancer_size',
+);
 
 /** Oldest first, with the size of all parts. */
 export async function sizes(db: Db, scope: ProjectRegion): Promise<SizedRow<string>[]> {

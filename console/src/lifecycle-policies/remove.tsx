@@ -1,0 +1,82 @@
+import { useParams } from '@tanstack/react-router';
+import type { Call } from '../ui/by-code.tsx';
+import { ActionDialog } from '../ui/form/action-dialog.tsx';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentPolicy } from './current-policy.tsx';
+import { KIND, POLICY, policyParams } from './data.ts';
+import type { Policy } from './data.ts';
+
+export function RemoveSchedule() {
+  const { schedule: id } = useParams({ strict: false }) as { schedule: string };
+  return (
+    <CurrentPolicy>
+      {(policy) => {
+        const number = policy.schedules.findIndex((each) => each.id === id) + 1;
+        return number === 0 ? null : (
+          <RemoveDialog
+            policy={policy}
+            what={`schedule ${number}`}
+            call={{
+              operationId: 'removeLifecyclePolicySchedules',
+              method: 'POST',
+              path: `${POLICY}/remove_schedules`,
+              body: { schedule_ids: [id] },
+            }}
+          />
+        );
+      }}
+    </CurrentPolicy>
+  );
+}
+
+export function RemoveVolume() {
+  const { volume: id } = useParams({ strict: false }) as { volume: string };
+  return (
+    <CurrentPolicy>
+      {(policy) => {
+        const volume = policy.volumes?.find((each) => each.volume_id === id);
+        return volume === undefined ? null : (
+          <RemoveDialog
+            policy={policy}
+            what={`volume ${volume.volume_name}`}
+            tab="volumes"
+            call={{
+              operationId: 'removeLifecyclePolicyVolumes',
+              method: 'PUT',
+              path: `${POLICY}/remove_volumes_from_policy`,
+              body: { volume_ids: [id] },
+            }}
+          />
+        );
+      }}
+    </CurrentPolicy>
+  );
+}
+
+interface RemoveDialogProps {
+  readonly policy: Policy;
+  readonly what: string;
+  readonly call: Omit<Call, 'params'>;
+  /** Tab of the policy that opens afterwards. */
+  readonly tab?: string;
+}
+
+/** Needs no typed name, because snapshots are kept. */
+function RemoveDialog({ policy, what, call, tab = '' }: RemoveDialogProps) {
+  const scope = useScope();
+  return (
+    <ActionDialog
+      title={`Remove ${what} from ${policy.name}`}
+      submitLabel="Remove"
+      isDangerous
+      calls={[{ ...call, params: policyParams(scope, policy.id) }]}
+      texts={{ done: `Removed ${what} from ${policy.name}; its snapshots are kept` }}
+      queryKind={KIND}
+      to={scope.path('lifecycle-policies', policy.id)}
+      search={{ tab }}
+      segments={3}
+    >
+      <p>Its snapshots are kept, and no longer expire.</p>
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,46 @@
+import { ActionDialog } from '../ui/form/action-dialog.tsx';
+import { formatNumber } from '../ui/numbers.ts';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentPolicy } from './current-policy.tsx';
+import { KIND, OWN_POLICY, policyParams } from './data.ts';
+import type { Policy } from './data.ts';
+
+/** Runs the schedules of a policy at once. */
+export function RunPolicy() {
+  return <CurrentPolicy>{(policy) => <RunDialog policy={policy} />}</CurrentPolicy>;
+}
+
+function RunDialog({ policy }: { policy: Policy }) {
+  const scope = useScope();
+  const count = policy.schedules.length * (policy.volumes?.length ?? 0);
+  return (
+    <ActionDialog
+      title={`Run ${policy.name} now`}
+      submitLabel="Run now"
+      calls={[
+        {
+          operationId: 'runLifecyclePolicy',
+          method: 'POST',
+          path: `${OWN_POLICY}/run`,
+          params: policyParams(scope, policy.id),
+          body: {},
+        },
+      ]}
+      texts={{ busy: `Running ${policy.name}`, done: `Ran ${policy.name}` }}
+      queryKind={KIND}
+      to={scope.path('lifecycle-policies', policy.id)}
+      search={{ tab: 'calendar' }}
+      disabledReason={notRunnableReason(policy)}
+    >
+      <p>
+        {count === 1 ? '1 snapshot is' : `${formatNumber(count)} snapshots are`} created now: one of each volume by each
+        schedule. They count for retention and quotas like those of a due run. The next run is unchanged.
+      </p>
+    </ActionDialog>
+  );
+}
+
+export function notRunnableReason({ status, schedules }: Policy): string | null {
+  if (status === 'paused') return 'The policy is paused';
+  return schedules.length === 0 ? 'The policy has no schedule' : null;
+}

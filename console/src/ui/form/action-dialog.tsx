@@ -1,0 +1,78 @@
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { request } from '../../api/client.ts';
+import { messageOf } from '../../api/errors.ts';
+import { queryClient } from '../../api/query-client.ts';
+import { pathOf } from '../by-code.tsx';
+import type { Call } from '../by-code.tsx';
+import { trackTasks } from '../task-tracking.ts';
+import { showToast } from '../toasts.tsx';
+import { FormDialog } from './form-dialog.tsx';
+import { useForm } from './use-form.ts';
+
+interface ActionDialogProps {
+  readonly title: string;
+  readonly submitLabel: string;
+  /** The requests that the action sends, at least one. */
+  readonly calls: readonly [Call, ...Call[]];
+  /** The object of each request, for failures of some of several. */
+  readonly names?: readonly string[];
+  /** For the toast. `busy` is shown while tasks run. */
+  readonly texts: { readonly busy?: string; readonly done: string };
+  /** First part of the keys of the queries that the action changes. */
+  readonly queryKind: string;
+  /** The page that opens afterwards, and changes of its parameters. */
+  readonly to: string;
+  readonly search?: Readonly<Record<string, string>>;
+  readonly segments?: number;
+  readonly isDangerous?: boolean;
+  readonly disabledReason?: string | null;
+  readonly children?: ReactNode;
+}
+
+/** An action without fields: says what it does, shows the same by code, sends its requests and follows their tasks. */
+export function ActionDialog(props: ActionDialogProps) {
+  const { calls, texts, names = [] } = props;
+  const navigate = useNavigate();
+  const form = useForm({
+    schema: {},
+    initial: {},
+    send: async () => {
+      const results = await Promise.allSettled(
+        calls.map((call) => request<{ tasks?: string[] } | undefined>(call.method, pathOf(call), call.body)),
+      );
+      void queryClient.invalidateQueries({ queryKey: [props.queryKind] });
+      const tasks = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value?.tasks ?? []) : []));
+      if (tasks.length > 0) trackTasks(tasks, { busy: texts.busy ?? texts.done, done: texts.done });
+      throwFailures(results, names);
+      if (tasks.length === 0) showToast({ tone: 'ok', text: texts.done });
+      const search = (current: object) => ({ ...current, ...props.search });
+      await navigate({ to: props.to, search: search as never });
+    },
+  });
+  return (
+    <FormDialog
+      title={props.title}
+      form={form}
+      submitLabel={props.submitLabel}
+      call={calls[0]}
+      calls={calls}
+      isDangerous={props.isDangerous ?? false}
+      disabledReason={props.disabledReason}
+      {...(props.segments === undefined ? {} : { segments: props.segments })}
+    >
+      {props.children}
+    </FormDialog>
+  );
+}
+
+/** One failure does not stop the other requests. @throws the failure, or all of them in one message */
+function throwFailures(results: readonly PromiseSettledResult<unknown>[], names: readonly string[]): void {
+  const failed = results.flatMap((result, index) =>
+    result.status === 'rejected' ? [{ reason: result.reason as unknown, name: names[index] ?? String(index + 1) }] : [],
+  );
+  if (failed.length === 0) return;
+  if (results.length === 1) throw failed[0]!.reason;
+  const messages = failed.map(({ reason, name }) => `${name}: ${messageOf(reason)}`);
+  throw new Error(`${failed.length} of ${results.length} failed. ${messages.join('; ')}`);
+}

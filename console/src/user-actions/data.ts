@@ -1,0 +1,51 @@
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
+import { api, unwrap } from '../api/client.ts';
+import type { components, paths } from '../api/openapi.d.ts';
+import { useReadOnlyReason, useSession } from '../api/session.ts';
+import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
+import type { ListState } from '../ui/list-state.ts';
+
+export type UserAction = components['schemas']['UserAction'];
+type Filter = NonNullable<paths['/cloud/v1/user_actions']['get']['parameters']['query']>;
+
+/** First part of the keys of all queries of user actions. */
+export const KIND = 'user_actions';
+export const USER_ACTIONS = '/cloud/v1/user_actions';
+
+/** The filter in the URL. The server filters: the log is never cut. */
+function filterOf(state: ListState): Filter {
+  const [type, group, name] = ['type', 'group', 'q'].map((key) => state.get(key));
+  return {
+    limit: PAGE_SIZE,
+    offset: (state.page - 1) * PAGE_SIZE,
+    order_by: state.sort === 'at' ? 'asc' : 'desc',
+    ...(type && { action_type: [type] as NonNullable<Filter['action_type']> }),
+    ...(group && { api_group: [group] as NonNullable<Filter['api_group']> }),
+    ...(name && { search_field: name }),
+  };
+}
+
+/** The page of user actions that the URL names. */
+export function useUserActions() {
+  const filter = filterOf(useListState());
+  return useQuery({
+    queryKey: [KIND, filter],
+    queryFn: () => unwrap(api.GET(USER_ACTIONS, { params: { query: filter } })),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The subscription of the client; only for admins. */
+export const subscriptionQuery = queryOptions({
+  queryKey: [KIND, 'subscription'],
+  queryFn: async () =>
+    (await unwrap(api.GET(`${USER_ACTIONS}/subscriptions_list`, { params: { query: {} } }))).results[0] ?? null,
+});
+
+/** Why the session may not change the subscription; null when it may. */
+export function useNotSubscriberReason(): string | null {
+  const readOnly = useReadOnlyReason();
+  const { role, project_ids } = useSession();
+  if (role !== 'admin') return readOnly ?? 'The token of this session does not have the role admin';
+  return project_ids === null ? null : 'The token of this session is limited to projects';
+}

@@ -1,0 +1,119 @@
+import { Link, Outlet } from '@tanstack/react-router';
+import { Pager } from '../ui/list-page.tsx';
+import { useListState } from '../ui/list-state.ts';
+import type { ListState } from '../ui/list-state.ts';
+import { usePageActions } from '../ui/page-actions.ts';
+import { PageHead } from '../ui/page-head.tsx';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { Table } from '../ui/table.tsx';
+import type { Column } from '../ui/table.tsx';
+import { FullDate } from '../ui/time.tsx';
+import schema from 'schema:UserAction';
+import { useUserActions } from './data.ts';
+import type { UserAction } from './data.ts';
+import { Subscription } from './subscription.tsx';
+
+/** The changes of the client in the official shape, and the subscription that sends them. */
+export function UserActions() {
+  const scope = useScope();
+  usePageActions([
+    { title: 'Subscribe to user actions', to: scope.path('user-actions', 'subscribe') },
+    { title: 'Unsubscribe from user actions', to: scope.path('user-actions', 'unsubscribe') },
+  ]);
+  return (
+    <>
+      <PageHead title="User actions">
+        <p>Changes by the tokens of the client. A subscription sends each of them to a URL.</p>
+      </PageHead>
+      <div className="stack">
+        <Subscription />
+        <Actions />
+      </div>
+      <Outlet />
+    </>
+  );
+}
+
+function Actions() {
+  const scope = useScope();
+  const state = useListState();
+  const query = useUserActions();
+  return (
+    <section className="card" aria-label="User actions">
+      <Tools state={state} />
+      {query.isPending && <Skeleton rows={6} />}
+      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.data?.count === 0 && <EmptyState title="No action matches">Changes appear here.</EmptyState>}
+      {query.data && query.data.count > 0 && (
+        <>
+          <Table
+            label="Actions of the client"
+            columns={columnsOf(scope)}
+            rows={query.data.results}
+            rowKey={(action) => action.id}
+            sort={state.sort === 'at' ? 'at' : '-at'}
+            setSort={(sort) => state.set({ sort })}
+          />
+          <Pager page={state.page} count={query.data.count} setPage={(next) => state.set({ page: String(next) })} />
+        </>
+      )}
+    </section>
+  );
+}
+
+const columnsOf = (scope: Scope): Column<UserAction>[] => [
+  {
+    key: 'action',
+    title: 'Action',
+    kind: 'name',
+    render: (action) => (
+      <Link to={scope.path('user-actions', action.id)} search={((search: object) => search) as never}>
+        {`${action.action_type} ${action.api_group}`.replaceAll('_', ' ')}
+      </Link>
+    ),
+  },
+  {
+    key: 'at',
+    title: 'When',
+    sortBy: (action) => action.timestamp,
+    render: (action) => <FullDate at={action.timestamp} />,
+  },
+  {
+    key: 'resources',
+    title: 'Resources',
+    kind: 'wrap',
+    render: ({ resources }) => (
+      <bdi>{resources.map(({ search_field, resource_id }) => search_field ?? resource_id).join(', ')}</bdi>
+    ),
+  },
+  { key: 'token', title: 'Token', kind: 'number', render: ({ token_id }) => token_id ?? 'command' },
+  { key: 'sent', title: 'Delivered', render: ({ acknowledged }) => (acknowledged ? 'yes' : 'no') },
+];
+
+const optionsOf = (field: string) => (schema.properties?.[field]?.enum ?? []) as readonly string[];
+
+function Tools({ state }: { state: ListState }) {
+  const select = (name: string, label: string, field: string) => (
+    <select aria-label={label} value={state.get(name)} onChange={(event) => state.set({ [name]: event.target.value })}>
+      <option value="">{label}: all</option>
+      {optionsOf(field).map((value) => (
+        <option key={value}>{value}</option>
+      ))}
+    </select>
+  );
+  return (
+    <div className="list-tools" role="search">
+      <input
+        type="search"
+        aria-label="Name of the resource"
+        placeholder="Name of the resource"
+        value={state.search}
+        onChange={(event) => state.set({ q: event.target.value })}
+      />
+      {select('type', 'Type', 'action_type')}
+      {select('group', 'Group', 'api_group')}
+    </div>
+  );
+}

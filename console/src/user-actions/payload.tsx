@@ -1,0 +1,20 @@
+import { useParams } from '@tanstack/react-router';
+import { CodeBlock } from '../ui/copy.tsx';
+import { DialogRoute } from '../ui/dialog.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { useUserActions } from './data.ts';
+
+/** What the subscriber gets for one action of the page. */
+export function Payload() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const query = useUserActions();
+  const action = query.data?.results.find((each) => each.id === id);
+  return (
+    <DialogRoute title={`User action ${id}`} className="side-panel">
+      {query.isPending && <Skeleton />}
+      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.data && !action && <EmptyState title="Not on this page">Open it from the list.</EmptyState>}
+      {action && <CodeBlock text={JSON.stringify(action, null, 2)} what="payload" />}
+    </DialogRoute>
+  );
+}

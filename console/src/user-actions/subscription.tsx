@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query';
+import { Card, Properties } from '../ui/detail-page.tsx';
+import { ActionLink } from '../ui/page-head.tsx';
+import { useSession } from '../api/session.ts';
+import { useScope } from '../ui/scope.tsx';
+import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { subscriptionQuery, useNotSubscriberReason } from './data.ts';
+
+/** Where the actions of the client are sent. */
+export function Subscription() {
+  const scope = useScope();
+  const { role } = useSession();
+  const reason = useNotSubscriberReason();
+  const query = useQuery({ ...subscriptionQuery, enabled: role === 'admin' });
+  const isSubscribed = Boolean(query.data);
+  const action = (
+    <ActionLink
+      to={scope.path('user-actions', isSubscribed ? 'unsubscribe' : 'subscribe')}
+      className={isSubscribed ? 'small danger' : 'small'}
+      disabledReason={reason}
+    >
+      {isSubscribed ? 'Unsubscribe' : 'Subscribe'}
+    </ActionLink>
+  );
+  return (
+    <Card title="Subscription" actions={action}>
+      {role !== 'admin' && <EmptyState title="Admins only">Admins of the client see its subscription.</EmptyState>}
+      {role === 'admin' && query.isPending && <Skeleton rows={2} />}
+      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.data === null && (
+        <EmptyState title="No subscription">With one, each action is sent to a URL as a signed POST.</EmptyState>
+      )}
+      {query.data && (
+        <Properties
+          items={{
+            URL: <code>{query.data.url}</code>,
+            Header: <code>{query.data.auth_header_name}</code>,
+            ID: query.data.id,
+          }}
+        />
+      )}
+    </Card>
+  );
+}

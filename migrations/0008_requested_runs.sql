@@ -1,0 +1,1 @@
+ALTER TABLE "lifecycle_policy_runs" ADD COLUMN "task_id" uuid;

@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { liveProcess } from '../../platform/daemon.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { rpcbindFor } from './rpcbind.ts';
+
+const folders: string[] = [];
+let original: ChildProcess | undefined;
+
+afterEach(() => {
+  original?.kill('SIGKILL');
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-rpcbind-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** A process with the arguments of the rpcbind of a data directory, which is idle. */
+async function startLookalike(folder: string): Promise<ChildProcess> {
+  const script = join(folder, 'rpcbind');
+  writeFileSync(script, 'process.stdout.write("up"); setInterval(() => {}, 1000);');
+  const args = [script, '-f', '-w', '-h', '127.0.0.2'];
+  const child = spawn(process.execPath, args, { env: { ...process.env, TMPDIR: folder }, stdio: 'pipe' });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+it('on a copy of a data directory does not stop the rpcbind of the original, which its pid file names', async () => {
+  const [ours, copy] = [newFolder(), newFolder()];
+  original = await startLookalike(ours);
+  writeFileSync(join(copy, 'rpcbind.pid'), `${original.pid}\n`);
+  const rpcbind = rpcbindFor('/bin/false', copy, silentLogger);
+  await rpcbind.ensure();
+  await rpcbind.stop();
+  expect(liveProcess(original.pid!)).not.toBeNull();
+});

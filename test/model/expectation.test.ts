@@ -1,0 +1,55 @@
+/** Which responses the model accepts of operations at the same time. */
+import { expect, it } from 'vitest';
+import { explain } from './expectation.ts';
+import type { Observed } from './expectation.ts';
+import type { Group, Model, Step } from './model.ts';
+import { newClientModel } from './play.ts';
+
+const ok: Observed = { status: 200, isRepeat: false };
+const refusal = (code: string, status = 409): Observed => ({ status, code, isRepeat: false });
+const secret = (label: string): Step => ({ command: 'create secret', on: null, label, body: { name: label } });
+const onNetwork = (command: string, body: Step['body'] = null): Step => ({
+  command,
+  on: 'network0',
+  label: null,
+  body,
+});
+const group = (...steps: Step[]): Group => ({ steps });
+const tagsIn = (model: Model | undefined) => model?.entities['network0']?.fields['tags'];
+
+it('one of two creates fits into a quota, whichever came first', () => {
+  const model = newClientModel({ secret_count: 1 });
+  const both = group(secret('secret1'), secret('secret2'));
+  const models = explain(model, both, [refusal('QuotaExceeded'), ok]);
+  expect(models.map(({ entities }) => Object.keys(entities).filter((label) => label.startsWith('secret')))).toEqual([
+    ['secret2'],
+  ]);
+  expect(explain(model, both, [ok, ok])).toEqual([]);
+});
+
+it('a refusal that no other step causes is wrong', () => {
+  const model = newClientModel({});
+  expect(explain(model, group(secret('secret1')), [refusal('QuotaExceeded')])).toEqual([]);
+  expect(explain(model, group(onNetwork('add tags of network', {})), [refusal('ResourceLocked')])).toEqual([]);
+});
+
+it('two changes of one tag end in either order', () => {
+  const both = group(onNetwork('add tags of network', { key0: 'a' }), onNetwork('add tags of network', { key0: 'b' }));
+  const models = explain(newClientModel({}), both, [ok, ok]);
+  expect(models.map(tagsIn)).toEqual(expect.arrayContaining([{ key0: 'a' }, { key0: 'b' }]));
+  expect(models).toHaveLength(2);
+});
+
+it('two changes of different tags both remain', () => {
+  const both = group(onNetwork('add tags of network', { key0: 'a' }), onNetwork('add tags of network', { key1: 'b' }));
+  expect(explain(newClientModel({}), both, [ok, ok]).map(tagsIn)).toEqual([{ key0: 'a', key1: 'b' }]);
+});
+
+it('a repeated deletion that finds nothing was done by the first attempt', () => {
+  const model = newClientModel({});
+  const [created] = explain(model, group(secret('secret1')), [ok]);
+  const deletion = group({ command: 'delete secret', on: 'secret1', label: null, body: null });
+  const gone = explain(created!, deletion, [{ ...refusal('NotFound', 404), isRepeat: true }]);
+  expect(gone.map(({ entities }) => entities['secret1'])).toEqual([undefined]);
+  expect(explain(created!, deletion, [refusal('NotFound', 404)])).toEqual([]);
+});

@@ -1,0 +1,141 @@
+/** What the soak measures: memory and descriptors of the processes, sizes in the database and on disk, and latency. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { quantile } from '../kills/figures.ts';
+import { processesOf } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import type { Point } from './trend.ts';
+
+/** What counts as noise: a share of the level, and at least `floor`, in the unit. */
+export interface Series {
+  title: string;
+  unit: 'MiB' | 'ms' | '';
+  share: number;
+  floor: number;
+  points: Point[];
+}
+
+export type Measurements = Record<string, Series>;
+
+/**
+ * Tables that keep a history for as long as the operator says: they grow with every operation, and a soak is shorter than what they
+ * keep.
+ */
+export const historyTables = [
+  'audit_entries',
+  'idempotency_keys',
+  'lifecycle_policy_run_volumes',
+  'lifecycle_policy_runs',
+  'notifications',
+  'notification_deliveries',
+  'tasks',
+];
+
+const mib = 1024 * 1024;
+const series = (title: string, unit: Series['unit'], share: number, floor: number): Series => ({
+  title,
+  unit,
+  share,
+  floor,
+  points: [],
+});
+
+export function newMeasurements(): Measurements {
+  return {
+    serverMemory: series('memory of the server', 'MiB', 0.15, 25),
+    workerMemory: series('memory of the worker', 'MiB', 0.15, 25),
+    daemonMemory: series('memory of all other processes (private)', 'MiB', 0.15, 40),
+    serverDescriptors: series('descriptors of the server', '', 0.1, 10),
+    workerDescriptors: series('descriptors of the worker', '', 0.1, 20),
+    tables: series('tables without history', 'MiB', 0.2, 3),
+    indexes: series('indexes without history', 'MiB', 0.2, 3),
+    disk: series('data directory without PostgreSQL', 'MiB', 0.2, 60),
+    read: series('latency of a read, median', 'ms', 0.3, 3),
+    create: series('latency of a create, median', 'ms', 0.3, 8),
+  };
+}
+
+/** Times of requests since the last measurement. */
+export interface Latencies {
+  read: number[];
+  create: number[];
+}
+
+export async function measure(
+  yard: Yard,
+  own: { server: number; worker: number },
+  latencies: Latencies,
+  into: Measurements,
+  seconds: number,
+): Promise<void> {
+  const add = (name: string, value: number) => into[name]!.points.push({ seconds, value });
+  const others = processesOf(yard.folder).filter((pid) => pid !== own.server && pid !== own.worker);
+  add('serverMemory', memoryOf(own.server));
+  add('workerMemory', memoryOf(own.worker));
+  add(
+    'daemonMemory',
+    others.reduce((sum, pid) => sum + memoryOf(pid), 0),
+  );
+  add('serverDescriptors', descriptorsOf(own.server));
+  add('workerDescriptors', descriptorsOf(own.worker));
+  const { tables, indexes } = await databaseSizes(yard);
+  add('tables', tables);
+  add('indexes', indexes);
+  add('disk', diskOf(yard.dataDir));
+  for (const name of ['read', 'create'] as const) {
+    if (latencies[name].length > 0) add(name, quantile(latencies[name].splice(0), 0.5));
+  }
+}
+
+/** Without pages that are shared with other processes, MiB. */
+function memoryOf(pid: number): number {
+  const status = readOr(`/proc/${pid}/status`);
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
+}
+
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
+  }
+}
+
+async function databaseSizes(yard: Yard): Promise<{ tables: number; indexes: number }> {
+  const [sizes] = await yard.sql<{ tables: string; indexes: string }>(
+    `select sum(pg_table_size(oid)) as tables, sum(pg_indexes_size(oid)) as indexes
+     from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> all ($1)`,
+    [historyTables],
+  );
+  return { tables: Number(sizes!.tables) / mib, indexes: Number(sizes!.indexes) / mib };
+}
+
+/** Bytes of each history table with its indexes. */
+export async function historySizes(yard: Yard): Promise<Record<string, number>> {
+  const rows = await yard.sql<{ name: string; bytes: string }>(
+    'select relname as name, pg_total_relation_size(oid) as bytes from pg_class where relname = any ($1)',
+    [historyTables],
+  );
+  return Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(bytes)]));
+}
+
+function diskOf(dataDir: string): number {
+  try {
+    const text = execFileSync('du', ['-sxk', '--exclude=postgres', '--exclude=mounts', dataDir], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return Number.parseInt(text, 10) / 1024;
+  } catch (error) {
+    // Files that disappear meanwhile make `du` fail, after it has printed the sum.
+    return Number.parseInt((error as { stdout: string }).stdout, 10) / 1024;
+  }
+}
+
+function readOr(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+}
