@@ -140,13 +140,16 @@ describe.skipIf(!runsGanesha)(skipReason(...parts) ?? 'start with real shares', 
     expect([yard.pids(), yard.mounts(), yard.loopDevices()]).toEqual([nothingRuns, [], []]);
   });
 
-  it('reports a busy NFS port instead of simulating file shares', async () => {
+  it('reports a busy NFS port instead of simulating file shares, and serves them when the port is free', async () => {
     yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'ganesha' });
     await occupy(yard.nfsPort);
-    const { code, stderr } = await yard.run(['start']);
-    expect(code).toBe(1);
-    expect(stderr).toContain(`port ${yard.nfsPort}`);
-    expect(yard.pids()).toEqual(nothingRuns);
+    const server = await yard.start(['start']);
+    expect(server.stdout()).toMatch(new RegExp(`file shares +ganesha +real, UNHEALTHY .*port ${yard.nfsPort}`));
+    const waiting = (await createMany(yard, 1)).answers.then(([answer]) => yard.ended(answer!));
+    for (const each of servers.splice(0)) each.close();
+    expect((await waiting).state).toBe('FINISHED');
+    await expectHostEqualsRows(yard);
+    await server.stop();
   });
 });
 

@@ -81,6 +81,9 @@ const cloud = useCloudyard({ development: true });
 /** The client whose resources are attacked. */
 let victim: { clientId: number; projectId: number; token: string };
 let stranger: { clientId: number; projectId: number; token: string };
+const places = ['client_id', 'project_id', 'region_id'];
+/** Path parameters whose values are small numbers, which occur in many responses. */
+const smallNumbers = ['policy_id', 'token_id', 'fault_id'];
 /** Values that belong to the victim, by path parameter. */
 const owned = new Map<string, string>();
 
@@ -108,6 +111,7 @@ beforeAll(async () => {
   await createVictimNotification();
   await createVictimVolume();
   await createVictimKeys();
+  await createFault();
   stranger = await cloud.newClient();
   owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(guarded.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
@@ -202,6 +206,13 @@ async function createVictimKeys(): Promise<void> {
   const login = { registry: 'registry.test', login: 'secret of the victim', password: 'secret of the victim' };
   await cloud.post(secrets, { name: 'of-the-victim', ...login }, { token });
   owned.set('key_name', 'of-the-victim').set('secret_name', 'of-the-victim');
+}
+
+/** A fault of development mode, which belongs to the operator, and delays nothing. */
+async function createFault(): Promise<void> {
+  const fault = { resource: 'volume', operation: 'apply', mode: 'slow', seconds: 0 };
+  const { body } = await cloud.post('/cloudyard/v1/dev/faults', fault);
+  owned.set('fault_id', String(body.id));
 }
 
 /** Finds the value of a path parameter: `file_share_id` is the ID of a row of the victim in `file_shares`. */
@@ -341,8 +352,7 @@ describe('with a token of another client', () => {
       const ids = [...owned].filter(([name]) => !(name in mine) && name !== 'region_id');
       if (ids.some(([name]) => has(route, name))) expect(answer.status).toBe(refusal(route));
       const body = JSON.stringify(bodyOf(route)) ?? '';
-      // The ids of policies and tokens are small numbers, which occur in many bodies.
-      if (ids.some(([name, id]) => !['policy_id', 'token_id'].includes(name) && body.includes(id)))
+      if (ids.some(([name, id]) => !smallNumbers.includes(name) && body.includes(id)))
         expect([400, 403, 404]).toContain(answer.status);
     },
   );
@@ -350,9 +360,7 @@ describe('with a token of another client', () => {
   /** Values of the victim in a response. Errors may repeat ids of the request. */
   function leaks({ status, body }: Answer): string[] {
     if (status >= 400) return JSON.stringify(body).includes('secret of the victim') ? ['secret of the victim'] : [];
-    const ids = [...owned]
-      .filter(([name]) => !['client_id', 'project_id', 'region_id', 'policy_id', 'token_id'].includes(name))
-      .map(([, id]) => id);
+    const ids = [...owned].filter(([name]) => ![...places, ...smallNumbers].includes(name)).map(([, id]) => id);
     return ['secret of the victim', ...ids].filter((mark) => JSON.stringify(body).includes(mark));
   }
 });
