@@ -20,7 +20,7 @@ schemathesis.openapi.format(
 )
 
 # IDs of the token of the run, and of no token.
-OWN_TOKEN = os.environ["CLOUDYARD_FUZZ_TOKEN_ID"]
+OWN_TOKEN = os.environ["TEST_FUZZ_TOKEN_ID"]
 UNKNOWN_TOKEN = 2147483647
 
 

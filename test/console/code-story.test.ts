@@ -223,6 +223,7 @@ describe.skipIf(!requires('curl', 'jq'))('the curl text', () => {
     const snapshot = { name: 'before', volume_id: '$volume_id' };
     await play({ operation: 'createSnapshot', body: snapshot }, player, sendJson);
     expect((await sendFailing({ operation: 'revertVolume' })).refused).toBe(true);
+    await cloud.delete('/cloudyard/v1/dev/faults');
   });
 });
 

@@ -5,7 +5,7 @@
  * Excluded is streamEvents, whose responses do not end.
  *
  * On demand: CLOUDYARD_TEST_SCHEMATHESIS selects the program (schemathesis==4.32.5 of PyPI); without it the test is skipped.
- * CLOUDYARD_FUZZ_SECONDS and CLOUDYARD_FUZZ_SEED set the length of the run and repeat one.
+ * TEST_FUZZ_SECONDS and TEST_FUZZ_SEED set the length of the run and repeat one.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -18,8 +18,8 @@ import type { Yard } from '../processes.ts';
 import { newShare, defaultNetwork } from './storm.ts';
 
 const program = process.env['CLOUDYARD_TEST_SCHEMATHESIS'] ?? '';
-const seconds = Number(process.env['CLOUDYARD_FUZZ_SECONDS'] ?? 150);
-const seed = Number(process.env['CLOUDYARD_FUZZ_SEED'] ?? randomInt(2 ** 31));
+const seconds = Number(process.env['TEST_FUZZ_SECONDS'] ?? 150);
+const seed = Number(process.env['TEST_FUZZ_SEED'] ?? randomInt(2 ** 31));
 const reason = skipReason();
 
 function skipReason(): string | null {
@@ -43,7 +43,7 @@ describe.skipIf(reason !== null)(reason ?? 'generated requests', () => {
   afterAll(() => yard?.cleanUp());
 
   it(`keep to openapi.json (seed ${seed})`, { timeout: (seconds + 240) * 1000 }, async () => {
-    console.log(`schemathesis: ${seconds} s; repeat with CLOUDYARD_FUZZ_SEED=${seed}`);
+    console.log(`schemathesis: ${seconds} s; repeat with TEST_FUZZ_SEED=${seed}`);
     // Two processes, because the first two phases have a fixed length and the others fill the time.
     const reports = await Promise.all([fuzz(yard, 'examples,coverage'), fuzz(yard, 'fuzzing,stateful')]);
     for (const { code, output } of reports)
@@ -91,7 +91,7 @@ async function fuzz(yard: Yard, phases: string): Promise<{ code: number; output:
     ...(process.env as Record<string, string>),
     SCHEMATHESIS_HOOKS: join(folder, 'hooks.py'),
     PYTHONDONTWRITEBYTECODE: '1',
-    CLOUDYARD_FUZZ_TOKEN_ID: String((await yard.get('/cloudyard/v1/tokens')).body.results[0].id),
+    TEST_FUZZ_TOKEN_ID: String((await yard.get('/cloudyard/v1/tokens')).body.results[0].id),
   };
   return new Promise((resolve) => {
     execFile(program, args, { cwd: yard.folder, env, maxBuffer: 2 ** 30 }, (error, stdout, stderr) => {

@@ -139,6 +139,7 @@ describe('over time', () => {
       expired: expect.arrayContaining([{ volume_id: first, snapshot_id: expect.any(String) }]),
       failed: [],
       pending: [],
+      task_id: null,
     });
     expect(runs[0].snapshots).toHaveLength(2);
     expect(runs[0].expired).toHaveLength(2);
