@@ -206,7 +206,7 @@ export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string
     await sendWrites(client, writes, setting);
   } catch (error) {
     // `pool.query` would close the connection after any error, such as an exceeded quota.
-    if (isUnavailable(error)) broken = error as Error;
+    if (isUnavailable(error) && !isContended(error)) broken = error as Error;
     throw error;
   } finally {
     client.release(broken);
