@@ -130,14 +130,17 @@ export async function restoreShares(shares: Shares): Promise<void> {
  * confirms, but serves what it has loaded.
  */
 export async function confirmExports(shares: Shares): Promise<void> {
+  const specs = [...shares.specs.values()];
   const reloaded = await reload(shares).catch((err: unknown) => {
     shares.log.error({ err }, 'NFS-Ganesha did not confirm the exports');
     shares.unconfirmed = (err as Error).message;
   });
   if (!reloaded) return;
-  for (const spec of shares.specs.values()) {
+  for (const spec of specs) {
+    // A share that was changed during the reload is confirmed by its `apply`.
+    if (shares.broken.has(spec.id) || shares.specs.get(spec.id) !== spec) continue;
     try {
-      if (!shares.broken.has(spec.id)) confirm(shares, spec, reloaded);
+      confirm(shares, spec, reloaded);
     } catch (err) {
       markBroken(shares, spec, err);
     }
