@@ -21,20 +21,19 @@ export const databaseFaults = {
 
 export type DatabaseFault = keyof typeof databaseFaults;
 
-/** Runs `work`. Statement number `at` from 1 fails; its text is returned, or null if there were fewer. */
+/** Runs `work`. The first statement that `chooses` accepts fails; its text is returned, or null if there was none. */
 export async function withDatabaseFault(
   fault: DatabaseFault,
-  at: number,
+  chooses: (text: string) => boolean,
   work: () => Promise<void>,
 ): Promise<string | null> {
   const prototype = pg.Client.prototype as unknown as { query: Query };
   const original = prototype.query;
-  let count = 0;
   let failed: string | null = null;
   prototype.query = function (...args) {
-    count += 1;
-    if (count !== at) return original.apply(this, args);
-    failed = textOf(args[0]);
+    const text = textOf(args[0]);
+    if (failed !== null || !chooses(text)) return original.apply(this, args);
+    failed = text;
     return failStatement(this, original, args, databaseFaults[fault]);
   };
   try {

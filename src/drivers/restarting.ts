@@ -2,7 +2,7 @@
  * A real driver that did not start. It is started again with backoff; until then its operations fail as retryable, its
  * status says why, and the other drivers serve.
  *
- * Invariant: what still runs from an earlier process is left running, so a failed start ends no data plane.
+ * Invariant: programs of an earlier process keep running, so a failed start ends no data plane.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../platform/log.ts';

@@ -14,7 +14,7 @@ import { mayRead } from './visibility.ts';
 /** The connection of a stream. */
 export interface Sink {
   write(text: string): void;
-  /** Whether it has buffered as much as it should; `drained` of its stream is called when it has not. */
+  /** Whether its buffer is full. The caller calls `drained` of the stream when the buffer is empty again. */
   isFull(): boolean;
   end(): void;
 }

@@ -34,7 +34,9 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   try {
     await startParts(await openServices(settings, roles, log, closing));
   } catch (error) {
-    await close(closing, (await hasDataPlane(settings)) ? 'handOver' : 'stop', log);
+    // Unreadable data may have a data plane, too.
+    const mustHandOver = await hasDataPlane(settings).catch(() => true);
+    await close(closing, mustHandOver ? 'handOver' : 'stop', log);
     throw error;
   }
   const signal = await stopped;

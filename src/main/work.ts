@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
-import { diskStatus, readDiskSpace } from '../platform/disk-space.ts';
+import { diskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
@@ -115,7 +115,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
   const { tasks, wakeups, clock, metrics, idempotency, audit, reencrypt, development } = services;
   metrics.watchDatabase('worker', db);
-  metrics.watchDisk(() => readDiskSpace(settings.dataDir, settings.diskReserve));
+  metrics.watchDisk(() => diskStatus(settings.dataDir, settings.diskReserve));
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
   const { sweepSeconds } = settings;
   const { reconcilers, duties } = createWork(

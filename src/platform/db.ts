@@ -206,7 +206,7 @@ export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string
     await sendWrites(client, writes, setting);
   } catch (error) {
     // `pool.query` would close the connection after any error, such as an exceeded quota.
-    if (isUnavailable(error)) broken = error as Error;
+    if (isUnavailable(error) && !isContended(error)) broken = error as Error;
     throw error;
   } finally {
     client.release(broken);
@@ -284,16 +284,16 @@ export function shortageOf(error: unknown): string | null {
   return shortages[postgresCode(error) ?? ''] ?? null;
 }
 
-/** A statement timeout; and what remains after the retries of `transaction`, or outside of one. */
+/** Statement timeouts, and the serialization failures and deadlocks that the retries of `transaction` did not resolve. */
 const contention = new Set<string | undefined>([serializationFailure, deadlock, '57014']);
 
-/** Whether a database that responds gave up a statement because of others, or because it took too long. */
+/** Whether PostgreSQL cancelled a statement because of a concurrent one, or because it took too long. */
 export function isContended(error: unknown): boolean {
   return contention.has(postgresCode(error));
 }
 
 /**
- * True when the database could not be reached, broke the connection, is starting, lacks resources, or gave up the statement:
+ * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement:
  * a retry may succeed.
  */
 export function isUnavailable(error: unknown): boolean {

@@ -13,7 +13,7 @@ export interface DiskSpace {
 
 export type DiskStatus = DriverStatus & DiskSpace;
 
-/** `reserve`: percent of the filesystem. @throws if the folder does not exist */
+/** `reserve`: percent of the filesystem. @throws if the folder cannot be read */
 export function readDiskSpace(dataDir: string, reserve: number): DiskSpace {
   const { bavail, blocks, bsize } = statfsSync(dataDir);
   const totalBytes = blocks * bsize;
@@ -24,13 +24,22 @@ export function hasReserve({ freeBytes, reserveBytes }: DiskSpace): boolean {
   return freeBytes >= reserveBytes;
 }
 
+const unknownSpace: DiskSpace = { freeBytes: 0, totalBytes: 0, reserveBytes: 0 };
+
+/** A folder that cannot be read is unhealthy: an error here would end the heartbeat, which reports all drivers. */
 export function diskStatus(dataDir: string, reserve: number): DiskStatus {
-  const space = readDiskSpace(dataDir, reserve);
+  const disk = { driver: 'filesystem', kind: diskKind, real: true };
+  let space: DiskSpace;
+  try {
+    space = readDiskSpace(dataDir, reserve);
+  } catch (error) {
+    return { ...disk, ...unknownSpace, healthy: false, detail: `cannot read ${dataDir}: ${(error as Error).message}` };
+  }
   const healthy = hasReserve(space);
   const [free, total, reserved] = [space.freeBytes, space.totalBytes, space.reserveBytes].map(inGib);
   const detail = `${dataDir}: ${free} of ${total} free; the reserve is ${reserved}`;
   const refusing = `${detail}, so creates and pushes are refused`;
-  return { ...space, driver: 'filesystem', kind: diskKind, real: true, healthy, detail: healthy ? detail : refusing };
+  return { ...disk, ...space, healthy, detail: healthy ? detail : refusing };
 }
 
 export function inGib(bytes: number): string {

@@ -11,10 +11,18 @@ const note = deferred('test_note', {
   parameters: 'text',
   body: 'insert into test_notes values ($1);',
 });
+/** As `note`, but its first call reports a deadlock. */
+const noteAgain = deferred('test_note_again', {
+  parameters: 'text',
+  body: `if nextval('test_note_calls') = 1 then raise exception 'injected' using errcode = '40P01'; end if;
+    insert into test_notes values ($1);`,
+});
 let committed: string[] = [];
 
 beforeAll(async () => {
-  await cloud.db.$client.query('create table test_notes (text varchar(3) primary key)');
+  await cloud.db.$client.query(
+    'create table test_notes (text varchar(3) primary key); create sequence test_note_calls',
+  );
   const client = await cloud.db.$client.connect();
   await installWrites(client as never).finally(() => client.release());
 });
@@ -52,6 +60,13 @@ it('the refusal of one affects no other', async () => {
   expect(results[2]).toMatchObject({ reason: { code: '22001' } });
   expect((await notes()).count).toBe(4);
   expect(committed.toSorted()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it('after a deadlock each one runs alone', async () => {
+  const again = (text: string) =>
+    groupedTransaction(cloud.db, { group: 'deadlock', id: text }, (tx) => noteAgain(tx, text));
+  await Promise.all(['a', 'b', 'c'].map(again));
+  expect((await notes()).count).toBe(3);
 });
 
 it('a transaction that sends a statement of its own is refused', async () => {

@@ -8,7 +8,7 @@
  * Failure modes: if the joint statement fails, each transaction runs by itself, so the fault of one affects no other. A row
  * that another transaction holds delays the whole group.
  */
-import { collectWrites, isUnavailable, sendAlone, transaction } from './db.ts';
+import { collectWrites, isContended, isUnavailable, sendAlone, transaction } from './db.ts';
 import type { Db, Tx } from './db.ts';
 import type { Write } from './deferred-writes.ts';
 
@@ -44,7 +44,7 @@ export async function groupedTransaction(
   try {
     await member.settle.promise;
   } catch (error) {
-    if (isUnavailable(error)) throw error;
+    if (isUnavailable(error) && !isContended(error)) throw error;
     return transaction(db, work);
   }
   for (const call of committed) call();

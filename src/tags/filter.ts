@@ -7,7 +7,7 @@ import { invalidInput } from '../errors/catalogue.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
 import { maxTags, TagKey } from './tags.ts';
 
-/** Longer than any query: the path and the headers together are limited to 16 KiB. */
+/** Leaves room in the 16 KiB that the path and the headers share. */
 const maxPairsLength = 4096;
 
 /** Query parameters that filter by tags. The Terraform provider sends the deprecated names. */

@@ -13,18 +13,21 @@ import { networkOf, shares, truth, valid } from '../../test/worker.ts';
 const cloud = useCloudyard();
 /** More than the statements of one create, so that statements of the worker's duties fail, too. */
 const statements = 30;
+/** Statements of this test. */
+const isPoll = (text: string) => text.startsWith('with due as') || text.startsWith('select "tasks"."id"');
 
 describe.each(Object.keys(databaseFaults) as DatabaseFault[])('%s', (fault) => {
   it('at any statement loses nothing, doubles nothing and leaves nothing stuck', { timeout: 240_000 }, async () => {
     const network = { network_id: await networkOf(cloud) };
     const failed = new Set<string>();
-    for (let at = 1; at <= statements; at++) {
+    for (let i = 0; i < statements; i++) {
       const name = `share-${randomUUID()}`;
       const create = () => cloud.post(shares, { ...valid, name, network }, { headers: { 'idempotency-key': name } });
       const states: string[] = [];
-      const statement = await withDatabaseFault(fault, at, async () => {
+      const isNew = (text: string) => !failed.has(text) && !isPoll(text);
+      const statement = await withDatabaseFault(fault, isNew, async () => {
         let answer = await create();
-        for (let i = 0; answer.status !== 200 && i < 10; i++) {
+        for (let tries = 0; answer.status !== 200 && tries < 10; tries++) {
           expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': expect.any(String) } });
           answer = await create();
         }
@@ -46,7 +49,8 @@ describe.each(Object.keys(databaseFaults) as DatabaseFault[])('%s', (fault) => {
       const { rows } = await cloud.db.$client.query('select status from file_shares where name = $1', [name]);
       expect([statement, rows]).toEqual([statement, [{ status: 'available' }]]);
     }
-    expect(failed.size).toBeGreaterThan(5);
+    const writes = [...failed].filter((text) => /idempotency_c|file_share_observed/.test(text));
+    expect(writes).toHaveLength(2);
     expect(await drift(cloud.db, truth)).toEqual([]);
   });
 });

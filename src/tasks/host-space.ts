@@ -73,6 +73,6 @@ export function createHostSpace(db: Db): HostSpace {
   };
 }
 
-export function isDisk(status: DriverStatus): status is DiskStatus {
+function isDisk(status: DriverStatus): status is DiskStatus {
   return status.kind === diskKind;
 }

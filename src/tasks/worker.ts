@@ -123,7 +123,7 @@ async function requeuePending({ db, regionIds, reconcilers }: WorkerOptions): Pr
   }
 }
 
-/** A driver that cannot list what it has does not hide the drift of the others. */
+/** A driver that fails does not prevent the comparison of the others. */
 async function requeueDrifted({ db, log, regionIds, reconcilers }: WorkerOptions): Promise<void> {
   for (const reconciler of reconcilers) {
     try {

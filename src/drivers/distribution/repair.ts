@@ -5,8 +5,7 @@
  * renamed into place and always complete.
  *
  * Runs before every start, while nothing writes, and for one repository when distribution answers a request with 500
- * (gate/main.ts). Then files of the last seconds are unchanged: distribution may be writing
- * them.
+ * (gate/main.ts). Then files of the last seconds are unchanged: distribution may be writing them.
  *
  * The path of the link of a layer or manifest contains its digest, so the link of a complete blob is written again.
  * Distribution writes the index entry of a tag before the tag itself, so the newest complete entry is the value that the tag

@@ -35,7 +35,7 @@ export interface Shares {
   confirmed: Map<string, Spec>;
   /** Shares with a spec that cannot be exported. */
   broken: Set<string>;
-  /** Why Ganesha did not confirm the exports at the start, which it may serve nevertheless; null after the next reload. */
+  /** Why Ganesha did not confirm the exports at the start, which it may serve nevertheless; null after a reload. */
   unconfirmed: string | null;
 }
 
@@ -126,18 +126,21 @@ export async function restoreShares(shares: Shares): Promise<void> {
 }
 
 /**
- * Has Ganesha confirm all exports. If it does not, `unconfirmed` says why: on a full disk it cannot write the log that
+ * Reloads Ganesha and checks that it confirms all exports. If it does not, `unconfirmed` says why: on a full disk it cannot write the log that
  * confirms, but serves what it has loaded.
  */
 export async function confirmExports(shares: Shares): Promise<void> {
+  const specs = [...shares.specs.values()];
   const reloaded = await reload(shares).catch((err: unknown) => {
     shares.log.error({ err }, 'NFS-Ganesha did not confirm the exports');
     shares.unconfirmed = (err as Error).message;
   });
   if (!reloaded) return;
-  for (const spec of shares.specs.values()) {
+  for (const spec of specs) {
+    // A share that was changed during the reload is confirmed by its `apply`.
+    if (shares.broken.has(spec.id) || shares.specs.get(spec.id) !== spec) continue;
     try {
-      if (!shares.broken.has(spec.id)) confirm(shares, spec, reloaded);
+      confirm(shares, spec, reloaded);
     } catch (err) {
       markBroken(shares, spec, err);
     }

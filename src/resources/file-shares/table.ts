@@ -52,7 +52,7 @@ export const fileShares = pgTable(
   ],
 );
 
-/** What the host last measured. In a table of its own, because a share is locked by its changes. */
+/** The last measurement of the host. In a table of its own, because a share is locked by its changes. */
 export const fileShareUsage = pgTable('file_share_usage', {
   fileShareId: uuid('file_share_id')
     .primaryKey()

@@ -1,4 +1,4 @@
-/** What a policy would do, before it is created: its runs, and the most snapshots that it would keep, with their price. */
+/** Estimates for a policy before its creation: its runs, and the maximum number and price of the snapshots that it retains. */
 import type { Scope } from '../../authz/actor.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
 import { wholeSecond, withZone } from '../../platform/clock.ts';

@@ -298,6 +298,22 @@ describe('traffic', () => {
     cloud.clock.set(null);
   });
 
+  it('has no negative counts after a restart of the proxy that another counter hides', async () => {
+    cloud.clock.set(new Date('2026-03-01T10:00:00Z'));
+    const { id, listeners } = await createBalancer(idle);
+    const scan = recorder();
+    setCounters(listeners[0], { totalConnections: 5, requests: 20, serverErrors: 7 });
+    await scan();
+    setCounters(listeners[0], { totalConnections: 9, requests: 10, serverErrors: 8 });
+    await scan();
+    setCounters(listeners[0], { totalConnections: 9, requests: 10, serverErrors: 3 });
+    await scan();
+    cloud.clock.set(new Date('2026-03-01T10:01:00Z'));
+    const { body } = await cloud.get(`/cloudyard/v1/loadbalancers/1/1/${id}/traffic`);
+    expect(body.results).toMatchObject([{ connections: 14, requests: 30, server_errors: 18 }]);
+    cloud.clock.set(null);
+  });
+
   it('of an invalid time or unit is rejected', async () => {
     const { path } = await createBalancer(idle);
     for (const body of [

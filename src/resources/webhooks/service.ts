@@ -78,7 +78,8 @@ export function createWebhooks(deps: WebhooksDeps) {
       return deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const row = await store.update(tx, clientId, id, {
           ...(body.url !== undefined && { url: new URL(body.url).href }),
-          ...(secret !== undefined && { secret: encrypt(secret, id) }),
+          // The ID of the path may be in upper case; the one that decrypts is not.
+          ...(secret !== undefined && { secret: encrypt(secret, id.toLowerCase()) }),
         });
         return { ...toResponse(requireFound(row, 'webhook', id)), ...(secret !== undefined && { secret }) };
       });

@@ -107,7 +107,7 @@ describe('a webhook', () => {
   it('is changed: pending deliveries go to the new URL, signed with the new secret', async () => {
     const client = await cloud.newClient();
     const { id } = (await hook(client, { url: 'http://127.0.0.1:9/', secret: 'the old secret' })).body;
-    const change = (body: object) => cloud.patch(at(client, `webhooks/${id}`), body, client);
+    const change = (body: object) => cloud.patch(at(client, `webhooks/${id.toUpperCase()}`), body, client);
     await issue(client);
     await delivery(client, { state: 'pending', attempt_count: 1 });
     const moved = await change({ url: receiver.url });

@@ -24,8 +24,8 @@ export interface Forwarding {
   /** Called with the response before it is sent to the client. */
   onAnswer?(answer: IncomingMessage): void;
   /**
-   * Called for a response with a server error, to repair what distribution cannot read. If it did, or if the file may be
-   * written at the moment, the request is sent again; one with a body gets 503 instead.
+   * Called for a response with a server error: repairs files that distribution cannot read. The request is sent again after
+   * `repaired`, and after `pending` (distribution may be writing the file); a request with a body gets 503 instead.
    */
   repair?(): Promise<'repaired' | 'pending' | 'sound'>;
   signal: AbortSignal;

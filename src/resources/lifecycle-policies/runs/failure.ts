@@ -1,4 +1,4 @@
-/** What clients are notified of when the runs of a schedule begin to fail, and the errors of tasks of runs. */
+/** Notifications about schedules whose runs begin to fail, and the errors of the tasks of runs. */
 import { withZone } from '../../../platform/clock.ts';
 import type { RunReport } from './store.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Metrics and traffic history of a load balancer, from the counters of the proxy. One process serves all load balancers of a region and
- * does not count packets, so processor, memory and packets of one load balancer are unknown and null.
+ * Metrics and traffic history of a load balancer, from the counters of the proxy. One process serves all load balancers of
+ * a region and does not count packets, so processor, memory and packets of one load balancer are unknown and null.
  */
 import type { Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';

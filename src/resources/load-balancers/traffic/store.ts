@@ -25,8 +25,9 @@ const addToMinute = (key: string) => `on conflict (${key}, minute) do update set
 const minuteColumns =
   'minute, bytes_in, bytes_out, requests, connections, open_connections, request_errors, server_errors';
 
-// A counter below the last reading means a new process: its whole value is added. The rows of the listeners are locked,
-// so that no counters are written for a listener that is being removed.
+// A counter below the last reading means a new process, so the whole values are added. Fewer server errors do not: those of a
+// TCP listener are counted by its pool, which may change. The rows of the listeners are locked, so that no counters are
+// written for a listener that is being removed.
 const add = prepared(
   'traffic_add',
   `with reading as (
@@ -34,7 +35,7 @@ const add = prepared(
        coalesce(c.seen_requests, r.requests) as seen_requests,
        coalesce(c.seen_server_errors, r.server_errors) as seen_server_errors,
        coalesce(r.total < c.seen_total_connections or r.bytes_in < c.seen_bytes_in or r.bytes_out < c.seen_bytes_out
-         or r.errors < c.seen_request_errors, true) as restarted
+         or r.errors < c.seen_request_errors or r.requests < coalesce(c.seen_requests, 0), true) as restarted
      from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
        as r (listener_id, active, total, requests, bytes_in, bytes_out, errors, server_errors)
      join lb_listeners l on l.id = r.listener_id
@@ -47,7 +48,8 @@ const add = prepared(
        bytes_in - case when restarted then 0 else seen_bytes_in end as added_in,
        bytes_out - case when restarted then 0 else seen_bytes_out end as added_out,
        errors - case when restarted then 0 else seen_request_errors end as added_errors,
-       server_errors - case when restarted then 0 else seen_server_errors end as added_server_errors
+       server_errors - case when restarted or server_errors < seen_server_errors then 0 else seen_server_errors end
+         as added_server_errors
      from reading),
    counted as (
      insert into lb_listener_counters as c (listener_id, active_connections, total_connections, requests, bytes_in,
