@@ -92,8 +92,9 @@ describe('the frame', () => {
     await page.keyboard.press('Control+k');
     await page.keyboard.type('create file');
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: 'Create file share' }).waitFor();
+    await page.getByRole('dialog', { name: 'Create file share' }).locator('input:focus').waitFor();
     await page.keyboard.type('by-keyboard');
+    await page.getByText('Loading the networks').waitFor({ state: 'hidden' });
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'by-keyboard' }).waitFor();
   });

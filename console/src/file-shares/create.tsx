@@ -24,7 +24,8 @@ export function CreateFileShare() {
   const navigate = useNavigate();
   const [type, setType] = useState<Type>('standard');
   const params = scopeParams(scope);
-  const networks = useQuery(networksQuery(scope)).data?.results ?? [];
+  const networksRead = useQuery(networksQuery(scope));
+  const networks = networksRead.data?.results ?? [];
   const defaultNetwork = (networks.find((network) => network.default) ?? networks[0])?.id;
   const form = useForm({
     schema: type === 'standard' ? standardSchema : vastSchema,
@@ -49,6 +50,7 @@ export function CreateFileShare() {
       form={form}
       submitLabel="Create file share"
       call={{ operationId: 'createFileShare', method: 'POST', path: PATH, params }}
+      disabledReason={networksRead.isLoading ? 'Loading the networks' : null}
     >
       <Field form={form} path="name" label="Name" />
       <div className="field-row">
