@@ -35,7 +35,7 @@ export function Traffic({ id }: { id: string }) {
 
 function History({ id, listeners }: { id: string; listeners: readonly Listener[] }) {
   const state = useListState();
-  const hours = state.get('hours') in PERIODS ? state.get('hours') : '1';
+  const hours = Object.hasOwn(PERIODS, state.get('hours')) ? state.get('hours') : '1';
   const listener = listeners.find((each) => each.id === state.get('listener'))?.id;
   const query = useQuery({
     ...trafficQuery(useScope(), id, Number(hours), listener),
