@@ -49,7 +49,7 @@ export function WebhookDetail() {
         </>
       )}
       tabs={(webhook) => [
-        { key: 'deliveries', title: 'Deliveries', render: () => <Deliveries webhook={webhook} /> },
+        { key: 'deliveries', title: 'Deliveries', render: () => <Deliveries key={webhook.id} webhook={webhook} /> },
         auditTab({ table: 'webhooks', id: webhook.id }),
       ]}
     />
@@ -78,7 +78,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
       </Card>
       <Card title="Deliveries" actions={all}>
         {query.isPending && <Skeleton />}
-        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
         {query.data?.count === 0 && <EmptyState title="No deliveries">No notification was sent to it yet.</EmptyState>}
         {query.data && query.data.count > 0 && (
           <Table
