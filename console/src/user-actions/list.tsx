@@ -44,7 +44,7 @@ function Actions() {
     <section className="card" aria-label="User actions">
       <Tools state={state} />
       {query.isPending && <Skeleton rows={6} />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
       {query.data?.count === 0 && <EmptyState title="No action matches">Changes appear here.</EmptyState>}
       {query.data && query.data.count > 0 && (
         <>

@@ -12,7 +12,7 @@ export function Payload() {
   return (
     <DialogRoute title={`User action ${id}`} className="side-panel">
       {query.isPending && <Skeleton />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
       {query.data && !action && <EmptyState title="Not on this page">Open it from the list.</EmptyState>}
       {action && <CodeBlock text={JSON.stringify(action, null, 2)} what="payload" />}
     </DialogRoute>

@@ -26,7 +26,7 @@ export function Subscription() {
     <Card title="Subscription" actions={action}>
       {role !== 'admin' && <EmptyState title="Admins only">Admins of the client see its subscription.</EmptyState>}
       {role === 'admin' && query.isPending && <Skeleton rows={2} />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.error && query.data === undefined && <ErrorState error={query.error} retry={() => void query.refetch()} />}
       {query.data === null && (
         <EmptyState title="No subscription">With one, each action is sent to a URL as a signed POST.</EmptyState>
       )}
