@@ -35,7 +35,7 @@ function commandOf(request: ApiRequest, base: string): { command: string; input:
   return { command: options.join(' \\\n  '), input };
 }
 
-/** The response of a revert is empty; the volume names the task until it ends, and shows afterwards whether it failed. */
+/** The response of a revert is empty. The volume has the task ID until the task ends; its status shows a failure. */
 function printTaskOf(request: ApiRequest, base: string): string {
   const volume = targetOf({ ...request, path: request.path.replace(/\/revert$/, '') });
   const task = '.task_id // if .status == "error_restoring" then halt_error else empty end';

@@ -51,7 +51,7 @@ export function RunSelected() {
         params: policyParams(scope, id),
         body: {},
       })}
-      text="Each schedule creates its snapshots now, with its names and its retention. Its next run is unchanged."
+      text="Each schedule creates its snapshots now, with its names and its retention. The next scheduled run is unchanged."
     />
   );
 }
@@ -89,7 +89,7 @@ function StatusDialog({ verb, done, status, applies }: StatusDialogProps) {
 
 interface SelectionDialogProps {
   readonly applies: (policy: Policy) => boolean;
-  /** `count`: the number of policies, in words. */
+  /** `count`: such as `2 policies`. */
   readonly title: (count: string) => string;
   readonly submitLabel: string;
   readonly texts: (count: string) => { readonly busy?: string; readonly done: string };

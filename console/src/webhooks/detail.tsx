@@ -16,7 +16,7 @@ import { Ago, FullDate } from '../ui/time.tsx';
 import { hostOf, webhookQuery } from './data.ts';
 import type { Webhook } from './data.ts';
 
-/** Notifications that the page lists; the page of notifications has all. */
+/** Listed notifications; the page of notifications has all. */
 const LISTED = 50;
 
 export function WebhookDetail() {
@@ -62,7 +62,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
   const query = useQuery(notificationsQuery(useClientId(), filter));
   const all = (
     <Link to={scope.path('notifications')} search={{ webhook: webhook.id } as never}>
-      All, with filters
+      All deliveries
     </Link>
   );
   return (
@@ -79,7 +79,9 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
       <Card title="Deliveries" actions={all}>
         {query.isPending && <Skeleton />}
         {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
-        {query.data?.count === 0 && <EmptyState title="No deliveries">No notification was sent to it yet.</EmptyState>}
+        {query.data?.count === 0 && (
+          <EmptyState title="No deliveries">No notification was sent to this webhook yet.</EmptyState>
+        )}
         {query.data && query.data.count > 0 && (
           <Table
             label="Deliveries"
