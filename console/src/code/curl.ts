@@ -42,14 +42,14 @@ function printTaskOf(request: ApiRequest, base: string): string {
   return `curl -sS --fail-with-body ${quote(base + volume)} \\\n  ${authorization} | jq -r '${task}'`;
 }
 
-/** Each request for a task waits up to 60 s. Without a connection it is repeated. */
+/** Each request for a task waits up to 60 s. Without a connection it is repeated. zsh does not split `$tasks` without `echo`. */
 function withWait(printTasks: string[], base: string): string {
   return `failed=
 tasks=$(
   set -o pipefail
   ${printTasks.join('\n  ')}
 ) || failed=1
-for task in $tasks; do
+for task in $(echo "$tasks"); do
   until ended=$(curl -sS ${authorization} "${base}/cloud/v1/tasks/$task?wait=60" |
     jq -e 'select(.state != "NEW" and .state != "RUNNING") | {state, error: (.error // .message), created_resources}')
   do sleep 1; done
