@@ -115,8 +115,9 @@ describe('the pages of lifecycle policies', () => {
     await newPolicy('bulk-1');
     await newPolicy('bulk-2');
     const page = await open('lifecycle-policies?q=bulk');
-    await page.getByLabel('Select bulk-1').check();
-    await page.getByLabel('Select bulk-2').check();
+    await page.getByLabel('Select bulk-2').waitFor();
+    // Both before the list is rendered again.
+    await page.evaluate('for (const box of document.querySelectorAll("main td input[type=checkbox]")) box.click()');
     await page.getByRole('link', { name: 'Pause selected (2)' }).click();
     await page.reload();
     await page.getByRole('dialog', { name: 'Pause 2 policies' }).getByText('bulk-2').waitFor();
