@@ -119,13 +119,13 @@ async function loads(context: BrowserContext, url: string): Promise<Load[]> {
 const recordFirstRow = `
   globalThis.loaded = new Promise((done) => {
     let usableMs = 0;
-    const look = () => {
+    const poll = () => {
       if (usableMs === 0 && document.querySelector('main tbody tr a')) usableMs = performance.now();
       const [paint] = performance.getEntriesByName('first-contentful-paint');
       if (usableMs > 0 && paint) done({ firstPaintMs: paint.startTime, usableMs });
-      else requestAnimationFrame(look);
+      else requestAnimationFrame(poll);
     };
-    requestAnimationFrame(look);
+    requestAnimationFrame(poll);
   });`;
 
 /** The share of long frames while the page scrolls down and up, in each round. */

@@ -126,7 +126,7 @@ async function costOfCreate(workplace: Workplace) {
   return { cloudyard, measure };
 }
 
-/** The memory when the collector has returned what the load before needed: when it has not fallen for a while. */
+/** The memory after the garbage collector has released that of the previous load: once it stops falling. */
 async function settledMegabytes(pid: number): Promise<number> {
   let [lowest, unchanged] = [residentMegabytes(pid), 0];
   while (unchanged < settledSeconds) {

@@ -71,7 +71,7 @@ async function startSupervised(workplace: Workplace): Promise<Supervised> {
   const answers = async () => {
     const deadline = performance.now() + timeoutMs;
     while (!(await isUp())) {
-      if (performance.now() > deadline) throw new Error('the API does not answer');
+      if (performance.now() > deadline) throw new Error(`the API does not respond within ${timeoutMs / 1000} s`);
       await sleep(pollMs);
     }
   };
@@ -96,7 +96,7 @@ async function startSupervised(workplace: Workplace): Promise<Supervised> {
       act();
       await answers();
       const seconds = (performance.now() - last) / 1000;
-      // The next kill meets a host that has settled.
+      // The host settles before the next kill.
       await sleep(3000);
       return seconds;
     },

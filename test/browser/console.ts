@@ -133,13 +133,20 @@ export async function loaded(page: Page): Promise<void> {
   await expect.poll(() => page.locator('main :is(.skeleton, .state .spinner)').count()).toBe(0);
 }
 
+/** Waits until the page has its final colors: Chromium applies another color scheme with its next frame. */
+async function waitForAnimations(page: Page): Promise<void> {
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  const animations =
+    'document.getAnimations().map(({ transitionProperty, animationName }) => transitionProperty ?? animationName)';
+  await expect.poll(() => page.evaluate(animations)).toEqual([]);
+}
+
 /** Asserts that axe finds nothing, in light and in dark. */
 export async function checkPage(page: Page): Promise<void> {
   await loaded(page);
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    // Chromium applies the other colours with its next frame.
-    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    await waitForAnimations(page);
     if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe);
     const violations = await page.evaluate(async () => {
       const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } };

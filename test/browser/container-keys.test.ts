@@ -42,6 +42,7 @@ describe('the pages of API keys', () => {
     await submit(page, 'Verify');
     await page.getByText('The key opens the container.').waitFor();
     await page.getByLabel('Container', { exact: true }).fill('other');
+    await page.getByText('The key opens the container.').waitFor({ state: 'detached' });
     await submit(page, 'Verify');
     await page.getByText(/^403: /).waitFor();
     await checkPage(page);

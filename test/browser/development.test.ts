@@ -71,7 +71,7 @@ describe('the page of development mode', () => {
     await page.getByRole('dialog').getByText('The same by code').click();
     await page.getByText(/-X DELETE .*faults\/\d+/).waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Clear fault' }).click();
-    await page.getByText(/Cleared fault \d/).waitFor();
+    await page.getByText(/^Cleared fault \d+/).waitFor();
     expect((await faults()).body.results).toMatchObject([{ resource: 'volume' }]);
     await page.getByRole('link', { name: 'Clear all faults' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Clear all faults' }).click();

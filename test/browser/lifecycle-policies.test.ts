@@ -115,8 +115,9 @@ describe('the pages of lifecycle policies', () => {
     await newPolicy('bulk-1');
     await newPolicy('bulk-2');
     const page = await open('lifecycle-policies?q=bulk');
-    await page.getByLabel('Select bulk-1').check();
-    await page.getByLabel('Select bulk-2').check();
+    await page.getByLabel('Select bulk-2').waitFor();
+    // Both before the list is rendered again.
+    await page.evaluate('for (const box of document.querySelectorAll("main td input[type=checkbox]")) box.click()');
     await page.getByRole('link', { name: 'Pause selected (2)' }).click();
     await page.reload();
     await page.getByRole('dialog', { name: 'Pause 2 policies' }).getByText('bulk-2').waitFor();
@@ -157,6 +158,26 @@ describe('the pages of lifecycle policies', () => {
     await page.getByText('Ran 2 policies').waitFor();
     const { body } = await consoleOf.yard.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`);
     expect(body.count).toBe(3);
+  });
+
+  it('repeats only the failed requests of several', async () => {
+    const volume = await newVolume('partly');
+    await newPolicy('partly-1', { volume_ids: [volume] });
+    const { id } = await newPolicy('partly-2', { volume_ids: [volume] });
+    const page = await open('lifecycle-policies?q=partly-');
+    await page.getByLabel('Select partly-1').check();
+    await page.getByLabel('Select partly-2').check();
+    await page.getByRole('link', { name: 'Run selected (2)' }).click();
+    const run = `**/lifecycle_policy/1/1/${id}/run`;
+    await page.route(run, (route) => route.fulfill({ status: 503, json: { message: 'try later' } }));
+    await submit(page, 'Run now');
+    await page.getByText('1 of 2 failed. partly-2: try later').waitFor();
+    await page.getByText('1 of 2 succeeded: partly-1').waitFor();
+    await page.unroute(run);
+    await submit(page, 'Run now');
+    await page.getByText('Ran 2 policies').waitFor();
+    const { body } = await consoleOf.yard.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`);
+    expect(body.count).toBe(2);
   });
 
   it('shows runs that were late and those that they replaced', async () => {

@@ -39,7 +39,7 @@ describe('the pages of webhooks', () => {
     expect((await consoleOf.yard.get(`${CLIENT}/webhooks`)).body.count).toBe(1);
     await checkPage(page);
     await page.getByRole('link', { name: 'https://hooks.example.com/cloudyard' }).click();
-    await page.getByText('No notification was sent to it yet').waitFor();
+    await page.getByText('No notification was sent to this webhook yet').waitFor();
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('textbox', { name: 'URL' }).fill('ftp://a.example');
     await submit(page, 'Save');
@@ -111,7 +111,7 @@ describe('the pages of notifications', () => {
     await checkPage(page);
     await page.goto(`${yard.url}/console/p/1/r/1/webhooks/${hook.body.id}`);
     await page.getByRole('table', { name: 'Deliveries' }).getByText('200').waitFor();
-    await page.getByRole('link', { name: 'All, with filters' }).click();
+    await page.getByRole('link', { name: 'All deliveries' }).click();
     await page.getByLabel('Delivery', { exact: true }).selectOption('failed');
     await page.getByText('Nothing matches the filter').waitFor();
     expect(new URL(page.url()).searchParams.get('webhook')).toBe(hook.body.id);

@@ -17,8 +17,11 @@ const volume = { name: 'volume', source: 'new-volume', size: 1 };
 describe.skipIf(!requires('root'))(skipReason('root') ?? 'a host with less free space than its reserve', () => {
   let yard: Yard;
   afterEach(() => {
-    execFileSync('umount', ['-l', yard.dataDir]);
-    yard.cleanUp();
+    try {
+      execFileSync('umount', ['-l', yard.dataDir]);
+    } finally {
+      yard.cleanUp();
+    }
   });
 
   it('refuses volumes, extensions and snapshots with 507 and its name until there is space', {

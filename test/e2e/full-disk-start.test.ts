@@ -24,9 +24,12 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a start on a full 
 
   afterEach(async () => {
     served?.close();
-    await postgres?.stop();
-    for (const path of [...yard.mounts(), yard.dataDir]) execFileSync('umount', ['-l', path]);
-    yard.cleanUp();
+    try {
+      await postgres?.stop();
+      for (const path of [...yard.mounts(), yard.dataDir]) execFileSync('umount', ['-l', path]);
+    } finally {
+      yard.cleanUp();
+    }
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { useId, useState } from 'react';
+import { useId, useRef, useState } from 'react';
 import type { SubmitEvent } from 'react';
 import { ConnectionError, messageOf } from '../api/errors.ts';
 import { CodeBlock } from '../ui/copy.tsx';
@@ -8,7 +8,7 @@ import type { Scope } from '../ui/scope.tsx';
 import { CurrentKey } from './current-key.tsx';
 import type { ApiKey } from './data.ts';
 
-/** Tries a secret on a container, as a proxy does. */
+/** Checks a secret against a container, as a proxy does. */
 export function VerifyApiKey() {
   return <CurrentKey>{(key) => <VerifyDialog apiKey={key} />}</CurrentKey>;
 }
@@ -25,26 +25,40 @@ function VerifyDialog({ apiKey }: { apiKey: ApiKey }) {
   const [namespace, setNamespace] = useState(first?.namespace ?? '');
   const [name, setName] = useState(first?.name ?? '');
   const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const [isSubmitting, setSubmitting] = useState(false);
   const path = pathOf(scope, namespace, name);
+  // The outcome of other values is not shown, even if it arrives after a change.
+  const version = useRef(0);
+  const change = (set: (value: string) => void) => (value: string) => {
+    version.current += 1;
+    setOutcome(null);
+    set(value);
+  };
   async function verify(event: SubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();
-    setOutcome(await authorize(path, secret).catch((error: unknown) => ({ isOpen: false, text: messageOf(error) })));
+    if (isSubmitting) return;
+    const checked = version.current;
+    setOutcome(null);
+    setSubmitting(true);
+    const next = await authorize(path, secret).catch((error: unknown) => ({ isOpen: false, text: messageOf(error) }));
+    if (checked === version.current) setOutcome(next);
+    setSubmitting(false);
   }
   return (
     <DialogRoute title={`Verify ${apiKey.name}`} className="side-panel">
       <form className="form" onSubmit={(event) => void verify(event)}>
-        <p>The server answers what a proxy would get for a request with this secret.</p>
-        <TextField label="Secret" value={secret} set={setSecret} type="password" />
-        <TextField label="Namespace" value={namespace} set={setNamespace} />
-        <TextField label="Container" value={name} set={setName} />
+        <p>Shows the response that a proxy would get for a request with this secret.</p>
+        <TextField label="Secret" value={secret} set={change(setSecret)} type="password" />
+        <TextField label="Namespace" value={namespace} set={change(setNamespace)} />
+        <TextField label="Container" value={name} set={change(setName)} />
         {outcome && (
           <p className={`notice ${outcome.isOpen ? '' : 'bad'}`} role="status">
             {outcome.text}
           </p>
         )}
         <div className="dialog-actions">
-          <button type="submit" className="button primary">
-            Verify
+          <button type="submit" className="button primary" aria-disabled={isSubmitting}>
+            {isSubmitting && <span className="spinner" aria-hidden="true" />} Verify
           </button>
         </div>
         <CodeBlock text={`curl -i -H "X-API-Key: $KEY" '${location.origin}${path}'`} what="command" />
@@ -87,6 +101,7 @@ function pathOf({ project, region }: Scope, namespace: string, name: string): st
 
 /** Without the session: the key is the credential. */
 async function authorize(path: string, secret: string): Promise<Outcome> {
+  if (!/^[\x20-\x7e]+$/.test(secret)) return { isOpen: false, text: 'A secret has ASCII characters only.' };
   const response = await fetch(path, { headers: { 'X-API-Key': secret }, credentials: 'omit' }).catch(() => {
     throw new ConnectionError();
   });

@@ -35,21 +35,21 @@ function commandOf(request: ApiRequest, base: string): { command: string; input:
   return { command: options.join(' \\\n  '), input };
 }
 
-/** The response of a revert is empty; the volume names the task until it ends, and shows afterwards whether it failed. */
+/** The response of a revert is empty. The volume has the task ID until the task ends; its status shows a failure. */
 function printTaskOf(request: ApiRequest, base: string): string {
   const volume = targetOf({ ...request, path: request.path.replace(/\/revert$/, '') });
   const task = '.task_id // if .status == "error_restoring" then halt_error else empty end';
   return `curl -sS --fail-with-body ${quote(base + volume)} \\\n  ${authorization} | jq -r '${task}'`;
 }
 
-/** Each request for a task waits up to 60 s. Without a connection it is repeated. */
+/** Each request for a task waits up to 60 s. Without a connection it is repeated. zsh does not split `$tasks` without `echo`. */
 function withWait(printTasks: string[], base: string): string {
   return `failed=
 tasks=$(
   set -o pipefail
   ${printTasks.join('\n  ')}
 ) || failed=1
-for task in $tasks; do
+for task in $(echo "$tasks"); do
   until ended=$(curl -sS ${authorization} "${base}/cloud/v1/tasks/$task?wait=60" |
     jq -e 'select(.state != "NEW" and .state != "RUNNING") | {state, error: (.error // .message), created_resources}')
   do sleep 1; done

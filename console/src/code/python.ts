@@ -83,7 +83,7 @@ function statementOf(request: ApiRequest): string | null {
   const values = pairs.map(([name, value]) => `${name}=${literal(value!)}`);
   const result = call(`client.cloud.${method}`, values);
   if (operationId === 'revertVolume') {
-    // The response is empty; the volume names the task until it ends.
+    // The response is empty. The volume has the task ID until the task ends.
     const volume = call('client.cloud.volumes.get', values);
     return `${result}\ntask = ${volume}.task_id\nif task:\n    print(client.cloud.tasks.poll(task))`;
   }

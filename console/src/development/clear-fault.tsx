@@ -25,7 +25,7 @@ export function ClearFault() {
       queryKind={faultsQuery.queryKey[0]!}
       to={scope.path('development')}
     >
-      <p className="notice warn">Later operations succeed again, and operations that it stalls continue.</p>
+      <p className="notice warn">Later operations succeed again, and operations that it stalled continue.</p>
     </ActionDialog>
   );
 }

@@ -22,7 +22,7 @@ export function Calendar({ policy }: { policy: Policy }) {
   const forecast = useQuery(forecastQuery(scope, policy.id));
   const missed = useQuery(missedRunsQuery(scope, policy.id));
   const queries = [runs, forecast, missed];
-  const error = queries.find((query) => query.error)?.error;
+  const error = queries.find((query) => query.error && !query.data)?.error;
   if (error) return <ErrorState error={error} retry={() => queries.forEach((query) => void query.refetch())} />;
   if (!runs.data || !forecast.data || !missed.data) return <Skeleton rows={8} />;
   const month = monthOf(state.get('month'), runs.data.results, forecast.data.runs);

@@ -15,7 +15,7 @@ export function outcomeOf(run: Run): 'failed' | 'succeeded' | 'running' {
   return run.done_at === null ? 'running' : 'succeeded';
 }
 
-/** What a policy did, newest first. */
+/** Runs of a policy, newest first. */
 export function PastRuns({ policy, runs }: { policy: Policy; runs: readonly Run[] }) {
   const names = new Map((policy.volumes ?? []).map((volume) => [volume.volume_id, volume.volume_name]));
   if (runs.length === 0)
@@ -54,7 +54,7 @@ function stateOf(run: Run): string {
   return { failed: 'failed', succeeded: 'done', running: 'running' }[outcomeOf(run)];
 }
 
-/** The schedule, or the task of the client that requested the run. */
+/** `schedule`, or a link to the task of the request. */
 function StartedBy({ run }: { run: Run }) {
   const scope = useScope();
   if (run.task_id === null) return 'schedule';
@@ -67,8 +67,8 @@ export function MissedRuns({ policy, missed }: { policy: Policy; missed: readonl
   return (
     <Card title="Missed runs">
       <p className="card-body muted">
-        A run is missed when the region has no worker that can start it, for example while the server is down. After
-        that the schedule runs once.
+        A run is missed when the region has no worker that can start it, for example while the server is down. When a
+        worker is available again, the schedule runs once.
       </p>
       <Table
         label="Missed runs"
@@ -82,7 +82,7 @@ export function MissedRuns({ policy, missed }: { policy: Policy; missed: readonl
             kind: 'number',
             render: (run) => numberOf(run.schedule_id) || 'removed',
           },
-          { key: 'what', title: 'What happened', kind: 'wrap', render: happened },
+          { key: 'what', title: 'Outcome', kind: 'wrap', render: happened },
         ]}
       />
     </Card>

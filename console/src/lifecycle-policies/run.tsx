@@ -33,8 +33,9 @@ function RunDialog({ policy }: { policy: Policy }) {
       disabledReason={notRunnableReason(policy)}
     >
       <p>
-        {count === 1 ? '1 snapshot is' : `${formatNumber(count)} snapshots are`} created now: one of each volume by each
-        schedule. They count for retention and quotas like those of a due run. The next run is unchanged.
+        {count === 1 ? '1 snapshot is' : `${formatNumber(count)} snapshots are`} created now: one per volume and
+        schedule. They count toward retention and quotas like snapshots of scheduled runs. The next scheduled run is
+        unchanged.
       </p>
     </ActionDialog>
   );

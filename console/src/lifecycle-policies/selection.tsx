@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import type { Call } from '../ui/by-code.tsx';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useListState } from '../ui/list-state.ts';
@@ -9,19 +10,28 @@ import type { Policy } from './data.ts';
 /** The policies that are selected in the list. Their ids are in the URL. */
 export function useSelection() {
   const state = useListState();
+  const navigate = useNavigate();
   const { data } = useQuery(policiesQuery(useScope()));
-  const ids = new Set(state.get('ids').split(',').filter(Boolean));
+  const ids = idsOf(state.get('ids'));
   const policies = (data?.results ?? []).filter(({ id }) => ids.has(String(id)));
-  const select = (chosen: readonly number[]) => state.set({ ids: chosen.join(','), page: String(state.page) });
   return {
     isLoaded: data !== undefined,
     policies,
     has: (id: number) => ids.has(String(id)),
     toggle: (id: number) => {
-      const known = policies.map((policy) => policy.id);
-      select(known.includes(id) ? known.filter((each) => each !== id) : [...known, id]);
+      // From the URL at that time: the list may not have been rendered since the last change.
+      const search = (previous: { ids?: string }) => ({ ...previous, ids: toggled(previous.ids ?? '', String(id)) });
+      void navigate({ to: '.', search, replace: true, resetScroll: false } as never);
     },
   };
+}
+
+const idsOf = (text: string) => new Set(text.split(',').filter(Boolean));
+
+function toggled(text: string, id: string): string {
+  const ids = idsOf(text);
+  if (!ids.delete(id)) ids.add(id);
+  return [...ids].join(',');
 }
 
 export const pausable = ({ status }: Policy) => status !== 'paused';
@@ -51,7 +61,7 @@ export function RunSelected() {
         params: policyParams(scope, id),
         body: {},
       })}
-      text="Each schedule creates its snapshots now, with its names and its retention. Its next run is unchanged."
+      text="Each schedule creates its snapshots now, with its names and its retention. The next scheduled run is unchanged."
     />
   );
 }
@@ -89,7 +99,7 @@ function StatusDialog({ verb, done, status, applies }: StatusDialogProps) {
 
 interface SelectionDialogProps {
   readonly applies: (policy: Policy) => boolean;
-  /** `count`: the number of policies, in words. */
+  /** `count`: such as `2 policies`. */
   readonly title: (count: string) => string;
   readonly submitLabel: string;
   readonly texts: (count: string) => { readonly busy?: string; readonly done: string };

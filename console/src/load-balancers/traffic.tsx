@@ -13,6 +13,9 @@ import type { Listener, TrafficHistory } from './data.ts';
 
 const PERIODS: Readonly<Record<string, string>> = { 1: 'Last hour', 24: 'Last 24 hours', 168: 'Last 7 days' };
 
+const rate = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
+const formatRate = (value: number) => rate.format(value);
+
 /** The traffic of the last week, and the counters of the proxy. */
 export function Traffic({ id }: { id: string }) {
   const query = useQuery(countersQuery(useScope(), id));
@@ -32,7 +35,7 @@ export function Traffic({ id }: { id: string }) {
 
 function History({ id, listeners }: { id: string; listeners: readonly Listener[] }) {
   const state = useListState();
-  const hours = state.get('hours') in PERIODS ? state.get('hours') : '1';
+  const hours = Object.hasOwn(PERIODS, state.get('hours')) ? state.get('hours') : '1';
   const listener = listeners.find((each) => each.id === state.get('listener'))?.id;
   const query = useQuery({
     ...trafficQuery(useScope(), id, Number(hours), listener),
@@ -77,7 +80,7 @@ function History({ id, listeners }: { id: string; listeners: readonly Listener[]
         ) : query.isPending ? (
           <Skeleton />
         ) : query.data.count === 0 ? (
-          <EmptyState title="No traffic yet">Points appear a minute after the creation.</EmptyState>
+          <EmptyState title="No traffic yet">The first point appears a minute after the creation.</EmptyState>
         ) : (
           <Charts history={query.data} />
         )}
@@ -86,57 +89,68 @@ function History({ id, listeners }: { id: string; listeners: readonly Listener[]
   );
 }
 
-type Name = Exclude<keyof TrafficHistory['results'][number], 'time'>;
+type Counter = Exclude<keyof TrafficHistory['results'][number], 'time'>;
+
+interface TrafficChart {
+  readonly label: string;
+  readonly format: (value: number) => string;
+  readonly base?: 1000 | 1024;
+  readonly series: readonly { readonly label: string; readonly color: string; readonly counter: Counter }[];
+}
+
+const CHARTS: readonly TrafficChart[] = [
+  {
+    label: 'Requests per second',
+    format: formatRate,
+    series: [{ label: 'HTTP requests', color: '--accent', counter: 'requests' }],
+  },
+  {
+    label: 'Bytes per second',
+    format: (value) => `${formatBytes(value)}/s`,
+    base: 1024,
+    series: [
+      { label: 'From clients', color: '--accent', counter: 'bytes_in' },
+      { label: 'To clients', color: '--ok', counter: 'bytes_out' },
+    ],
+  },
+  {
+    label: 'New connections per second',
+    format: formatRate,
+    series: [{ label: 'New connections', color: '--accent', counter: 'connections' }],
+  },
+  {
+    label: 'Open connections',
+    format: formatNumber,
+    series: [{ label: 'Highest number', color: '--accent', counter: 'open_connections' }],
+  },
+  {
+    label: 'Errors per second',
+    format: formatRate,
+    series: [
+      { label: 'Invalid or rejected requests', color: '--warn', counter: 'request_errors' },
+      { label: 'Responses 5xx and failed connections', color: '--bad', counter: 'server_errors' },
+    ],
+  },
+];
 
 function Charts({ history: { results, step_seconds: seconds } }: { history: TrafficHistory }) {
   const times = results.map(({ time }) => parseDate(time).getTime() / 1000);
-  const values = (name: Name) => results.map((each) => each[name]);
-  const rates = (name: Name) => results.map((each) => each[name] / seconds);
+  // Open connections are a level, the others are counts of a step.
+  const valuesOf = (counter: Counter) =>
+    results.map((each) => (counter === 'open_connections' ? each[counter] : each[counter] / seconds));
   return (
     <div className="charts">
-      <Chart
-        label="Requests per second"
-        times={times}
-        series={[{ label: 'HTTP requests', color: '--accent', values: rates('requests') }]}
-        format={formatRate}
-      />
-      <Chart
-        label="Bytes per second"
-        times={times}
-        series={[
-          { label: 'From clients', color: '--accent', values: rates('bytes_in') },
-          { label: 'To clients', color: '--ok', values: rates('bytes_out') },
-        ]}
-        format={(value) => `${formatBytes(value)}/s`}
-        base={1024}
-      />
-      <Chart
-        label="New connections per second"
-        times={times}
-        series={[{ label: 'New connections', color: '--accent', values: rates('connections') }]}
-        format={formatRate}
-      />
-      <Chart
-        label="Open connections"
-        times={times}
-        series={[{ label: 'Highest number', color: '--accent', values: values('open_connections') }]}
-        format={formatNumber}
-      />
-      <Chart
-        label="Errors per second"
-        times={times}
-        series={[
-          { label: 'Invalid or rejected requests', color: '--warn', values: rates('request_errors') },
-          { label: 'Responses 5xx and failed connections', color: '--bad', values: rates('server_errors') },
-        ]}
-        format={formatRate}
-      />
+      {CHARTS.map(({ series, ...chart }) => (
+        <Chart
+          key={chart.label}
+          {...chart}
+          times={times}
+          series={series.map(({ counter, ...line }) => ({ ...line, values: valuesOf(counter) }))}
+        />
+      ))}
     </div>
   );
 }
-
-const rate = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
-const formatRate = (value: number) => rate.format(value);
 
 function Totals({ listeners }: { listeners: readonly Listener[] }) {
   return (

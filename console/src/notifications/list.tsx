@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
@@ -81,26 +82,16 @@ const isFiltered = (state: ListState) => FILTERS.some((name) => state.get(name) 
 
 function NotificationTools({ state }: { state: ListState }) {
   const webhooks = useQuery(webhooksQuery(useClientId())).data?.results ?? [];
-  const select = (name: string, label: string, options: readonly { value: string; text: string }[]) => (
-    <select aria-label={label} value={state.get(name)} onChange={(event) => state.set({ [name]: event.target.value })}>
-      <option value="">{label}: all</option>
-      {options.map(({ value, text }) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
-  const same = (value: string) => ({ value, text: value });
   return (
     <div className="list-tools" role="search">
-      {select('type', 'Type', TYPES.map(same))}
-      {select('state', 'Delivery', STATES.map(same))}
-      {select(
-        'webhook',
-        'Webhook',
-        webhooks.map((webhook) => ({ value: webhook.id, text: hostOf(webhook) })),
-      )}
+      <FilterSelect state={state} name="type" label="Type" options={TYPES} />
+      <FilterSelect state={state} name="state" label="Delivery" options={STATES} />
+      <FilterSelect
+        state={state}
+        name="webhook"
+        label="Webhook"
+        options={webhooks.map((webhook) => ({ value: webhook.id, text: hostOf(webhook) }))}
+      />
       {isFiltered(state) && (
         <button type="button" className="button small" onClick={() => state.set({ type: '', state: '', webhook: '' })}>
           Clear the filter

@@ -23,7 +23,7 @@ export function DeleteQuotaRequest() {
       queryKind="quota_requests"
       to={scope.path('quotas')}
     >
-      <p>The operator does not see it any more, and no limit changes.</p>
+      <p>The operator can no longer approve it. Limits do not change.</p>
     </ActionDialog>
   );
 }

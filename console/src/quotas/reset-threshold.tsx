@@ -24,7 +24,7 @@ export function ResetThreshold() {
       to={scope.path('quotas')}
       disabledReason={client_id === null ? 'The token has no client' : null}
     >
-      <p>Notifications are sent at the default of 80 % again.</p>
+      <p>Notifications are sent again when a quota reaches the default of 80 %.</p>
     </ActionDialog>
   );
 }

@@ -21,7 +21,7 @@ export function AcknowledgeAllTasks() {
       queryKind="tasks"
       to={scope.path('tasks')}
     >
-      <p>The tasks of this project and region that have ended are marked as seen. Nothing depends on the mark.</p>
+      <p>The tasks of this project and region that have ended are marked as seen. This has no other effect.</p>
     </ActionDialog>
   );
 }

@@ -49,7 +49,7 @@ export const taskQuery = (id: string) =>
     queryFn: () => unwrap(api.GET('/cloud/v1/tasks/{task_id}', { params: { path: { task_id: id } } })),
   });
 
-/** Whether the task has ended, and nobody acknowledged it. */
+/** Whether the task has ended and is not acknowledged. */
 export const isAcknowledgeable = ({ finished_on, acknowledged_at }: Task) =>
   finished_on !== null && acknowledged_at === null;
 

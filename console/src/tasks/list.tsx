@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { messageOf } from '../api/errors.ts';
 import { useReadOnlyReason } from '../api/session.ts';
+import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
@@ -104,27 +105,21 @@ function Tools({ state, types, count }: { state: ListState; types: readonly stri
           <option key={type}>{type}</option>
         ))}
       </datalist>
-      <select
-        aria-label="State"
-        value={state.get('state')}
-        onChange={(event) => state.set({ state: event.target.value })}
-      >
-        <option value="">State: all</option>
-        {STATES.map((each) => (
-          <option key={each} value={each}>
-            {each.toLowerCase()}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Acknowledged"
-        value={state.get('acknowledged')}
-        onChange={(event) => state.set({ acknowledged: event.target.value })}
-      >
-        <option value="">Acknowledged: all</option>
-        <option value="no">not acknowledged</option>
-        <option value="yes">acknowledged</option>
-      </select>
+      <FilterSelect
+        state={state}
+        name="state"
+        label="State"
+        options={STATES.map((value) => ({ value, text: value.toLowerCase() }))}
+      />
+      <FilterSelect
+        state={state}
+        name="acknowledged"
+        label="Acknowledged"
+        options={[
+          { value: 'no', text: 'not acknowledged' },
+          { value: 'yes', text: 'acknowledged' },
+        ]}
+      />
       <span className="count" role="status">
         {count}
       </span>

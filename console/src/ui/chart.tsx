@@ -22,7 +22,7 @@ export interface ChartProps {
   readonly base?: 1000 | 1024;
 }
 
-/** The unit square that lines are drawn in; the browser stretches it. */
+/** Size of the coordinate system of lines, which the browser stretches to the plot. */
 const [WIDTH, HEIGHT] = [1000, 100];
 
 /** Lines over time, with the values below the pointer, or the last ones, in the legend. */
@@ -105,7 +105,7 @@ function lineOf(values: Series['values'], x: (index: number) => number, top: num
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** The end of the scale: 1, 2 or 5 times a power of ten, in the unit of the value. */
+/** The upper end of the scale: 1, 2 or 5 times a power of ten, in the unit of the value. */
 function roundedUp(value: number, base: 1000 | 1024): number {
   if (value <= 0) return 1;
   const unit = base ** Math.floor(Math.log(value) / Math.log(base));

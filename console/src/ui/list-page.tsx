@@ -2,6 +2,7 @@ import { Outlet } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
+import { FilterSelect } from './filter-select.tsx';
 import { Icon } from './icons.tsx';
 import { PAGE_SIZE, sortRows, useListState } from './list-state.ts';
 import type { ListState } from './list-state.ts';
@@ -131,17 +132,13 @@ function ListTools<T>({ state, filters, rows, count, total }: ListToolsProps<T>)
         onChange={(event) => state.set({ q: event.target.value })}
       />
       {filters.map(({ name, label, valueOf }) => (
-        <select
+        <FilterSelect
           key={name}
-          aria-label={label}
-          value={state.get(name)}
-          onChange={(event) => state.set({ [name]: event.target.value })}
-        >
-          <option value="">{label}: all</option>
-          {[...new Set(rows.map(valueOf))].sort().map((value) => (
-            <option key={value}>{value}</option>
-          ))}
-        </select>
+          state={state}
+          name={name}
+          label={label}
+          options={[...new Set(rows.map(valueOf))].sort()}
+        />
       ))}
       <span className="count" role="status">
         {count === total ? total : `${count} of ${total}`}

@@ -12,7 +12,7 @@ type Filter = NonNullable<paths['/cloud/v1/user_actions']['get']['parameters']['
 export const KIND = 'user_actions';
 export const USER_ACTIONS = '/cloud/v1/user_actions';
 
-/** The filter in the URL. The server filters: the log is never cut. */
+/** The filter in the URL. The server filters, because the log has no retention limit. */
 function filterOf(state: ListState): Filter {
   const [type, group, name] = ['type', 'group', 'q'].map((key) => state.get(key));
   return {

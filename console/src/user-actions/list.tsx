@@ -1,4 +1,5 @@
 import { Link, Outlet } from '@tanstack/react-router';
+import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
@@ -15,7 +16,7 @@ import { useUserActions } from './data.ts';
 import type { UserAction } from './data.ts';
 import { Subscription } from './subscription.tsx';
 
-/** The changes of the client in the official shape, and the subscription that sends them. */
+/** The changes of the client in the format of the cloud API, and the subscription that sends them. */
 export function UserActions() {
   const scope = useScope();
   usePageActions([
@@ -44,7 +45,7 @@ function Actions() {
     <section className="card" aria-label="User actions">
       <Tools state={state} />
       {query.isPending && <Skeleton rows={6} />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
       {query.data?.count === 0 && <EmptyState title="No action matches">Changes appear here.</EmptyState>}
       {query.data && query.data.count > 0 && (
         <>
@@ -95,14 +96,6 @@ const columnsOf = (scope: Scope): Column<UserAction>[] => [
 const optionsOf = (field: string) => (schema.properties?.[field]?.enum ?? []) as readonly string[];
 
 function Tools({ state }: { state: ListState }) {
-  const select = (name: string, label: string, field: string) => (
-    <select aria-label={label} value={state.get(name)} onChange={(event) => state.set({ [name]: event.target.value })}>
-      <option value="">{label}: all</option>
-      {optionsOf(field).map((value) => (
-        <option key={value}>{value}</option>
-      ))}
-    </select>
-  );
   return (
     <div className="list-tools" role="search">
       <input
@@ -112,8 +105,8 @@ function Tools({ state }: { state: ListState }) {
         value={state.search}
         onChange={(event) => state.set({ q: event.target.value })}
       />
-      {select('type', 'Type', 'action_type')}
-      {select('group', 'Group', 'api_group')}
+      <FilterSelect state={state} name="type" label="Type" options={optionsOf('action_type')} />
+      <FilterSelect state={state} name="group" label="Group" options={optionsOf('api_group')} />
     </div>
   );
 }

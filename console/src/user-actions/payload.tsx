@@ -4,7 +4,7 @@ import { DialogRoute } from '../ui/dialog.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
 import { useUserActions } from './data.ts';
 
-/** What the subscriber gets for one action of the page. */
+/** The payload that the subscriber receives for one action of the page. */
 export function Payload() {
   const { id } = useParams({ strict: false }) as { id: string };
   const query = useUserActions();
@@ -12,8 +12,10 @@ export function Payload() {
   return (
     <DialogRoute title={`User action ${id}`} className="side-panel">
       {query.isPending && <Skeleton />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
-      {query.data && !action && <EmptyState title="Not on this page">Open it from the list.</EmptyState>}
+      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.data && !action && (
+        <EmptyState title="Not found on this page of the list">Open the action from the list.</EmptyState>
+      )}
       {action && <CodeBlock text={JSON.stringify(action, null, 2)} what="payload" />}
     </DialogRoute>
   );

@@ -6,7 +6,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
 import { subscriptionQuery, useNotSubscriberReason } from './data.ts';
 
-/** Where the actions of the client are sent. */
+/** The URL that receives the actions of the client. */
 export function Subscription() {
   const scope = useScope();
   const { role } = useSession();
@@ -24,11 +24,13 @@ export function Subscription() {
   );
   return (
     <Card title="Subscription" actions={action}>
-      {role !== 'admin' && <EmptyState title="Admins only">Admins of the client see its subscription.</EmptyState>}
+      {role !== 'admin' && (
+        <EmptyState title="Admins only">The subscription needs a token with the role admin.</EmptyState>
+      )}
       {role === 'admin' && query.isPending && <Skeleton rows={2} />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {query.error && query.data === undefined && <ErrorState error={query.error} retry={() => void query.refetch()} />}
       {query.data === null && (
-        <EmptyState title="No subscription">With one, each action is sent to a URL as a signed POST.</EmptyState>
+        <EmptyState title="No subscription">A subscription sends each action to a URL as a signed POST.</EmptyState>
       )}
       {query.data && (
         <Properties

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { messageOf } from '../api/errors.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { KIND, subscriptionQuery, USER_ACTIONS, useNotSubscriberReason } from './data.ts';
@@ -6,8 +7,9 @@ import { KIND, subscriptionQuery, USER_ACTIONS, useNotSubscriberReason } from '.
 export function Unsubscribe() {
   const scope = useScope();
   const reason = useNotSubscriberReason();
-  const { data, isPending } = useQuery({ ...subscriptionQuery, enabled: reason === null });
+  const { data, error, isPending } = useQuery({ ...subscriptionQuery, enabled: reason === null });
   if (isPending && reason === null) return null;
+  const missing = error ? messageOf(error) : 'The client has no subscription';
   return (
     <ActionDialog
       title="Unsubscribe from user actions"
@@ -24,9 +26,18 @@ export function Unsubscribe() {
       texts={{ done: 'Unsubscribed from user actions' }}
       queryKind={KIND}
       to={scope.path('user-actions')}
-      disabledReason={reason ?? (data ? null : 'The client has no subscription')}
+      disabledReason={reason ?? (data ? null : missing)}
     >
-      <p>{data && <code>{data.url}</code>} Actions that were not delivered yet are not sent. They stay in the list.</p>
+      <p>
+        Actions that were not delivered yet are no longer sent
+        {data && (
+          <>
+            {' '}
+            to <code>{data.url}</code>
+          </>
+        )}
+        . They stay in the list.
+      </p>
     </ActionDialog>
   );
 }

@@ -16,7 +16,7 @@ import { Ago, FullDate } from '../ui/time.tsx';
 import { hostOf, webhookQuery } from './data.ts';
 import type { Webhook } from './data.ts';
 
-/** Notifications that the page lists; the page of notifications has all. */
+/** Listed notifications; the page of notifications has all. */
 const LISTED = 50;
 
 export function WebhookDetail() {
@@ -49,7 +49,7 @@ export function WebhookDetail() {
         </>
       )}
       tabs={(webhook) => [
-        { key: 'deliveries', title: 'Deliveries', render: () => <Deliveries webhook={webhook} /> },
+        { key: 'deliveries', title: 'Deliveries', render: () => <Deliveries key={webhook.id} webhook={webhook} /> },
         auditTab({ table: 'webhooks', id: webhook.id }),
       ]}
     />
@@ -62,7 +62,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
   const query = useQuery(notificationsQuery(useClientId(), filter));
   const all = (
     <Link to={scope.path('notifications')} search={{ webhook: webhook.id } as never}>
-      All, with filters
+      All deliveries
     </Link>
   );
   return (
@@ -78,8 +78,10 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
       </Card>
       <Card title="Deliveries" actions={all}>
         {query.isPending && <Skeleton />}
-        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
-        {query.data?.count === 0 && <EmptyState title="No deliveries">No notification was sent to it yet.</EmptyState>}
+        {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {query.data?.count === 0 && (
+          <EmptyState title="No deliveries">No notification was sent to this webhook yet.</EmptyState>
+        )}
         {query.data && query.data.count > 0 && (
           <Table
             label="Deliveries"

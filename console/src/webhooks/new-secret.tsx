@@ -41,7 +41,9 @@ function SecretDialog({ webhook, clientId }: { webhook: Webhook; clientId: numbe
       isDangerous
       call={{ operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params }}
     >
-      <div className="notice warn">Signatures use the new secret at once. The receiver must know it.</div>
+      <div className="notice warn">
+        Deliveries are signed with the new secret immediately. Configure the receiver to accept it.
+      </div>
       <Field form={form} path="secret" label="Secret" type="password" help="Leave it empty to generate one." />
     </FormDialog>
   );

@@ -1,38 +1,38 @@
 import { ActionDialog } from '../../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart } from '../current.tsx';
+import type { Current } from '../current.tsx';
 import { KIND } from '../data.ts';
-import type { L7Policy, LoadBalancer } from '../data.ts';
+import type { L7Policy } from '../data.ts';
 import { useLockReason } from '../lock.ts';
 import { actionOf, policyCall, policyTitle } from './policy.ts';
 
 export function MovePolicyUp() {
   return (
     <CurrentPart kind="policies">
-      {(policy, { balancer }) => <MoveDialog balancer={balancer} policy={policy} by={-1} />}
+      {(policy, current) => <MoveDialog {...current} policy={policy} by={-1} />}
     </CurrentPart>
   );
 }
 
 export function MovePolicyDown() {
   return (
-    <CurrentPart kind="policies">
-      {(policy, { balancer }) => <MoveDialog balancer={balancer} policy={policy} by={1} />}
-    </CurrentPart>
+    <CurrentPart kind="policies">{(policy, current) => <MoveDialog {...current} policy={policy} by={1} />}</CurrentPart>
   );
 }
 
-interface MoveDialogProps {
-  readonly balancer: LoadBalancer;
+interface MoveDialogProps extends Current {
   readonly policy: L7Policy;
   readonly by: -1 | 1;
 }
 
 /** Moves a policy one place up or down; the one that is there moves as well. */
-function MoveDialog({ balancer, policy, by }: MoveDialogProps) {
+function MoveDialog({ balancer, tree, policy, by }: MoveDialogProps) {
   const scope = useScope();
   const title = policyTitle(policy);
   const position = policy.position + by;
+  const count = tree.policies.filter(({ listener_id }) => listener_id === policy.listener_id).length;
+  const end = position < 1 ? 'It is the first one' : position > count ? 'It is the last one' : null;
   return (
     <ActionDialog
       title={`Move ${title} ${by < 0 ? 'up' : 'down'}`}
@@ -42,9 +42,9 @@ function MoveDialog({ balancer, policy, by }: MoveDialogProps) {
       texts={{ busy: `Moving ${title}`, done: `Moved ${title} to position ${position}` }}
       queryKind={KIND}
       to={scope.path('load-balancers', balancer.id)}
-      disabledReason={useLockReason(balancer) ?? (position < 1 ? 'It is the first one' : null)}
+      disabledReason={useLockReason(balancer) ?? end}
     >
-      <p>It is tried at position {position}. Requests that are being served are not interrupted.</p>
+      <p>The policy is evaluated at position {position}. Requests that are being served are not interrupted.</p>
     </ActionDialog>
   );
 }

@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { request } from '../../api/client.ts';
-import { messageOf } from '../../api/errors.ts';
+import { ApiError, messageOf } from '../../api/errors.ts';
 import { queryClient } from '../../api/query-client.ts';
 import { pathOf } from '../by-code.tsx';
 import type { Call } from '../by-code.tsx';
@@ -36,21 +37,34 @@ export function ActionDialog(props: ActionDialogProps) {
   const { calls, texts, names = [] } = props;
   const navigate = useNavigate();
   const scope = useScope();
+  // After a failure of some requests, another attempt must not repeat the others: they may not be idempotent.
+  const [sent, setSent] = useState<ReadonlySet<string>>(new Set());
   const form = useForm({
     schema: {},
     initial: {},
     send: async () => {
+      const unsent = calls
+        .map((call, index) => ({ call, path: pathOf(call), name: names[index] ?? String(index + 1) }))
+        .filter(({ path }) => !sent.has(path));
       const results = await Promise.allSettled(
-        calls.map((call) => request<{ tasks?: string[] } | undefined>(call.method, pathOf(call), call.body)),
+        unsent.map(({ call, path }) => request<{ tasks?: string[] } | undefined>(call.method, path, call.body)),
       );
+      const succeeded = unsent.filter((_, index) => results[index]!.status === 'fulfilled');
+      const isComplete = succeeded.length === unsent.length;
+      if (!isComplete) setSent(new Set([...sent, ...succeeded.map(({ path }) => path)]));
       void queryClient.invalidateQueries({ queryKey: [props.queryKind] });
       const tasks = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value?.tasks ?? []) : []));
       if (tasks.length > 0) {
         const link = { to: props.to, text: 'Open' };
         const taskPath = (id: string) => scope.path('tasks', id);
-        trackTasks(tasks, { busy: texts.busy ?? texts.done, done: texts.done, link, taskPath });
+        const some = `${succeeded.length} of ${unsent.length} succeeded: ${succeeded.map(({ name }) => name).join(', ')}`;
+        const done = isComplete ? texts.done : some;
+        trackTasks(tasks, { busy: texts.busy ?? texts.done, done, link, taskPath });
       }
-      throwFailures(results, names);
+      throwFailures(
+        results,
+        unsent.map(({ name }) => name),
+      );
       if (tasks.length === 0) showToast({ tone: 'ok', text: texts.done });
       const search = (current: object) => ({ ...current, ...props.search });
       await navigate({ to: props.to, search: search as never });
@@ -72,13 +86,17 @@ export function ActionDialog(props: ActionDialogProps) {
   );
 }
 
-/** One failure does not stop the other requests. @throws the failure, or all of them in one message */
+/**
+ * One failure does not stop the other requests.
+ * @throws the failure, or all of them in one message; of an expired session only one, which the sign-in dialog handles
+ */
 function throwFailures(results: readonly PromiseSettledResult<unknown>[], names: readonly string[]): void {
   const failed = results.flatMap((result, index) =>
-    result.status === 'rejected' ? [{ reason: result.reason as unknown, name: names[index] ?? String(index + 1) }] : [],
+    result.status === 'rejected' ? [{ reason: result.reason as unknown, name: names[index]! }] : [],
   );
   if (failed.length === 0) return;
-  if (results.length === 1) throw failed[0]!.reason;
+  const expired = failed.find(({ reason }) => reason instanceof ApiError && reason.status === 401);
+  if (results.length === 1 || expired) throw (expired ?? failed[0]!).reason;
   const messages = failed.map(({ reason, name }) => `${name}: ${messageOf(reason)}`);
   throw new Error(`${failed.length} of ${results.length} failed. ${messages.join('; ')}`);
 }
