@@ -92,20 +92,9 @@ beforeAll(async () => {
   const { token, projectId } = victim;
   await cloud.patch(`/cloud/v1/projects/${projectId}`, { name: 'secret of the victim' }, { token });
   const [network] = (await cloud.get(`/cloud/v1/networks/${projectId}/1`, { token })).body.results;
-  await cloud.ended(
-    await cloud.post(
-      `/cloud/v1/file_shares/${projectId}/1`,
-      {
-        name: 'secret of the victim',
-        protocol: 'NFS',
-        size: 1,
-        network: { network_id: network.id },
-        access: [{ access_mode: 'ro', ip_address: '10.0.0.1' }],
-      },
-      { token },
-    ),
-    { token },
-  );
+  const access = [{ access_mode: 'ro', ip_address: '10.0.0.1' }];
+  const share = { name: 'secret of the victim', protocol: 'NFS', size: 1, network: { network_id: network.id }, access };
+  await cloud.ended(await cloud.post(`/cloud/v1/file_shares/${projectId}/1`, share, { token }), { token });
   await createVictimBalancer();
   await createVictimRegistry();
   await createVictimNotification();

@@ -58,6 +58,7 @@ export function NotificationList() {
 const FILTERS = ['type', 'state', 'webhook'] as const;
 const STATES = ['pending', 'delivered', 'simulated', 'failed'];
 const TYPES = [
+  'host_unhealthy',
   'lifecycle_policy_run_failed',
   'lifecycle_policy_run_missed',
   'quota_request_approved',
