@@ -28,7 +28,7 @@ export function reportOf({ figures, seconds, clients, drivers, seed, hostFailure
       return `| ${kind} | ${figures.kills[kind]} | ${ms(quantile(of, 0.5))} | ${ms(Math.max(0, ...of))} |`;
     });
   const statuses = Object.entries(figures.statuses).map(([status, count]) => `| ${status} | ${count} |`);
-  return `# Report of the kills
+  return `# Kills report
 
 Written by \`npm run kills\` ([reliability](reliability.md)).
 

@@ -65,9 +65,13 @@ function schedulesToRun(policy: PolicyRow, all: ScheduleRow[], ids: string[] | u
   return all.filter(({ id }) => chosen.has(id));
 }
 
-/** A run is identified by its schedule and instant, and the newest snapshot is that of the latest instant. */
+/**
+ * A run is identified by its schedule and instant, and the newest snapshot is that of the latest instant. Due runs are at
+ * whole seconds, so a requested one is not.
+ */
 function instantAfter(last: LastRun | undefined, now: Date): Date {
-  return last && last.scheduledAt >= now ? new Date(last.scheduledAt.getTime() + 1) : now;
+  const time = Math.max(now.getTime(), last ? last.scheduledAt.getTime() + 1 : 0);
+  return new Date(time % 1000 === 0 ? time + 1 : time);
 }
 
 function taskOf(policy: PolicyRow, run: { id: string; taskId: string; scheduleId: string }) {
