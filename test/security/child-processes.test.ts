@@ -29,9 +29,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'secrets of a serve
   const scan = () => {
     const children = processes();
     for (const { pid } of servers) {
+      // A child has the arguments and environment of the server until it runs its own program.
+      const ownLine = read(pid, 'cmdline');
       for (const child of descendants(pid, children)) {
         const [commandLine, environment] = [read(child, 'cmdline'), read(child, 'environ')];
-        if (commandLine) seen.set(`${commandLine} (pid ${child})`, environment);
+        if (commandLine && commandLine !== ownLine) seen.set(`${commandLine} (pid ${child})`, environment);
       }
     }
   };
