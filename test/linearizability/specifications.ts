@@ -98,7 +98,7 @@ export const claimSpecification: Specification<Claims, ClaimInput, Result> = {
   keyOf: ({ ids }) => sorted(ids),
 };
 
-/** A lock: extensions of one share. A task holds the lock until it has ended, which no response tells. */
+/** A lock: extensions of one share. A task holds the lock until it has ended, which responses do not show. */
 interface Lock {
   size: number;
   task: string | null;

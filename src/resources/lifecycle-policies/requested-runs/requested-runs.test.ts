@@ -1,22 +1,9 @@
 /** Runs that clients request: what they create and expire, their tasks, and when they are refused. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createFaultyVolumeDriver } from '../../../../test/faulty-volume-driver.ts';
 import { useCloudyard } from '../../../../test/harness.ts';
-import { DriverError } from '../../../drivers/driver.ts';
-import { createSimulatedVolumeDriver } from '../../../drivers/simulated/volume.ts';
 
-/** Volumes whose snapshots fail or never end on the simulated host. */
-const faults = new Map<string, 'fail' | 'hang'>();
-const driver = createSimulatedVolumeDriver();
-const apply = driver.snapshots.apply;
-driver.snapshots.apply = async (desired, signal) => {
-  const fault = faults.get(desired.volumeId);
-  if (fault === 'hang') return { copying: true };
-  if (fault === 'fail') {
-    throw new DriverError('broken', { customerMessage: 'The disk is broken.', retryable: false });
-  }
-  return apply(desired, signal);
-};
-
+const { driver, faults } = createFaultyVolumeDriver();
 const cloud = useCloudyard({ driver: null, volumeDriver: driver, pollSeconds: 0.05 });
 const nightly = { type: 'cron', hour: '3', max_quantity: 2, resource_name_template: 'at {scheduled_at}' };
 const weekly = { type: 'interval', weeks: 1 };

@@ -1,24 +1,11 @@
 /** Lifecycle policies over time: the tests set the clock, everything else runs as in production. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createFaultyVolumeDriver } from '../../../../test/faulty-volume-driver.ts';
 import { useCloudyard } from '../../../../test/harness.ts';
-import { DriverError } from '../../../drivers/driver.ts';
-import { createSimulatedVolumeDriver } from '../../../drivers/simulated/volume.ts';
 import { silentLogger } from '../../../platform/log.ts';
 import { startAndRequest } from './reconcile.ts';
 
-/** Volumes whose snapshots fail or hang on the simulated host; all others succeed. */
-const faults = new Map<string, 'fail' | 'hang'>();
-const driver = createSimulatedVolumeDriver();
-const apply = driver.snapshots.apply;
-driver.snapshots.apply = async (desired, signal) => {
-  const fault = faults.get(desired.volumeId);
-  if (fault === 'hang') return { copying: true };
-  if (fault === 'fail') {
-    throw new DriverError('broken', { customerMessage: 'The disk is broken.', retryable: false });
-  }
-  return apply(desired, signal);
-};
-
+const { driver, faults } = createFaultyVolumeDriver();
 const cloud = useCloudyard({ driver: null, volumeDriver: driver, pollSeconds: 0.05 });
 const day = 86_400;
 let client: { clientId: number; projectId: number; token: string };
