@@ -15,6 +15,7 @@ import { hasDataPlane } from './drivers.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
+import { isCheckout } from './root.ts';
 import type { Opened, Roles } from './open-services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
@@ -68,7 +69,7 @@ async function startParts(opened: Opened): Promise<void> {
     loopbackRegions: loopbackRegions.map(({ id }) => id),
   });
   settleAfterStartup(api?.app ?? null, log);
-  if (serves && settings.console) closing.push(buildConsole(log));
+  if (serves && settings.console && isCheckout) closing.push(buildConsole(log));
 }
 
 const announceSeconds = 3;
