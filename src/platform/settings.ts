@@ -137,11 +137,15 @@ const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
 export const defaultDiskReserve = 5;
 
-/** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
-export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
+/** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
+export function readCoreSettings(
+  reader: SettingReader<Name>,
+  { base, dataDir: defaultDataDir }: { base: string; dataDir: string },
+  terminal: boolean,
+): Settings {
   const { text, integer, choice, reject } = reader;
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
-  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
+  const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken)) reject('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
   const perMinute = integer('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000);
@@ -160,7 +164,7 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
-    keyFile: resolve(root, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
+    keyFile: resolve(base, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
