@@ -3,7 +3,7 @@ import { createReadStream, mkdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { BackupSource } from '../../backup/block-store.ts';
+import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
 import type { Manifest } from '../../backup/format.ts';
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
@@ -14,15 +14,16 @@ import { print, printTable } from './with-services.ts';
 
 const backup = command({
   name: 'backup',
-  summary: 'Back up the database, the keys and the configuration while everything runs',
+  summary: 'Back up the installation while everything runs',
   options: {
     to: {
       type: 'string',
       value: 'DIR|-',
       description: 'where to write it; - is standard output (default CLOUDYARD_BACKUP_DIR)',
     },
+    'with-data': { type: 'boolean', default: false, description: 'also the data of tenants on this host' },
   },
-  async run(settings, { to }) {
+  async run(settings, { to, 'with-data': withData }) {
     const folder = to === undefined ? settings.backup.dir : resolve(to);
     const began = performance.now();
     setPriority(lowPriority);
@@ -31,7 +32,9 @@ const backup = command({
     const { backupOptions } = await import('../backups.ts');
     await withDatabase(settings, async ({ connection }) => {
       const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
-      const options = { ...backupOptions(settings, connection, 'command'), copyFiles: null };
+      const { copyFiles } = await import('../../backup/files.ts');
+      const files = (target: BackupSink) => copyFiles(settings.dataDir, target);
+      const options = { ...backupOptions(settings, connection, 'command'), copyFiles: withData ? files : null };
       const manifest = await makeBackup(options, sink);
       const place = to === '-' ? 'standard output' : folder;
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
