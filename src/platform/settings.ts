@@ -74,6 +74,14 @@ export interface Settings {
   sessionIdleSeconds: number;
   /** Whether clients may move the clock and inject faults. */
   development: boolean;
+  backup: {
+    /** Where backups are stored unless a command names another place. Absolute. */
+    dir: string;
+    /** A file with the passphrase that encrypts the key file in backups. */
+    passphraseFile: string | undefined;
+    /** Encrypts the key file in backups for this recipient of age instead. */
+    ageRecipient: string | undefined;
+  };
 }
 
 /** For `cloudyard help`, and for the test that compares them with docs/operating.md. */
@@ -112,6 +120,9 @@ export const coreSettingNames = [
   'CLOUDYARD_CONSOLE',
   'CLOUDYARD_SESSION_IDLE_TIMEOUT',
   'CLOUDYARD_DEV',
+  'CLOUDYARD_BACKUP_DIR',
+  'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
+  'CLOUDYARD_BACKUP_AGE_RECIPIENT',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
@@ -194,6 +205,23 @@ export function readCoreSettings(
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
+    backup: backupSettings(reader, root, dataDir),
+  };
+}
+
+function backupSettings({ text, reject }: SettingReader<Name>, root: string, dataDir: string): Settings['backup'] {
+  const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
+  const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
+  if (passphraseFile !== undefined && ageRecipient !== undefined) {
+    reject('CLOUDYARD_BACKUP_PASSPHRASE_FILE conflicts with CLOUDYARD_BACKUP_AGE_RECIPIENT; set only one');
+  }
+  if (ageRecipient !== undefined && !/^(age1|ssh-)[\w/+= -]+$/.test(ageRecipient)) {
+    reject('CLOUDYARD_BACKUP_AGE_RECIPIENT must be a recipient of age, such as age1…, or a public key of ssh');
+  }
+  return {
+    dir: resolve(root, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
+    passphraseFile: passphraseFile && resolve(passphraseFile),
+    ageRecipient,
   };
 }
 
