@@ -11,6 +11,7 @@ import { findServiceManager } from '../platform/service-manager.ts';
 import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
+import { openCertificate, openRedirect } from './certificate.ts';
 import { buildConsole } from './console-build.ts';
 import { hasDataPlane } from './drivers.ts';
 import { listen } from './listen.ts';
@@ -98,6 +99,12 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   const several = serves && settings.processes > 1;
   const api = several ? await startApiProcesses(settings.processes, services.metrics, log) : await serveHere(opened);
   const { url } = api;
+  if (serves) {
+    await openRedirect(opened, url).catch(async (error: unknown) => {
+      await api.stop();
+      throw error;
+    });
+  }
   await controlPlane.add(serves ? 'API' : 'worker', url);
   if (serves) {
     // A missing key file affects registries only.
@@ -110,9 +117,14 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   return api;
 }
 
-async function serveHere({ services, settings, serves, log }: Opened): Promise<ApiServer> {
+async function serveHere(opened: Opened): Promise<ApiServer> {
+  const { services, settings, serves, log } = opened;
+  const certificate = serves ? openCertificate(opened) : undefined;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
-  const api = await createApi(services, { ...apiSettings(settings, serves), log, resources: serves, holdUntil });
+  const api = await createApi(services, {
+    ...apiSettings(settings, serves),
+    ...{ log, resources: serves, holdUntil, certificate },
+  });
   const stop = () => closeApi(api, services);
   // The app may have opened connections, which would keep the embedded PostgreSQL running.
   const url = await listen(api, settings, serves).catch(async (error: unknown) => {

@@ -6,6 +6,8 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
 import type { SettingReader } from './setting-reader.ts';
+import { readTlsSettings, tlsSettingNames } from './tls/settings.ts';
+import type { TlsSettings } from './tls/settings.ts';
 
 export interface Settings {
   /** The address that the API listens on. */
@@ -15,6 +17,7 @@ export interface Settings {
   portIsFixed: boolean;
   /** Processes that serve the API. */
   processes: number;
+  tls: TlsSettings;
   /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
   dataDir: string;
   /** PostgreSQL 15 or newer; absent: the embedded one. */
@@ -89,6 +92,7 @@ export const coreSettingNames = [
   'CLOUDYARD_HOST',
   'CLOUDYARD_PORT',
   'CLOUDYARD_PROCESSES',
+  ...tlsSettingNames,
   'CLOUDYARD_DATA_DIR',
   'DATABASE_URL',
   'CLOUDYARD_DATABASE_POOL_SIZE',
@@ -172,6 +176,7 @@ export function readCoreSettings(
       text('CLOUDYARD_PROCESSES') === 'auto'
         ? availableParallelism()
         : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
+    tls: readTlsSettings(reader),
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
