@@ -21,7 +21,7 @@ const hiddenLock = join(root, 'node_modules', '.package-lock.json');
 const lock = join(root, '.installing');
 /** Compiled code of all modules (9 MB). `npm ci` removes it. */
 const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
-const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
+const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
 export async function ensureInstalled() {
   if (!installReason()) return;
