@@ -60,7 +60,9 @@ describe.concurrent('a statement that always exceeds its statement_timeout', () 
     const { cloud, answer } = await startTrying(t);
     await expect.poll(async () => (await taskOf(cloud, answer)).data?.attempt, soon).toBe(1);
     const skip = () =>
-      cloud.db.$client.query(`update jobs set attempts = 28, run_at = now() where kind = 'file_share' and attempts = 1`);
+      cloud.db.$client.query(
+        `update jobs set attempts = 28, run_at = now() where kind = 'file_share' and attempts = 1`,
+      );
     await expect.poll(async () => (await skip()).rowCount, soon).toBe(1);
     await expect.poll(stateOf(cloud, answer), soon).toBe('ERROR');
     expect((await taskOf(cloud, answer)).error).toContain('statement_timeout');
