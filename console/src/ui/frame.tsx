@@ -52,9 +52,7 @@ export function Frame() {
       </header>
       <Main />
       {overlay === 'palette' && <Palette close={() => setOverlay(null)} />}
-      <Suspense fallback={null}>
-        {overlay === 'help' && <KeyboardHelp close={() => setOverlay(null)} />}
-      </Suspense>
+      <Suspense fallback={null}>{overlay === 'help' && <KeyboardHelp close={() => setOverlay(null)} />}</Suspense>
       <Toasts />
       <RouteAnnouncer />
     </div>
