@@ -210,11 +210,11 @@ export function readCoreSettings(
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
-    backup: backupSettings(reader, root, dataDir),
+    backup: backupSettings(reader, base, dataDir),
   };
 }
 
-function backupSettings({ text, reject }: SettingReader<Name>, root: string, dataDir: string): Settings['backup'] {
+function backupSettings({ text, reject }: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
   const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
   if (passphraseFile !== undefined && ageRecipient !== undefined) {
@@ -224,7 +224,7 @@ function backupSettings({ text, reject }: SettingReader<Name>, root: string, dat
     reject('CLOUDYARD_BACKUP_AGE_RECIPIENT must be a recipient of age, such as age1…, or a public key of ssh');
   }
   return {
-    dir: resolve(root, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
+    dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
     passphraseFile: passphraseFile && resolve(passphraseFile),
     ageRecipient,
   };
