@@ -1,5 +1,6 @@
 import './lifecycle-policies.css';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useSession } from '../api/session.ts';
 import { clockQuery } from '../development/data.ts';
 import { Card } from '../ui/detail-page.tsx';
@@ -141,7 +142,8 @@ function useToday(): string {
   const { is_development, is_operator, role } = useSession();
   const mayRead = is_development && is_operator && role === 'admin';
   const clock = useQuery({ ...clockQuery, enabled: mayRead, refetchInterval: false });
-  return new Date(clock.data?.now ?? Date.now()).toDateString();
+  const [opened] = useState(() => Date.now());
+  return new Date(clock.data?.now ?? opened).toDateString();
 }
 
 const BADGES = [
