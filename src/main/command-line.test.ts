@@ -113,6 +113,7 @@ describe('help', () => {
 describe('the program in a remedy', () => {
   it('is the npm script, the command on the PATH, or the script of this checkout', () => {
     expect(programOf({ npm_lifecycle_event: 'start', PATH: '' })).toBe('npm run -s cloudyard --');
+    expect(programOf({ npm_lifecycle_event: 'npx', PATH: '' })).toBe('npx cloudyard');
     expect(programOf({ npm_lifecycle_event: 'test', PATH: '' })).toBe(join(root, 'bin/cloudyard.mjs'));
     const folder = mkdtempSync(join(tmpdir(), 'cloudyard-path-'));
     writeFileSync(join(folder, 'cloudyard'), '');
