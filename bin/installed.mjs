@@ -7,6 +7,7 @@
  * Failure modes: npm's own output and exit code. An install that was killed is detected and repeated.
  */
 import { spawn } from 'node:child_process';
+import module from 'node:module';
 import { existsSync, lstatSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -14,6 +15,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { modified, withLock } from './directory-lock.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** The folder of the programs: an installed package has compiled ones. */
+export const sources = existsSync(join(root, 'src')) ? 'src' : 'dist';
+const extension = sources === 'src' ? 'ts' : 'js';
+/** Runs TypeScript, and keeps compiled code of it. */
+const oldestNode = 24;
 
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 /** npm writes this file at the end of an install. */
@@ -51,6 +58,18 @@ export async function runPinned(script, args, nodeFlags = [], environment = {}) 
   process.exit(await run(nodeToUse(), [...nodeFlags, '--import', preload, resolve(script), ...args], options));
 }
 
+/** Runs a command of the client in this process if its Node is new enough. A second Node would double the start-up. */
+export async function runClient(args) {
+  const isNew = Number.parseInt(process.versions.node, 10) >= oldestNode;
+  const script = join(root, sources, 'client', `start.${extension}`);
+  if (!isNew) {
+    const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
+    process.exit(await run(nodeToUse(), [script, ...args], options));
+  }
+  module.enableCompileCache(cacheSetting().NODE_COMPILE_CACHE);
+  await import(pathToFileURL(script).href);
+}
+
 /** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */
 function cacheSetting() {
   const isOwner = statSync(join(root, 'node_modules')).uid === process.getuid?.();
@@ -74,7 +93,7 @@ function dependenciesAreCurrent() {
 /** Without development dependencies, the Node of this process is used if it is new enough. */
 function nodeToUse() {
   if (existsSync(pinnedNode)) return pinnedNode;
-  return Number.parseInt(process.versions.node, 10) >= 24 ? process.execPath : null;
+  return Number.parseInt(process.versions.node, 10) >= oldestNode ? process.execPath : null;
 }
 
 async function npm(...args) {
