@@ -6,6 +6,7 @@ import type { Lease } from '../http/request-rate.ts';
 import { createLogger } from '../platform/log.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
+import { openCertificate } from './certificate.ts';
 import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
 import { settleAfterStartup } from './settle.ts';
@@ -36,7 +37,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   });
   api = await createApi(services, {
     ...apiSettings(settings, true),
-    ...{ log, holdUntil },
+    ...{ log, holdUntil, certificate: openCertificate({ settings, log, closing }) },
     anonymousLimits: dividedBy(given.processes, defaultAnonymousLimits),
     rates: leaseRates((request) => first.call<Lease>('lease', request)),
     metrics: { contentType: metrics.contentType, text: () => first.call<string>('metrics') },

@@ -7,7 +7,7 @@ import { forbidCoreDumps } from '../platform/child-process.ts';
 import { closest } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
-import { root } from './root.ts';
+import { placesOf } from './root.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
 
@@ -25,7 +25,7 @@ async function main(args: string[]): Promise<void> {
     const [meant] = closest(name, settingNames);
     warn(`unknown setting ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
-  const settings = readSettings(process.env, root, process.stdout.isTTY === true);
+  const settings = readSettings(process.env, placesOf(process.env), process.stdout.isTTY === true);
   forbidCoreDumps();
   await invocation.run(settings);
 }

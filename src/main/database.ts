@@ -13,7 +13,7 @@ import { root } from './root.ts';
 import { installTriggers, installWrites } from './services.ts';
 
 const oldestVersion = 15;
-const migrationsFolder = join(root, 'migrations');
+export const migrationsFolder = join(root, 'migrations');
 /** Advisory lock that serializes migrations of servers that start together. */
 const migrationLock = 0x636c6f75_6d;
 

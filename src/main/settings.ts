@@ -7,6 +7,7 @@ import { createSettingReader } from '../platform/setting-reader.ts';
 import type { SettingDescription } from '../platform/setting-reader.ts';
 import { coreSettingNames, readCoreSettings } from '../platform/settings.ts';
 import type { Settings as CoreSettings } from '../platform/settings.ts';
+import type { Places } from './root.ts';
 
 export interface Settings extends CoreSettings {
   drivers: DriverSettings;
@@ -18,10 +19,10 @@ export const driverSettings: SettingDescription[] = Object.values(kinds).flatMap
 
 export const settingNames: string[] = [...coreSettingNames, ...driverSettings.map(({ name }) => name)];
 
-/** `root` is the checkout. @throws SettingsError that names every setting at fault */
-export function readSettings(env: Record<string, string | undefined>, root: string, terminal: boolean): Settings {
-  const reader = createSettingReader(env, root);
-  const core = readCoreSettings(reader, root, terminal);
+/** @throws SettingsError that names every setting at fault */
+export function readSettings(env: Record<string, string | undefined>, places: Places, terminal: boolean): Settings {
+  const reader = createSettingReader(env, places.base);
+  const core = readCoreSettings(reader, places, terminal);
   const defaults = { host: isWildcard(core.host) ? '127.0.0.1' : core.host };
   const drivers = Object.fromEntries(
     Object.entries(kinds).map(([kind, { readSettings: read }]) => [kind, read(reader, defaults)]),

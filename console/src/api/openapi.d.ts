@@ -5263,6 +5263,7 @@ export interface components {
             status: string;
             /** @description The version of the server */
             version: string;
+            tls?: components["schemas"]["TlsStatus"];
         };
         /**
          * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
@@ -8030,6 +8031,18 @@ export interface components {
             worker: string;
             /** @description The regions of the worker; empty: deliveries only */
             region_ids: number[];
+        };
+        /** @description The certificate of this server, if it serves HTTPS */
+        TlsStatus: {
+            /** @description false: the certificate has expired, or a new one cannot be used */
+            healthy: boolean;
+            /** @description The names of the certificate, or what is wrong */
+            detail: string;
+            /**
+             * Format: date-time
+             * @description When the certificate expires; null: there is none yet
+             */
+            expires_at: string | null;
         };
         Token: {
             /** @description ID of the token */

@@ -8,6 +8,7 @@ import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import type { Roles } from '../open-services.ts';
 import { auditCommands } from './audit.ts';
+import { backupCommands } from './backups.ts';
 import { clientCommands } from './clients.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
@@ -55,6 +56,7 @@ export const commands: Command[] = [
   ...quotaCommands,
   ...auditCommands,
   ...secretCommands,
+  ...backupCommands,
   command({
     name: 'doctor',
     summary: 'List the programs that drivers need, what is missing, and the command that installs it',
