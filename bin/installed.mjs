@@ -33,7 +33,7 @@ const compileCache = isCheckout
   ? join(root, 'node_modules', '.cache', 'node-compile')
   : join(userCache(), 'cloudyard', 'node-compile');
 const oldestNode = 24;
-const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
+const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
 export async function ensureInstalled() {
   if (!isCheckout) {

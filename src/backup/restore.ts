@@ -15,7 +15,6 @@ import {
   readdir,
   rename,
   rm,
-  stat,
   symlink,
   utimes,
   writeFile,
@@ -34,7 +33,7 @@ import { createSchema, requireKnown } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 
 /** In the data directory. */
-export const stagingFolder = 'restoring';
+const stagingFolder = 'restoring';
 const targetsFile = 'targets.json';
 /** What may be in the data directory of an empty installation: the embedded database, and backups. */
 const harmless = /^(postgres(\.log|ql-.*)?|backups|restoring|lost\+found)$/;
@@ -189,7 +188,17 @@ async function setAttributes(path: string, { mode, uid, gid, link, mtimeMs }: Fi
   await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
 }
 
-/** Whether a restore into this data directory was interrupted before its commit, given that the database is empty. */
-export async function wasInterrupted(dataDir: string): Promise<boolean> {
-  return (await stat(join(dataDir, stagingFolder, targetsFile)).catch(() => null)) !== null;
+/** Removes the staging folder of a restore that committed. Returns false if it did not, because the database is empty. */
+export async function finishInterrupted(dataDir: string, connection: ConnectionOptions): Promise<boolean> {
+  const client = new pg.Client(connection);
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
+    if (rows[0].name === null) return false;
+  } finally {
+    await client.end();
+  }
+  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+  return true;
 }

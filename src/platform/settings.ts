@@ -84,6 +84,8 @@ export interface Settings {
     passphraseFile: string | undefined;
     /** Encrypts the key file in backups for this recipient of age instead. */
     ageRecipient: string | undefined;
+    /** Whether the database is backed up before it is migrated. */
+    beforeMigration: boolean;
   };
 }
 
@@ -127,6 +129,7 @@ export const coreSettingNames = [
   'CLOUDYARD_BACKUP_DIR',
   'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
   'CLOUDYARD_BACKUP_AGE_RECIPIENT',
+  'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
@@ -210,11 +213,12 @@ export function readCoreSettings(
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
-    backup: backupSettings(reader, root, dataDir),
+    backup: backupSettings(reader, base, dataDir),
   };
 }
 
-function backupSettings({ text, reject }: SettingReader<Name>, root: string, dataDir: string): Settings['backup'] {
+function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
+  const { text, choice, reject } = reader;
   const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
   if (passphraseFile !== undefined && ageRecipient !== undefined) {
@@ -224,9 +228,10 @@ function backupSettings({ text, reject }: SettingReader<Name>, root: string, dat
     reject('CLOUDYARD_BACKUP_AGE_RECIPIENT must be a recipient of age, such as age1…, or a public key of ssh');
   }
   return {
-    dir: resolve(root, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
+    dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
     passphraseFile: passphraseFile && resolve(passphraseFile),
     ageRecipient,
+    beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
   };
 }
 
