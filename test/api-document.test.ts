@@ -140,6 +140,18 @@ describe('the OpenAPI document', () => {
     expect(faulty).toEqual([]);
   });
 
+  it('limits every text of a body that has a pattern to what the pattern is tested on', () => {
+    const long: string[] = [];
+    const visit = (part: unknown, path: string): void => {
+      if (typeof part !== 'object' || part === null) return;
+      const { pattern, maxLength = 0 } = part as { pattern?: unknown; maxLength?: number };
+      if (typeof pattern === 'string' && maxLength > 1000) long.push(path);
+      for (const [key, value] of Object.entries(part)) visit(value, `${path}.${key}`);
+    };
+    visit(declared, '');
+    expect(long).toEqual([]);
+  });
+
   it('has no pattern with a Unicode class, which many tools cannot read', () => {
     expect(JSON.stringify(declared).match(/"pattern":"[^"]*\\\\[pP]\{[^"]*"/g)).toBeNull();
   });

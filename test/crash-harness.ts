@@ -8,6 +8,7 @@
  */
 import { connect as dial, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
@@ -245,13 +246,27 @@ export interface Gate {
   rejectAttempts(count: number): Promise<void>;
   /** Until the next cut, requests reach PostgreSQL but responses are dropped. */
   deafen(): void;
+  /** Changes the network from now on; `{}` makes it fast again. */
+  degrade(network: Network): void;
+  /** Drops everything on the connections that are open now, in both directions, until the next cut. */
+  silence(): void;
+}
+
+export interface Network {
+  /** Of every packet in each direction. */
+  latencyMs?: number;
+  bytesPerSecond?: number;
+  /** From the end of one side of a connection to that of the other. */
+  closeMs?: number;
 }
 
 export async function openGate(to: ConnectionOptions): Promise<Gate> {
   const { host, port: behind, user, database } = new pg.Client(to);
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${behind}` } : { host, port: behind };
   const sockets = new Set<Socket>();
+  const silent = new WeakSet<Socket>();
   let deaf = false;
+  let network: Network = {};
   let attempts = { toReject: 0, rejected: () => {} };
   const server = createServer((client) => {
     if (attempts.toReject > 0) {
@@ -266,13 +281,20 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
       [postgres, client],
     ] as const) {
       sockets.add(mine);
+      let sent = Promise.resolve();
+      let queued = 0;
       mine.on('data', (data) => {
-        if (mine === client || !deaf) other.write(data);
+        if (silent.has(mine) || (mine === postgres && deaf)) return;
+        const { latencyMs, bytesPerSecond } = network;
+        if (queued === 0 && !latencyMs && !bytesPerSecond) return void other.write(data);
+        queued += 1;
+        sent = sent.then(() => sendSlowly(other, data, network)).then(() => void (queued -= 1));
       });
       mine.on('error', () => {});
       mine.on('close', () => {
         sockets.delete(mine);
-        other.destroy();
+        if (!network.closeMs) other.destroy();
+        else void sleep(network.closeMs, undefined, { ref: false }).then(() => other.destroy());
       });
     }
   });
@@ -299,5 +321,22 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
     deafen() {
       deaf = true;
     },
+    degrade(next) {
+      network = next;
+    },
+    silence() {
+      for (const socket of sockets) silent.add(socket);
+    },
   };
+}
+
+const chunkBytes = 128;
+
+async function sendSlowly(to: Socket, data: Buffer, { latencyMs = 0, bytesPerSecond }: Network): Promise<void> {
+  if (latencyMs > 0) await sleep(latencyMs);
+  if (!bytesPerSecond) return void to.write(data);
+  for (let at = 0; at < data.length && !to.destroyed; at += chunkBytes) {
+    to.write(data.subarray(at, at + chunkBytes));
+    await sleep((chunkBytes / bytesPerSecond) * 1000);
+  }
 }

@@ -95,6 +95,8 @@ interface OperationDefinition<
   answer?: Answer;
   /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */
   produces?: string;
+  /** Further media types of the response; the description of the operation says what they contain. */
+  alsoProduces?: string[];
   /** Default: 200 with `answer`, 204 without it. */
   status?: 200 | 201 | 204;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
@@ -131,7 +133,8 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
     path: Path,
     definition: OperationDefinition<Path, Own, Query, Body, Answer>,
   ): Operation => {
-    const { id, summary, description, access, deprecated, query, body, answer, produces, route } = definition;
+    const { id, summary, description, access, deprecated, query, body, answer, produces, alsoProduces, route } =
+      definition;
     const status = definition.status ?? (answer ? 200 : 204);
     const params = shapeOfPath(path, parameters);
     const schema = {
@@ -141,6 +144,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(access.reach === 'public' && { security: [] }),
       ...(params && { params }),
       ...(produces && { produces: [produces] }),
+      ...(alsoProduces && { produces: ['application/json', ...alsoProduces] }),
       querystring: query ?? noQuery,
       ...(body && { body }),
       response: { [status]: answer ?? Type.Null({ description: 'No content' }) },

@@ -92,7 +92,7 @@ interface Supervision {
 
 const FIRST_BACKOFF_MS = 200;
 const LAST_BACKOFF_MS = 30_000;
-/** A process that ran for this long did not fail at its start: the next one starts without a backoff. */
+/** A process that ran for this long did not fail at its start. */
 const STEADY_AFTER_MS = 10_000;
 const STOP_TIMEOUT = 10;
 const ADOPTED_POLL_MS = 250;
@@ -188,10 +188,8 @@ async function supervise(supervision: Supervision): Promise<void> {
   }
 }
 
-/** The backoff before the restart of a process that ran for `upMs`; `grown` is the one that earlier restarts led to. */
-export function backoffAfter(grown: number, upMs: number): number {
-  return upMs > STEADY_AFTER_MS ? FIRST_BACKOFF_MS : grown;
-}
+/** The backoff after a run of `upMs`; `grown` is the one that earlier restarts led to. */
+export const backoffAfter = (grown: number, upMs: number) => (upMs > STEADY_AFTER_MS ? FIRST_BACKOFF_MS : grown);
 
 function notifyRestart({ name, log, onRestart }: DaemonOptions): void {
   try {

@@ -17904,6 +17904,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                    "text/csv": components["schemas"]["AuditPage"];
+                    "application/x-ndjson": components["schemas"]["AuditPage"];
                 };
             };
             default: components["responses"]["Error"];

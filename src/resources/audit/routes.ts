@@ -22,6 +22,7 @@ export const auditOperations = (auditLog: AuditLog) => [
     access: tokenAdmin,
     query: ListAudit,
     answer: AuditPage,
+    alsoProduces: ['text/csv', 'application/x-ndjson'],
     handle: async ({ by, query }, reply) => {
       const format = query.format ?? formatOf(reply.request.headers.accept);
       reply.header('vary', 'accept');

@@ -91,7 +91,7 @@ export const Subscribe = Type.Object(
       description: 'Name of a header of each call',
     }),
     auth_header_value: Type.String({
-      maxLength: 4096,
+      maxLength: 1000,
       pattern: '^[!-~]([ -~]*[!-~])?$',
       description: 'Value of that header, which also is the key of the signature (HMAC-SHA256) of each call',
     }),
