@@ -25,6 +25,8 @@ export interface BackupOptions {
   configuration: ConfigurationCopy[];
   /** Copies the data of tenants; null: without it. Called after the database was copied. */
   copyFiles: ((sink: BackupSink) => Promise<FileCopy[]>) | null;
+  /** Wait for another backup of the database, instead of failing. */
+  wait?: boolean;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function makeBackup(
   client.on('error', () => {});
   await client.connect();
   try {
+    if (options.wait) await client.query('select pg_advisory_lock($1)', [backupLock]);
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [backupLock]);
     if (!rows[0]!.taken)
       throw new BackupError('another backup of this database is running; try again when it has ended');

@@ -84,6 +84,8 @@ export interface Settings {
     passphraseFile: string | undefined;
     /** Encrypts the key file in backups for this recipient of age instead. */
     ageRecipient: string | undefined;
+    /** Whether the database is backed up before it is migrated. */
+    beforeMigration: boolean;
   };
 }
 
@@ -127,6 +129,7 @@ export const coreSettingNames = [
   'CLOUDYARD_BACKUP_DIR',
   'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
   'CLOUDYARD_BACKUP_AGE_RECIPIENT',
+  'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
@@ -214,7 +217,8 @@ export function readCoreSettings(
   };
 }
 
-function backupSettings({ text, reject }: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
+function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
+  const { text, choice, reject } = reader;
   const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
   if (passphraseFile !== undefined && ageRecipient !== undefined) {
@@ -227,6 +231,7 @@ function backupSettings({ text, reject }: SettingReader<Name>, base: string, dat
     dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
     passphraseFile: passphraseFile && resolve(passphraseFile),
     ageRecipient,
+    beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
   };
 }
 

@@ -127,7 +127,7 @@ async function printList(source: BackupSource): Promise<void> {
 }
 
 /** Opens a directory of backups, or unpacks an archive into the data directory for the time of `work`. */
-async function withSource(
+export async function withSource(
   settings: Settings,
   from: string | undefined,
   work: (source: BackupSource) => Promise<void>,
@@ -145,7 +145,7 @@ async function withSource(
   }
 }
 
-async function withDatabase(
+export async function withDatabase(
   settings: Settings,
   work: (database: import('../database.ts').Database) => Promise<void>,
 ): Promise<void> {
