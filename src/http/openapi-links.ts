@@ -25,6 +25,7 @@ const otherLists: Record<string, { list: string; id: string }> = {
   task_id: { list: 'listTasks', id: 'results/0/id' },
   member_id: { list: 'listLbPools', id: 'results/0/members/0/id' },
   schedule_id: { list: 'listLifecyclePolicies', id: 'results/0/schedules/0/id' },
+  user_action_id: { list: 'listUserActions', id: 'results/0/id' },
   delivery_id: { list: 'listNotifications', id: 'results/0/deliveries/0/id' },
 };
 

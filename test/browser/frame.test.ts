@@ -14,7 +14,7 @@ describe('sign-in', () => {
     await page.getByText('the token is unknown, expired or revoked').waitFor();
     await page.getByLabel('API token').fill(consoleOf.yard.env['CLOUDYARD_BOOTSTRAP_TOKEN']!);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'File shares' }).waitFor();
+    await page.getByRole('heading', { name: 'File shares', level: 1 }).waitFor();
   });
 
   it('leaves no token where scripts can read it', async () => {

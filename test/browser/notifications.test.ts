@@ -144,6 +144,13 @@ describe('the page of user actions', () => {
     await page.getByRole('row').filter({ hasText: 'acted' }).getByText('yes').waitFor();
     await page.getByRole('link', { name: 'create network' }).click();
     await page.getByRole('dialog').getByText('"search_field": "acted"').waitFor();
+    const delivery = page.getByRole('region', { name: 'Delivery' });
+    await delivery.getByText('delivered').waitFor();
+    const sent = () => received.filter((body) => body.includes('"acted"')).length;
+    const before = sent();
+    await delivery.getByRole('button', { name: 'Resend' }).click();
+    await expect.poll(sent, { timeout: 20_000 }).toBe(before + 1);
+    await delivery.getByText('delivered').waitFor();
     await checkPage(page);
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Unsubscribe' }).click();

@@ -238,6 +238,7 @@ const clients: Step[] = [
   },
   { operation: 'deleteWebhook' },
   { operation: 'subscribeToUserActions' },
+  { operation: 'replayUserActionDelivery', params: { user_action_id: 1 }, refused: 404 },
   { operation: 'unsubscribeFromUserActions' },
 ];
 

@@ -83,7 +83,7 @@ let victim: { clientId: number; projectId: number; token: string };
 let stranger: { clientId: number; projectId: number; token: string };
 const places = ['client_id', 'project_id', 'region_id'];
 /** Path parameters whose values are small numbers, which occur in many responses. */
-const smallNumbers = ['policy_id', 'token_id', 'fault_id'];
+const smallNumbers = ['policy_id', 'token_id', 'fault_id', 'user_action_id'];
 /** Values that belong to the victim, by path parameter. */
 const owned = new Map<string, string>();
 
@@ -156,7 +156,7 @@ async function createVictimRegistry(): Promise<void> {
   owned.set('repository_name', 'repository-of-the-victim').set('digest', digest).set('tag_name', 'tag-of-the-victim');
 }
 
-/** A notification, its webhook, and a quota request, whose id occurs nowhere else. */
+/** A notification, its webhook, a user action that is delivered, and a quota request, whose id occurs nowhere else. */
 async function createVictimNotification(): Promise<void> {
   const { clientId, token } = victim;
   const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
@@ -165,8 +165,12 @@ async function createVictimNotification(): Promise<void> {
   const message = { clientId, type: 'quota_threshold' as const, subject, body: { paragraphs: [] }, data: {} };
   await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
   await cloud.db.$client.query(`select setval(pg_get_serial_sequence('quota_requests', 'id'), 9876543)`);
+  const header = { auth_header_name: 'X-Key', auth_header_value: hook.secret };
+  await cloud.post('/cloud/v1/user_actions/subscribe', { url: hook.url, ...header }, { token });
   const requested_limits = { global_limits: { project_count_limit: 50 } };
   await cloud.post('/cloud/v2/limits_request', { description: 'secret of the victim', requested_limits }, { token });
+  const { rows } = await cloud.db.$client.query('select max(entry_id)::text as id from user_action_deliveries');
+  owned.set('user_action_id', rows[0].id);
 }
 
 async function createVictimVolume(): Promise<void> {

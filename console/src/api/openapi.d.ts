@@ -3239,6 +3239,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/user_actions/{user_action_id}/delivery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the delivery of a user action
+         * @description The delivery to the subscription of the client; 404 for actions from before it.
+         */
+        get: operations["getUserActionDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/user_actions/{user_action_id}/delivery/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repeat the delivery of a user action
+         * @description Sends the action again under the same ID. More than 24 hours after the action it is attempted once.
+         */
+        post: operations["replayUserActionDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/dev/clock": {
         parameters: {
             query?: never;
@@ -8569,6 +8609,22 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["UserAction"][];
         };
+        UserActionDelivery: {
+            /** @description ID of the user action */
+            user_action_id: string;
+            /**
+             * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
+             * @enum {unknown}
+             */
+            state: "pending" | "delivered" | "simulated" | "failed";
+            /** @description Failed attempts since the last replay */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null when there is none
+             */
+            next_attempt_at: string | null;
+        };
         /**
          * @description Group of operations
          * @enum {unknown}
@@ -9034,6 +9090,15 @@ export interface components {
             };
         };
         /** @description Success */
+        UserActionDelivery: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["UserActionDelivery"];
+            };
+        };
+        /** @description Success */
         Volume: {
             headers: {
                 [name: string]: unknown;
@@ -9370,6 +9435,11 @@ export interface components {
          * @example 1
          */
         token_id: number;
+        /**
+         * @description ID of the user action
+         * @example 1
+         */
+        user_action_id: number;
         /**
          * @description ID of the user of the registry
          * @example 1
@@ -18061,6 +18131,44 @@ export interface operations {
                     "application/json": components["schemas"]["UserActionSubscriptionCollection"];
                 };
             };
+            default: components["responses"]["Error"];
+        };
+    };
+    getUserActionDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the user action
+                 * @example 1
+                 */
+                user_action_id: components["parameters"]["user_action_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["UserActionDelivery"];
+            default: components["responses"]["Error"];
+        };
+    };
+    replayUserActionDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the user action
+                 * @example 1
+                 */
+                user_action_id: components["parameters"]["user_action_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["UserActionDelivery"];
             default: components["responses"]["Error"];
         };
     };

@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '../api/client.ts';
+import { ApiError } from '../api/errors.ts';
 import type { components, paths } from '../api/openapi.d.ts';
 import { useReadOnlyReason, useSession } from '../api/session.ts';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
@@ -41,6 +42,22 @@ export const subscriptionQuery = queryOptions({
   queryFn: async () =>
     (await unwrap(api.GET(`${USER_ACTIONS}/subscriptions_list`, { params: { query: {} } }))).results[0] ?? null,
 });
+
+export const DELIVERY = '/cloudyard/v1/user_actions/{user_action_id}/delivery';
+/** While an attempt is due, its outcome is read again. */
+const REFRESH_MS = 2000;
+
+/** The delivery of an action to the subscription; null for actions from before it. */
+export const deliveryQuery = (id: string) =>
+  queryOptions({
+    queryKey: [KIND, 'delivery', id],
+    queryFn: () =>
+      unwrap(api.GET(DELIVERY, { params: { path: { user_action_id: Number(id) } } })).catch((error: unknown) => {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }),
+    refetchInterval: ({ state }) => (state.data?.state === 'pending' ? REFRESH_MS : false),
+  });
 
 /** Why the session may not change the subscription; null when it may. */
 export function useNotSubscriberReason(): string | null {

@@ -2,12 +2,14 @@ import { useParams } from '@tanstack/react-router';
 import { CodeBlock } from '../ui/copy.tsx';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
-import { useUserActions } from './data.ts';
+import { useNotSubscriberReason, useUserActions } from './data.ts';
+import { Delivery } from './delivery.tsx';
 
 /** The payload that the subscriber receives for one action of the page. */
 export function Payload() {
   const { id } = useParams({ strict: false }) as { id: string };
   const query = useUserActions();
+  const mayRead = useNotSubscriberReason() === null;
   const action = query.data?.results.find((each) => each.id === id);
   return (
     <DialogRoute title={`User action ${id}`} className="side-panel">
@@ -16,7 +18,12 @@ export function Payload() {
       {query.data && !action && (
         <EmptyState title="Not found on this page of the list">Open the action from the list.</EmptyState>
       )}
-      {action && <CodeBlock text={JSON.stringify(action, null, 2)} what="payload" />}
+      {action && (
+        <div className="stack">
+          <CodeBlock text={JSON.stringify(action, null, 2)} what="payload" />
+          {mayRead && <Delivery id={id} />}
+        </div>
+      )}
     </DialogRoute>
   );
 }

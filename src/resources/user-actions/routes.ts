@@ -8,16 +8,22 @@ import {
   Subscribe,
   SubscriptionCollection,
   UserActionCollection,
+  UserActionDelivery,
+  UserActionId,
 } from './schema.ts';
 import type { UserActions } from './service.ts';
 
-const operation = operationsOf({
-  name: 'User actions',
-  description:
-    'The changes of a client in the official shape: entries of the audit log whose operation has an official name. A ' +
-    'subscription sends each action to a URL, as a signed POST request.',
-});
+const operation = operationsOf(
+  {
+    name: 'User actions',
+    description:
+      'The changes of a client in the official shape: entries of the audit log whose operation has an official name. A ' +
+      'subscription sends each action to a URL, as a signed POST request.',
+  },
+  { user_action_id: UserActionId },
+);
 const all = '/cloud/v1/user_actions';
+const delivery = '/cloudyard/v1/user_actions/:user_action_id/delivery';
 
 export const userActionOperations = (userActions: UserActions) => [
   operation('GET', all, {
@@ -51,5 +57,21 @@ export const userActionOperations = (userActions: UserActions) => [
     query: ListSubscriptions,
     answer: SubscriptionCollection,
     handle: ({ by, query }) => userActions.listSubscriptions(by.actor, query),
+  }),
+  operation('GET', delivery, {
+    id: 'getUserActionDelivery',
+    summary: 'Get the delivery of a user action',
+    description: 'The delivery to the subscription of the client; 404 for actions from before it.',
+    access: tokenAdmin,
+    answer: UserActionDelivery,
+    handle: ({ by, params }) => userActions.getDelivery(by.actor, params.user_action_id),
+  }),
+  operation('POST', `${delivery}/replay`, {
+    id: 'replayUserActionDelivery',
+    summary: 'Repeat the delivery of a user action',
+    description: 'Sends the action again under the same ID. More than 24 hours after the action it is attempted once.',
+    access: tokenAdmin,
+    answer: UserActionDelivery,
+    handle: ({ by, params }) => userActions.replayDelivery(by, params.user_action_id),
   }),
 ];

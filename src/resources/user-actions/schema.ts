@@ -125,3 +125,24 @@ export const Subscription = Type.Object(
 export type Subscription = Static<typeof Subscription>;
 
 export const SubscriptionCollection = Collection(Subscription);
+
+/** In the path. Entries of the audit log are numbered beyond 32 bits. */
+export const UserActionId = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'ID of the user action',
+  examples: [1],
+});
+
+export const UserActionDelivery = Type.Object(
+  {
+    user_action_id: Type.String({ description: 'ID of the user action' }),
+    state: Type.Enum(['pending', 'delivered', 'simulated', 'failed'], {
+      description: '`pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)',
+    }),
+    failures: Type.Integer({ description: 'Failed attempts since the last replay' }),
+    next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
+  },
+  { title: 'UserActionDelivery' },
+);
+export type UserActionDelivery = Static<typeof UserActionDelivery>;

@@ -8,15 +8,23 @@ import { atLeast } from '../../authz/actor.ts';
 import type { Actor, RequestContext } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import { withZone } from '../../platform/clock.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
-import { requireInstant } from '../service-kit.ts';
+import { requireFound, requireInstant } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { operationsOf } from './actions.ts';
 import { toUserAction } from './response.ts';
-import type { ListSubscriptions, ListUserActions, Subscribe, Subscription, UserAction } from './schema.ts';
+import type {
+  ListSubscriptions,
+  ListUserActions,
+  Subscribe,
+  Subscription,
+  UserAction,
+  UserActionDelivery,
+} from './schema.ts';
 import * as store from './store.ts';
 
 interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
@@ -113,11 +121,35 @@ export function createUserActions(deps: UserActionsDeps) {
       return { count, results };
     },
 
+    /** @throws ClientError 404 */
+    async getDelivery(actor: Actor, id: number): Promise<UserActionDelivery> {
+      requireAllProjects(actor);
+      return toDelivery(requireFound(await store.findDelivery(db, actor.clientId, id), 'delivery of user action', id));
+    },
+
+    /** Sends the action again, in any state of its delivery. @throws ClientError 404 */
+    async replayDelivery(context: RequestContext, id: number): Promise<UserActionDelivery> {
+      requireAllProjects(context.actor);
+      const { clientId } = context.actor;
+      return deps.idempotency.auditedTransaction(db, context, async (tx) =>
+        toDelivery(requireFound(await store.requestDelivery(tx, clientId, id), 'delivery of user action', id)),
+      );
+    },
+
     /** The value of the header, which signs the calls. @throws EncryptionError */
     valueOf,
 
     /** See `reencryptAll`. */
     reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
+  };
+}
+
+function toDelivery({ entryId, state, failures, nextAttemptAt }: store.DeliveryRow): UserActionDelivery {
+  return {
+    user_action_id: String(entryId),
+    state: state as UserActionDelivery['state'],
+    failures,
+    next_attempt_at: state === 'pending' ? withZone(nextAttemptAt) : null,
   };
 }
 

@@ -1,5 +1,5 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gte, inArray, lte, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lte, ne, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { prepared } from '../../platform/db.ts';
@@ -125,6 +125,37 @@ export async function listSubscriptions(
 }
 
 export const ciphertexts = kit.ciphertextsOf(subscriptions, subscriptions.authHeaderValue);
+
+export type DeliveryRow = typeof deliveries.$inferSelect;
+
+/** The delivery of an entry to the subscription of a client; entries that are no user action have none. */
+const isDelivery = (on: Db | Tx, clientId: number, entryId: number) =>
+  and(
+    eq(deliveries.entryId, entryId),
+    inArray(
+      deliveries.subscriptionId,
+      on.select({ id: subscriptions.id }).from(subscriptions).where(eq(subscriptions.clientId, clientId)),
+    ),
+    ne(deliveries.state, 'skipped'),
+  );
+
+export async function findDelivery(db: Db, clientId: number, entryId: number): Promise<DeliveryRow | null> {
+  const [row] = await db
+    .select()
+    .from(deliveries)
+    .where(isDelivery(db, clientId, entryId));
+  return row ?? null;
+}
+
+/** Makes the delivery due now, in any state. Null if the client has no such delivery. */
+export async function requestDelivery(tx: Tx, clientId: number, entryId: number): Promise<DeliveryRow | null> {
+  const [row] = await tx
+    .update(deliveries)
+    .set({ state: 'pending', failures: 0, nextAttemptAt: sql`now()` })
+    .where(isDelivery(tx, clientId, entryId))
+    .returning();
+  return row ?? null;
+}
 
 const claim = prepared<SubscriptionRow>(
   'user_action_subscriptions_claim',

@@ -203,6 +203,36 @@ describe('a subscriber', () => {
     expect((await list('?limit=1')).results[0].acknowledged).toBe(true);
   });
 
+  it('shows the delivery of an action, and repeats it under the same id', async () => {
+    const at = (id: string) => `/cloudyard/v1/user_actions/${id}/delivery`;
+    await newProject('before');
+    const [before] = (await list('?limit=1')).results;
+    await subscribe();
+    await newProject('again');
+    const [action] = (await list('?limit=1')).results;
+    receiver.answer((response) => void response.writeHead(410).end());
+    const pending = { user_action_id: action.id, state: 'pending', failures: 0, next_attempt_at: expect.any(String) };
+    expect((await cloud.get(at(action.id), client)).body).toEqual(pending);
+    await deliver();
+    const failed = { ...pending, state: 'failed', failures: 1, next_attempt_at: null };
+    expect((await cloud.get(at(action.id), client)).body).toEqual(failed);
+    receiver.answer();
+    const other = await cloud.newClient();
+    await subscribe(other);
+    expect((await cloud.get(at(before.id), client)).status).toBe(404);
+    expect((await cloud.get(at(action.id), other)).status).toBe(404);
+    expect((await cloud.post(`${at(action.id)}/replay`, undefined, other)).status).toBe(404);
+    expect((await cloud.post(`${at(action.id)}/replay`, undefined, client)).body).toEqual(pending);
+    await skipBackoff();
+    await deliver();
+    const delivered = { ...pending, state: 'delivered', next_attempt_at: null };
+    expect((await cloud.get(at(action.id), client)).body).toEqual(delivered);
+    expect(receiver.calls.map(({ headers }) => headers['cloudyard-id'])).toEqual([action.id, action.id]);
+    const limited = { ...client, token: await cloud.newToken(client.clientId, 'admin', [client.projectId]) };
+    expect((await cloud.get(at(action.id), limited)).status).toBe(403);
+    expect((await cloud.post(`${at(action.id)}/replay`, undefined, limited)).status).toBe(403);
+  });
+
   it('that refuses one action gets the others', async () => {
     await subscribe();
     for (const name of ['poison', 'one', 'two']) await newProject(name);

@@ -1,0 +1,58 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { api, unwrap } from '../api/client.ts';
+import { messageOf } from '../api/errors.ts';
+import { queryClient } from '../api/query-client.ts';
+import { ByCode } from '../ui/by-code.tsx';
+import { Card, Properties } from '../ui/detail-page.tsx';
+import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { StatusBadge } from '../ui/status.tsx';
+import { FullDate } from '../ui/time.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { DELIVERY, deliveryQuery, KIND } from './data.ts';
+
+const REPLAY = `${DELIVERY}/replay` as const;
+
+/** Whether the subscriber has got the action, and a button that sends it again. */
+export function Delivery({ id }: { id: string }) {
+  const query = useQuery(deliveryQuery(id));
+  if (query.isPending) return <Skeleton rows={2} />;
+  if (query.error && query.data === undefined) {
+    return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  }
+  if (!query.data) return <p className="muted">The action was not sent: it is older than the subscription.</p>;
+  const { state, failures, next_attempt_at: next } = query.data;
+  const call = {
+    operationId: 'replayUserActionDelivery',
+    method: 'POST',
+    path: REPLAY,
+    params: { user_action_id: id },
+  };
+  return (
+    <Card title="Delivery" actions={<Resend id={id} />}>
+      <Properties
+        items={{
+          State: <StatusBadge status={state} />,
+          'Failed attempts': failures,
+          'Next attempt': next && <FullDate at={next} />,
+        }}
+      />
+      <div className="card-body">
+        <ByCode calls={[call]} />
+      </div>
+    </Card>
+  );
+}
+
+function Resend({ id }: { id: string }) {
+  const mutation = useMutation({
+    mutationFn: () => unwrap(api.POST(REPLAY, { params: { path: { user_action_id: Number(id) } } })),
+    onSuccess: () => showToast({ tone: 'ok', text: 'The action is sent again' }),
+    onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: [KIND] }),
+  });
+  return (
+    <button type="button" className="button small" disabled={mutation.isPending} onClick={() => mutation.mutate()}>
+      Resend
+    </button>
+  );
+}
