@@ -58,6 +58,8 @@ export function NotificationList() {
 const FILTERS = ['type', 'state', 'webhook'] as const;
 const STATES = ['pending', 'delivered', 'simulated', 'failed'];
 const TYPES = [
+  'backup_failed',
+  'backup_late',
   'host_unhealthy',
   'lifecycle_policy_run_failed',
   'lifecycle_policy_run_missed',

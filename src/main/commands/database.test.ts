@@ -8,6 +8,7 @@ import { createSchema } from '../../backup/migrations.ts';
 import { migrations } from '../backups.ts';
 import { migrate } from '../database.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from '../migration-backup.ts';
+import { checkoutPlaces } from '../root.ts';
 import { readSettings } from '../settings.ts';
 import { moveDatabase, rollBack } from './database.ts';
 
@@ -41,7 +42,7 @@ async function newDatabase(): Promise<string> {
 function settingsOf(url: string, name: string) {
   const dataDir = join(folder, name);
   mkdirSync(dataDir, { recursive: true });
-  return readSettings({ DATABASE_URL: url, CLOUDYARD_DATA_DIR: dataDir }, process.cwd(), false);
+  return readSettings({ DATABASE_URL: url, CLOUDYARD_DATA_DIR: dataDir }, checkoutPlaces(process.cwd()), false);
 }
 
 /** As release 0.2.0 left it. */
