@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { createExamples } from '../../bench/examples.ts';
 import { openCloudyard } from '../../test/harness.ts';
 import type { Cloudyard } from '../../test/harness.ts';
@@ -125,7 +125,7 @@ beforeAll(async () => {
   paths = pathsOf(await createExamples(cloud.services, { request } as never));
   // A delivery that ends after the backup would differ.
   const pending = `select id from notification_deliveries where state = 'pending'`;
-  await expect.poll(() => query(cloud.connection, pending)).toEqual([]);
+  await vi.waitFor(async () => expect(await query(cloud.connection, pending)).toEqual([]), { timeout: 30_000 });
 });
 
 afterAll(async () => {
