@@ -86,7 +86,7 @@ const deleteExpired = prepared<{ count: number }>(
   'audit_delete_expired',
   `with old as (
      delete from audit_entries where id in
-       (select id from audit_entries where at < $1 limit 10000) returning 1
+       (select id from audit_entries where at < $1 limit 500) returning 1
    ) select count(*)::int as count from old`,
 );
 

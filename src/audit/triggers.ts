@@ -23,6 +23,7 @@ const unaudited = [
   'file_share_usage',
   'user_action_deliveries',
   'lifecycle_policy_missed_runs',
+  'backup_runs',
 ];
 /** Tables of which only these events are audited: the others occur with every request. */
 const events: Record<string, string> = {

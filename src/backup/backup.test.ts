@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { createExamples } from '../../bench/examples.ts';
 import { openCloudyard } from '../../test/harness.ts';
 import type { Cloudyard } from '../../test/harness.ts';
@@ -19,7 +19,7 @@ import { connect } from '../platform/db.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { createKeyring } from '../platform/encryption.ts';
 import { silentLogger } from '../platform/log.ts';
-import { makeBackup } from './backup.ts';
+import { makeBackup, withBackupLock } from './backup.ts';
 import type { BackupOptions } from './backup.ts';
 import { backupStream, openBackupDirectory, readBackupDirectory, unpackBackup } from './block-store.ts';
 import type { BackupSource } from './block-store.ts';
@@ -123,6 +123,9 @@ beforeAll(async () => {
     return answer.body;
   };
   paths = pathsOf(await createExamples(cloud.services, { request } as never));
+  // A delivery that ends after the backup would differ.
+  const pending = `select id from notification_deliveries where state = 'pending'`;
+  await vi.waitFor(async () => expect(await query(cloud.connection, pending)).toEqual([]), { timeout: 30_000 });
 });
 
 afterAll(async () => {
@@ -187,12 +190,11 @@ describe('a backup', () => {
 
   it('is refused when a second one of the database runs', async () => {
     const sink = await openBackupDirectory(place('twice'));
-    const second = async () => {
+    await withBackupLock(cloud.connection, { wait: false }, async () => {
       await expect(makeBackup(options(cloud.connection), sink)).rejects.toThrow(
         'another backup of this database is running',
       );
-    };
-    await makeBackup(options(cloud.connection), sink, second);
+    });
   });
 
   it('is not written to a directory that has other contents, or that it cannot create', async () => {
@@ -233,15 +235,19 @@ describe('a restore', () => {
       const at = Math.floor((bytes.length * (i + 0.5)) / 40);
       if (changed[at] === 0) continue;
       changed[at]! ^= 1 << (i % 8);
-      const check = async () => {
+      try {
         const source = await unpack(changed, `flipped-${i}`);
         const [id] = await source.list();
-        await checkBackup(restoreOptions(source, await source.manifest(id!), place('none')));
-      };
-      await expect(check(), `byte ${at}`).rejects.toThrow(
-        /damaged|cut short|cannot be read|not part of a backup|not a backup/,
-      );
-      refused++;
+        const found = await source.manifest(id!);
+        await checkBackup(restoreOptions(source, found, place('none')));
+        // A bit without a meaning, as some in headers of tar and zstd: everything is as it was.
+        expect(found).toEqual(manifest);
+      } catch (error) {
+        expect((error as Error).message).toMatch(
+          /damaged|cut short|cannot be read|not part of a backup|not a backup|has no backups/,
+        );
+        refused++;
+      }
     }
     expect(refused).toBeGreaterThan(20);
   });

@@ -12,7 +12,7 @@ import { requireKnown, schemaOf } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 
 /** Serializes backups of one database, because pruning must not run beside one. */
-export const backupLock = 0x636c6f75_62;
+const backupLock = 0x636c6f75_62;
 
 export interface BackupOptions {
   connection: ConnectionOptions;
@@ -25,35 +25,44 @@ export interface BackupOptions {
   configuration: ConfigurationCopy[];
   /** Copies the data of tenants; null: without it. Called after the database was copied. */
   copyFiles: ((sink: BackupSink) => Promise<FileCopy[]>) | null;
-  /** Wait for another backup of the database, instead of failing. */
-  wait?: boolean;
 }
 
+/** Another backup of the database is running. */
+export class BackupRunning extends BackupError {}
+
 /**
- * Writes a backup to the sink, then calls `finish`, under a lock that excludes other backups of the database.
- * @throws BackupError
+ * Runs `work` under the lock that excludes other backups of the database. `wait`: after them.
+ * @throws BackupRunning without `wait`
  */
-export async function makeBackup(
-  options: BackupOptions,
-  sink: BackupSink,
-  finish: (manifest: Manifest) => Promise<void> = async () => {},
-): Promise<Manifest> {
-  const client = new pg.Client({ ...options.connection, application_name: 'cloudyard backup' });
+export async function withBackupLock<T>(
+  connection: ConnectionOptions,
+  { wait }: { wait: boolean },
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ ...connection, application_name: 'cloudyard backup' });
   // Errors also reject the queries.
   client.on('error', () => {});
   await client.connect();
   try {
-    if (options.wait) await client.query('select pg_advisory_lock($1)', [backupLock]);
+    if (wait) await client.query('select pg_advisory_lock($1)', [backupLock]);
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [backupLock]);
-    if (!rows[0]!.taken)
-      throw new BackupError('another backup of this database is running; try again when it has ended');
-    const manifest = await copyAll(client, options, sink);
-    await sink.putManifest(manifest);
-    await finish(manifest);
-    return manifest;
+    if (rows[0]!.taken) return await work(client);
+    throw new BackupRunning('another backup of this database is running; try again when it has ended');
   } finally {
     await client.end();
   }
+}
+
+/** @throws BackupError */
+export function makeBackup(options: BackupOptions, sink: BackupSink, { wait = false } = {}): Promise<Manifest> {
+  return withBackupLock(options.connection, { wait }, (client) => writeBackup(client, options, sink));
+}
+
+/** The caller holds the lock with this client. */
+export async function writeBackup(client: pg.Client, options: BackupOptions, sink: BackupSink): Promise<Manifest> {
+  const manifest = await copyAll(client, options, sink);
+  await sink.putManifest(manifest);
+  return manifest;
 }
 
 async function copyAll(client: pg.Client, options: BackupOptions, sink: BackupSink): Promise<Manifest> {

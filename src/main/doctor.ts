@@ -1,13 +1,24 @@
-/** Prints which programs of the real drivers this host has, the command that installs the others, and what `start` would choose. */
+/**
+ * Prints which programs of the real drivers this host has, the command that installs the others, what `start` would choose,
+ * and the checks of the installation.
+ */
 import { egressGap } from '../drivers/egress-filter.ts';
 import { hostDriverKinds } from '../drivers/kinds.ts';
 import type { HostProgram } from '../drivers/kind.ts';
 import { findProgram } from '../drivers/programs.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
 import { detectDrivers } from './drivers.ts';
+import { checkInstallation } from './installation-checks.ts';
+import type { Finding } from './installation-checks.ts';
 import type { Settings } from './settings.ts';
 import { asRoot, driverTable } from './start-table.ts';
 
+function linesOf({ name, ok, detail, remedy }: Finding): string[] {
+  const line = `  ${name.padEnd(26)} ${ok ? 'ok' : 'FAILED'}    ${detail}`;
+  return remedy === undefined ? [line] : [line, `${' '.repeat(29)}fix: ${remedy}`];
+}
+
+/** @throws Error if a check of the installation failed */
 export async function doctor(settings: Settings): Promise<void> {
   const programs = Object.values(hostDriverKinds)
     .flatMap((kind): HostProgram[] => kind.programs)
@@ -26,5 +37,9 @@ export async function doctor(settings: Settings): Promise<void> {
     `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
     ...driverTable(await detectDrivers(settings, await egressGap())),
   ];
+  const findings = await checkInstallation(settings);
+  lines.push('', 'This installation:', ...findings.flatMap(linesOf));
   process.stdout.write(`${lines.join('\n')}\n`);
+  const failed = findings.filter(({ ok }) => !ok);
+  if (failed.length > 0) throw new Error(`failed: ${failed.map(({ name }) => name).join(', ')}`);
 }

@@ -20,8 +20,8 @@ export function backupBeforeMigration(
     const { backupOptions } = await import('./backups.ts');
     const { dir } = settings.backup;
     try {
-      const options = { ...backupOptions(settings, connection, 'migration'), copyFiles: null, wait: true };
-      const { id } = await makeBackup(options, await openBackupDirectory(dir));
+      const options = { ...backupOptions(settings, connection, 'migration'), copyFiles: null };
+      const { id } = await makeBackup(options, await openBackupDirectory(dir), { wait: true });
       report(
         `backed up the database before its migration; the way back: ${program} migrate --rollback-from ${dir}/${id}.json`,
       );

@@ -3,12 +3,14 @@
  * which hangs does not delay reconciles.
  */
 import { systemClock } from '../platform/clock.ts';
+import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { alertJob } from '../quota/crossings.ts';
 import { createDeliveries } from '../resources/notifications/reconcile.ts';
 import type { Deliveries } from '../resources/notifications/reconcile.ts';
 import { deliverJob } from '../resources/notifications/store.ts';
+import type { Duty } from '../resources/resource.ts';
 import { createUserActionDeliveries } from '../resources/user-actions/reconcile.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { Job } from '../tasks/worker.ts';
@@ -23,17 +25,22 @@ const concurrency = 8;
 /** A receiver that hangs takes two of them at most. */
 const slotsPerClient = 2;
 
+/** Between two scans for a backup that is due. */
+const backupPollSeconds = 15;
+
 /** Between two scans for late runs. */
 const missedRunsSeconds = 15;
 
-/** Starts the notifier, and returns the status of its drivers by channel. */
-export async function startNotifier(deps: {
+interface NotifierDeps {
   settings: Settings;
   database: Database;
   services: Services;
   log: Logger;
   closing: ShutdownSteps;
-}): Promise<Record<string, DriverStatus>> {
+}
+
+/** Starts the notifier, and returns the status of its drivers by channel. */
+export async function startNotifier(deps: NotifierDeps): Promise<Record<string, DriverStatus>> {
   const { settings, database, services, log, closing } = deps;
   const { clock, tasks, wakeups, metrics } = services;
   const db = database.connect('cloudyard notifier', concurrency + 3);
@@ -65,12 +72,32 @@ export async function startNotifier(deps: {
       { seconds: 1, work: userActions.deliverDue },
       { seconds: missedRunsSeconds, work: services.missedRuns.report },
       { seconds: 3600, work: services.missedRuns.removeOld },
+      ...(await backupDuties(deps, db)),
       { seconds: 300, work: deliveries.requeueLost },
       { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
     ],
   });
   closing.push(notifier.stop, userActions.stop);
   return deliveryStatuses(drivers);
+}
+
+/** The duty of scheduled backups, and its metrics; none without a schedule. */
+async function backupDuties({ settings, database, services, log }: NotifierDeps, db: Db): Promise<Duty[]> {
+  const { schedule } = settings.backup;
+  if (schedule === undefined) return [];
+  const { parseBackupSchedule } = await import('./backup-schedule.ts');
+  const { createScheduledBackups, watchBackups } = await import('./scheduled-backups.ts');
+  const parsed = parseBackupSchedule(schedule, new Date());
+  if ('fault' in parsed) throw new Error(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.fault}`);
+  const { operatorId } = await services.clients.bootstrap();
+  const { connection } = database;
+  const now = () => new Date();
+  watchBackups(services.metrics, parsed.next, db);
+  const work = createScheduledBackups({
+    ...{ settings, next: parsed.next, db, connection, log, operatorId, now },
+    notifications: services.notifications,
+  });
+  return [{ seconds: backupPollSeconds, work }];
 }
 
 /** The jobs that any process may run. */

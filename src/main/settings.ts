@@ -7,6 +7,7 @@ import { createSettingReader } from '../platform/setting-reader.ts';
 import type { SettingDescription } from '../platform/setting-reader.ts';
 import { coreSettingNames, readCoreSettings } from '../platform/settings.ts';
 import type { Settings as CoreSettings } from '../platform/settings.ts';
+import { parseBackupSchedule } from './backup-schedule.ts';
 import type { Places } from './root.ts';
 
 export interface Settings extends CoreSettings {
@@ -27,6 +28,11 @@ export function readSettings(env: Record<string, string | undefined>, places: Pl
   const drivers = Object.fromEntries(
     Object.entries(kinds).map(([kind, { readSettings: read }]) => [kind, read(reader, defaults)]),
   ) as unknown as DriverSettings;
+  const { schedule } = core.backup;
+  if (schedule !== undefined) {
+    const parsed = parseBackupSchedule(schedule, new Date());
+    if ('fault' in parsed) reader.reject(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.fault}`);
+  }
   reader.check();
   return { ...core, drivers };
 }

@@ -8,6 +8,7 @@ import { withFaults } from '../drivers/faults.ts';
 import type { DriverContext } from '../drivers/kind.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
 import { resources } from '../resources/list.ts';
@@ -15,6 +16,8 @@ import type { ResourceDrivers, WorkServices } from '../resources/list.ts';
 import { announcedApi } from '../resources/registries/token-server/authority.ts';
 import type { Duty } from '../resources/resource.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
+import { removeOldNotifications } from '../resources/notifications/retention.ts';
+import { removeEndedTasks } from '../tasks/retention.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { Database } from './database.ts';
@@ -133,6 +136,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
       { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
       { seconds: housekeepingSeconds, work: reencrypt },
       { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
+      { seconds: housekeepingSeconds, work: (signal) => removeOld(deps, db, signal) },
       { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
       { seconds: alertSeconds, work: alert },
       { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
@@ -151,6 +155,13 @@ async function driverContext({ settings, services, regionIds, log }: WorkDeps): 
   });
   const { dataDir, diskReserve } = settings;
   return { dataDir, diskReserve, log, memberRules: services.memberRules, registryHosting };
+}
+
+/** Removes ended tasks and notifications after their retention. */
+async function removeOld({ settings, services }: WorkDeps, db: Db, signal: AbortSignal): Promise<void> {
+  const before = (days: number) => new Date(services.clock.now().getTime() - days * 86_400_000);
+  if (settings.taskDays > 0) await removeEndedTasks(db, before(settings.taskDays), signal);
+  if (settings.notificationDays > 0) await removeOldNotifications(db, before(settings.notificationDays), signal);
 }
 
 /** Adds the API server of another process to the control plane, if one has announced itself. */

@@ -20,6 +20,11 @@ export function socketDirOfRunning(pgData: string): string | null {
   return lineOf(join(pgData, 'postmaster.pid'), 4) || null;
 }
 
+/** Whether the server is shutting down. The eighth line is its state. */
+export function isStopping(pgData: string): boolean {
+  return lineOf(join(pgData, 'postmaster.pid'), 7).trim() === 'stopping';
+}
+
 export function pidIn(file: string): number | null {
   return Number.parseInt(lineOf(file, 0), 10) || null;
 }

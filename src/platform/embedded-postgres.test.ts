@@ -278,3 +278,22 @@ test.runIf(asRoot)(
     expect(readFileSync(join(copy, 'pg-symlinks.json')).length).toBeGreaterThan(0);
   },
 );
+
+test('SIGTERM to PostgreSQL alone restarts it, although clients stay connected', async () => {
+  const postgres = await start();
+  const client = new pg.Client({ connectionString: postgres.url });
+  const ended = new Promise<void>((resolve) => client.once('end', resolve));
+  client.on('error', () => undefined);
+  await client.connect();
+  const pid = postgres.pid()!;
+  process.kill(pid, 'SIGTERM');
+  await ended;
+  await until(() => postgres.pid() !== null && postgres.pid() !== pid);
+  await until(() =>
+    query(postgres, 'select 1 as one').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await query(postgres, 'select 1 as one')).toEqual([{ one: 1 }]);
+});

@@ -21,7 +21,7 @@ import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
 import { type Account, restrictConnections } from './embedded-postgres-access.ts';
-import { isPostmaster, pidIn, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
+import { isPostmaster, isStopping, pidIn, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
 import {
   type Cluster,
   findBinaries,
@@ -47,6 +47,7 @@ const PORT = 5432;
 const SOCKET_FILE = `.s.PGSQL.${PORT}`;
 const LINGERING_BACKENDS_MS = 10_000;
 const DISCONNECT_MS = 1000;
+const SHUTDOWN_POLL_MS = 1000;
 const REGISTER_TIMEOUT_MS = 30_000;
 /** An advisory lock in the database `postgres`; every user of the server holds it shared. */
 const USERS = 0x636c6f75;
@@ -98,6 +99,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
       log,
     }),
   );
+  const watch = setInterval(() => endSmartShutdown(pgData, daemon, log), SHUTDOWN_POLL_MS).unref();
   const use = await registerUse(host).catch(async (err: unknown) => {
     await daemon.release();
     throw err;
@@ -107,6 +109,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
     url: `postgres://${NAME}@${encodeURIComponent(host)}:${PORT}/${NAME}`,
     pid: daemon.pid,
     stop: async ({ onlyIfUnused = false } = {}) => {
+      clearInterval(watch);
       await use.end();
       if (!onlyIfUnused) return daemon.stop();
       if (await whenUnused(host, daemon.stop)) return;
@@ -155,6 +158,16 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
     beforeStart: async () => removeStaleSocketLock(host, pgData),
     log,
   });
+}
+
+/**
+ * SIGTERM lets PostgreSQL wait for its clients and refuse new ones. The clients are pools, which never end, so a SIGTERM from
+ * somebody else would stop all requests permanently. SIGINT disconnects the clients, and the supervision starts it again.
+ */
+function endSmartShutdown(pgData: string, daemon: Daemon, log: Logger): void {
+  if (daemon.pid() === null || !isStopping(pgData)) return;
+  log.warn({ daemonPid: daemon.pid() }, 'postgres got SIGTERM and waits for its clients; restarting it');
+  daemon.signal('SIGINT');
 }
 
 async function initdb(binaries: string, pgData: string, { dir, account }: Cluster): Promise<void> {

@@ -279,6 +279,24 @@ function resourceMetrics(define: Define) {
         { shared: true },
       );
     },
+    /** Adds the gauges of scheduled backups. */
+    watchBackups(read: () => Promise<{ lastSuccessSeconds: number; lateSeconds: number; hasFailed: boolean }>) {
+      const gauge = (name: string, help: string, value: (state: Awaited<ReturnType<typeof read>>) => number) =>
+        define.gauge(name, help, () => read().then(value).catch(unknown), { shared: true });
+      gauge(
+        'cloudyard_backup_last_success_timestamp_seconds',
+        'When the last scheduled backup that succeeded ended; 0: none',
+        ({ lastSuccessSeconds }) => lastSuccessSeconds,
+      );
+      gauge(
+        'cloudyard_backup_late_seconds',
+        'How long a scheduled backup has been due',
+        ({ lateSeconds }) => lateSeconds,
+      );
+      gauge('cloudyard_backup_last_failed', '1 if the last scheduled backup failed', ({ hasFailed }) =>
+        Number(hasFailed),
+      );
+    },
     /** Adds the gauges of API keys in memory and of their age. */
     watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
       const age = 'Age of the API keys in memory; it grows while the database is away';

@@ -51,6 +51,10 @@ export interface Settings {
   maxBacklog: number;
   /** Days that the audit log keeps an entry; 0: forever. */
   auditDays: number;
+  /** Days that an ended task is kept; 0: forever. */
+  taskDays: number;
+  /** Days that a notification is kept; 0: forever. */
+  notificationDays: number;
   /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
   verifyNetworks: string[];
   logLevel: string;
@@ -86,6 +90,12 @@ export interface Settings {
     ageRecipient: string | undefined;
     /** Whether the database is backed up before it is migrated. */
     beforeMigration: boolean;
+    /** When backups are made, as main/backup-schedule.ts reads it; absent: never. */
+    schedule: string | undefined;
+    /** Scheduled backups that are retained. */
+    keep: number;
+    /** Whether scheduled backups contain the data of tenants on the host that makes them. */
+    withData: boolean;
   };
 }
 
@@ -112,6 +122,8 @@ export const coreSettingNames = [
   'CLOUDYARD_CLIENT_RECONCILE_SLOTS',
   'CLOUDYARD_MAX_BACKLOG',
   'CLOUDYARD_AUDIT_DAYS',
+  'CLOUDYARD_TASK_DAYS',
+  'CLOUDYARD_NOTIFICATION_DAYS',
   'CLOUDYARD_VERIFY_NETWORKS',
   'CLOUDYARD_LOG_LEVEL',
   'CLOUDYARD_LOG_FORMAT',
@@ -129,6 +141,9 @@ export const coreSettingNames = [
   'CLOUDYARD_BACKUP_DIR',
   'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
   'CLOUDYARD_BACKUP_AGE_RECIPIENT',
+  'CLOUDYARD_BACKUP_SCHEDULE',
+  'CLOUDYARD_BACKUP_KEEP',
+  'CLOUDYARD_BACKUP_WITH_DATA',
   'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
 ] as const;
 
@@ -199,6 +214,8 @@ export function readCoreSettings(
     },
     maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', defaultMaxBacklog, 1, 10_000_000),
     auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
+    taskDays: integer('CLOUDYARD_TASK_DAYS', 90, 0, 36_500),
+    notificationDays: integer('CLOUDYARD_NOTIFICATION_DAYS', 90, 0, 36_500),
     verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), reject),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     logFormat: choice('CLOUDYARD_LOG_FORMAT', ['json', 'pretty'], terminal ? 'pretty' : 'json'),
@@ -218,7 +235,7 @@ export function readCoreSettings(
 }
 
 function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
-  const { text, choice, reject } = reader;
+  const { text, integer, choice, reject } = reader;
   const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
   if (passphraseFile !== undefined && ageRecipient !== undefined) {
@@ -232,6 +249,9 @@ function backupSettings(reader: SettingReader<Name>, base: string, dataDir: stri
     passphraseFile: passphraseFile && resolve(passphraseFile),
     ageRecipient,
     beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
+    schedule: text('CLOUDYARD_BACKUP_SCHEDULE'),
+    keep: integer('CLOUDYARD_BACKUP_KEEP', 7, 1, 10_000),
+    withData: choice('CLOUDYARD_BACKUP_WITH_DATA', ['0', '1'], '0') === '1',
   };
 }
 

@@ -6533,7 +6533,7 @@ export interface components {
          * @description Type of a notification
          * @enum {unknown}
          */
-        NotificationType: "host_unhealthy" | "lifecycle_policy_run_failed" | "lifecycle_policy_run_missed" | "quota_request_approved" | "quota_request_declined" | "quota_threshold";
+        NotificationType: "backup_failed" | "backup_late" | "host_unhealthy" | "lifecycle_policy_run_failed" | "lifecycle_policy_run_missed" | "quota_request_approved" | "quota_request_declined" | "quota_threshold";
         PendingRunSnapshot: {
             /**
              * Format: uuid

@@ -7,6 +7,27 @@ const cloud = useCloudyard({ driver: null });
 const { authorize, newClient } = keyBuilders(cloud);
 
 describe('invalid input', () => {
+  it('in containers is refused where all keys of the project would name more than 100,000', async () => {
+    const client = await newClient();
+    const name = (await client.create(keyBody({ name: 'large' }))).body.name as string;
+    await cloud.db.$client.query(
+      `update api_keys set containers = (select jsonb_agg(jsonb_build_object('name', 'c' || n, 'namespace', 'd'))
+         from generate_series(1, 99999) n) where name = $1 and project_id = $2`,
+      [name, client.projectId],
+    );
+    const other = { name: 'api', namespace: 'default' };
+    const refused = await client.create(keyBody({ name: 'second', containers: [web, other] }));
+    const message =
+      'must have at most 1 containers: the API keys of a project name at most 100000 together, and the others name 99999';
+    expect(refused).toMatchObject({ status: 400, body: { errors: [{ path: 'containers', message }] } });
+    expect((await client.create(keyBody({ name: 'second', containers: [web] }))).status).toBe(200);
+    const update = (containers: object[]) =>
+      cloud.patch(`/cloud/v1/caas/keys/${client.projectId}/1/second`, { containers }, { token: client.token });
+    expect(await update([web, other])).toMatchObject({ status: 400, body: { errors: [{ path: 'containers' }] } });
+    expect((await update([other])).status).toBe(200);
+    expect((await update([])).status).toBe(200);
+  });
+
   it('is refused with every field named', async () => {
     const client = await newClient();
     const refused = await client.create({

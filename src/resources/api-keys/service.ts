@@ -84,6 +84,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
       };
       const insert = async (tx: Tx, changed: (row: ApiKeyRow) => void) => {
         await requireProject(tx, scope.projectId);
+        await requireRoom(tx, key, 0);
         const row = { ...key, version: await store.nextVersion(tx) };
         await store.insert(tx, row);
         changed(row);
@@ -114,6 +115,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         const key = requireFound(await store.lock(tx, scope, name), 'API key', name);
         const changes = changesOf(key, body, clock.now());
         if (isEmpty(changes)) return toResponse(key);
+        await requireRoom(tx, { ...key, ...changes }, key.containers.length);
         const row = await write(tx, key, changes);
         changed(row);
         return toResponse(row);
@@ -173,6 +175,24 @@ function containerErrors(containers: Container[]): FieldError[] {
 /** @throws ClientError 400 */
 function requireNoErrors(errors: FieldError[]): void {
   if (errors.length > 0) throw invalidInput(errors);
+}
+
+/** Every server has the containers of all keys in memory, about 250 bytes each. */
+const maxContainersOfProject = 100_000;
+
+/** `before`: the containers that the key had. A key that does not grow is not refused. @throws ClientError 400 */
+async function requireRoom(
+  tx: Tx,
+  { id, projectId, containers }: Pick<ApiKeyRow, 'id' | 'projectId' | 'containers'>,
+  before: number,
+): Promise<void> {
+  if (containers.length <= before) return;
+  const others = await store.countOtherContainers(tx, projectId, id);
+  if (others + containers.length <= maxContainersOfProject) return;
+  const message =
+    `must have at most ${Math.max(0, maxContainersOfProject - others)} containers: ` +
+    `the API keys of a project name at most ${maxContainersOfProject} together, and the others name ${others}`;
+  requireNoErrors([{ path: 'containers', message }]);
 }
 
 /** The columns that an update changes. The current expiry is accepted even after it has passed. */

@@ -50,6 +50,19 @@ export async function nextVersion(tx: Tx): Promise<number> {
   return (await bump(tx))[0]!.value;
 }
 
+const lockProject = prepared('api_key_lock_project', `select pg_advisory_xact_lock(hashtext('api_keys'), $1::int)`);
+const sumContainers = prepared<{ count: number }>(
+  'api_key_containers',
+  `select coalesce(sum(jsonb_array_length(containers)), 0)::int as count from api_keys
+   where project_id = $1 and deleted_at is null and id <> $2`,
+);
+
+/** The containers that the other keys of the project name together. No other transaction changes them until this one ends. */
+export async function countOtherContainers(tx: Tx, projectId: number, keyId: string): Promise<number> {
+  await lockProject(tx, projectId);
+  return (await sumContainers(tx, projectId, keyId))[0]!.count;
+}
+
 export const usesOfProject = kit.usesOfProject('API key', apiKeys, { shown: 'name', order: 'name', live: true });
 
 /** Removes the rows of keys that were deleted before this time. */

@@ -12,6 +12,8 @@ export type DeliveryState = (typeof deliveryStates)[number];
 
 /** Types of messages. A new one is a line here; the console offers it in its filter. */
 const notificationTypes = [
+  'backup_failed',
+  'backup_late',
   'host_unhealthy',
   'lifecycle_policy_run_failed',
   'lifecycle_policy_run_missed',

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { cloneDatabase } from '../../test/harness.ts';
+import { connect } from '../platform/db.ts';
+import type { Db } from '../platform/db.ts';
+import { silentLogger } from '../platform/log.ts';
+import { removeOldNotifications } from '../resources/notifications/retention.ts';
+import { removeEndedTasks } from '../tasks/retention.ts';
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let db: Db;
+
+beforeAll(async () => {
+  database = await cloneDatabase(inject('postgres'));
+  db = connect({ ...database.connection, log: silentLogger });
+  await db.$client.query(
+    `insert into clients (name, operator, created_at) values ('one', true, now()), ('two', false, now())`,
+  );
+});
+afterAll(async () => {
+  await db.$client.end();
+  await database.drop();
+});
+
+const count = async (text: string) => (await db.$client.query<{ count: number }>(text)).rows[0]!.count;
+const day = (ago: number) => new Date(Date.now() - ago * 86_400_000);
+
+it('tasks that ended before the time are removed, in batches; active ones and later ones stay', async () => {
+  const insert = `insert into tasks (id, client_id, user_id, task_type, state, resource, resource_id, generation, created_on,
+      updated_on, finished_on)
+    select gen_random_uuid(), 1 + n % 2, 1, 'x', $1, 'file_share', n::text, 1, $2, $2, $3 from generate_series(1, $4::int) n`;
+  await db.$client.query(insert, ['FINISHED', day(100), day(99), 1200]);
+  await db.$client.query(insert, ['ERROR', day(100), day(99), 5]);
+  await db.$client.query(insert, ['RUNNING', day(100), null, 7]);
+  // It ran for long.
+  await db.$client.query(insert, ['FINISHED', day(100), day(1), 3]);
+  await db.$client.query(insert, ['FINISHED', day(10), day(10), 11]);
+  expect(await removeEndedTasks(db, day(90))).toBe(1205);
+  expect(await count('select count(*)::int as count from tasks')).toBe(21);
+  expect(await removeEndedTasks(db, day(90))).toBe(0);
+});
+
+it('old notifications are removed with their deliveries, unless one is pending', async () => {
+  const add = async (createdAt: Date, state: string) => {
+    const id = randomUUID();
+    await db.$client.query(
+      `insert into notifications (id, client_id, type, subject, body, data, created_at) values ($1, 2, 'x', 'x', '{}', '{}', $2)`,
+      [id, createdAt],
+    );
+    await db.$client.query(
+      `insert into notification_deliveries (id, notification_id, channel, target, state, give_up_at)
+       values (gen_random_uuid(), $1, 'email', 'a@example.com', $2, now())`,
+      [id, state],
+    );
+  };
+  await add(day(100), 'delivered');
+  await add(day(100), 'failed');
+  await add(day(100), 'pending');
+  await add(day(1), 'delivered');
+  expect(await removeOldNotifications(db, day(90))).toBe(2);
+  expect(await count('select count(*)::int as count from notification_deliveries')).toBe(2);
+});

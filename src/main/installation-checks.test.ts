@@ -1,0 +1,82 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { cloneDatabase } from '../../test/harness.ts';
+import { checkInstallation } from './installation-checks.ts';
+import { checkoutPlaces } from './root.ts';
+import { readSettings } from './settings.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-doctor-'));
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let url: string;
+
+beforeAll(async () => {
+  database = await cloneDatabase(inject('postgres'));
+  const { connectionString, user, host, port, database: name } = database.connection;
+  url = connectionString ?? `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
+  writeFileSync(join(folder, 'secret.keys'), '', { mode: 0o600 });
+});
+afterAll(async () => {
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function query(text: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}
+
+/** The names of the failed checks, and the output of all. */
+async function failed(env: Record<string, string> = {}, clock = 'yes'): Promise<Record<string, string | undefined>> {
+  const given = { CLOUDYARD_DATA_DIR: folder, DATABASE_URL: url, CLOUDYARD_DISK_RESERVE: '0', ...env };
+  const findings = await checkInstallation(
+    readSettings(given, checkoutPlaces(process.cwd()), false),
+    async () => clock,
+  );
+  // PostgreSQL of the tests is not durable.
+  const relevant = findings.filter(({ name, ok }) => !ok && name !== 'settings of PostgreSQL');
+  return Object.fromEntries(relevant.map(({ name, detail, remedy }) => [name, `${detail} | ${remedy}`]));
+}
+
+it('an installation without faults passes', async () => {
+  expect(await failed()).toEqual({});
+});
+
+it('each fault is named with a command that fixes it', async () => {
+  chmodSync(join(folder, 'secret.keys'), 0o640);
+  expect(await failed()).toEqual({
+    'key file': `${folder}/secret.keys has mode 0640 | chmod 0600 ${folder}/secret.keys`,
+  });
+  chmodSync(join(folder, 'secret.keys'), 0o600);
+
+  expect(await failed({}, 'no')).toEqual({
+    clock: expect.stringMatching(/^not synchronized \| .*timedatectl set-ntp true$/),
+  });
+  expect(await failed({ CLOUDYARD_DISK_RESERVE: '90' })).toMatchObject({
+    'disk space': expect.stringContaining(`| du -xh --max-depth=2 ${folder}`),
+  });
+
+  const schedule = { CLOUDYARD_BACKUP_SCHEDULE: '0 3 * * *' };
+  await query(`insert into backup_runs (scheduled_at, started_at, ended_at, host, backup_id)
+    values (now() - interval '3 days', now(), now() - interval '3 days', 'x', 'y')`);
+  expect(await failed(schedule)).toMatchObject({
+    backups: expect.stringMatching(/so the next one is late \| .* backup && /),
+  });
+  await query(
+    `insert into backup_runs (scheduled_at, started_at, ended_at, host, error) values (now(), now(), now(), 'x', 'no space')`,
+  );
+  expect(await failed(schedule)).toMatchObject({ backups: expect.stringContaining('the last one failed: no space') });
+
+  await query(
+    'delete from drizzle.__drizzle_migrations where created_at = (select max(created_at) from drizzle.__drizzle_migrations)',
+  );
+  expect(await failed()).toEqual({ schema: expect.stringMatching(/; this version has .* \| .* migrate$/) });
+  await query(`insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9000000000000)`);
+  expect(await failed()).toEqual({ schema: expect.stringMatching(/^newer than /) });
+  expect(await failed({ DATABASE_URL: url.replace(/\/[^/]*$/, '/absent') })).toEqual({
+    database: expect.stringContaining('cannot be checked'),
+  });
+});

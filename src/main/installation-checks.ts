@@ -1,0 +1,246 @@
+/**
+ * What `doctor` checks on a running installation. Each check returns what it found and, if it failed, commands that fix it.
+ * Nothing is changed, and an embedded PostgreSQL that does not run is not started.
+ */
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { backupState, latenessMs } from '../backup/schedule.ts';
+import { schemaOf } from '../backup/migrations.ts';
+import { runChild } from '../platform/child-process.ts';
+import type { Db } from '../platform/db.ts';
+import { diskStatus } from '../platform/disk-space.ts';
+import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
+import { parseBackupSchedule } from './backup-schedule.ts';
+import { migrations } from './backups.ts';
+import { program } from './program.ts';
+import type { Settings } from './settings.ts';
+import { asRoot } from './start-table.ts';
+
+export interface Finding {
+  name: string;
+  ok: boolean;
+  detail: string;
+  /** A command to paste; only of a failed check. */
+  remedy?: string;
+}
+
+const daysBeforeExpiry = 14;
+const dayMs = 86_400_000;
+const maxClockDifferenceMs = 2000;
+const minFreeInodes = 0.05;
+
+/** All checks, in the order of the output. */
+export async function checkInstallation(settings: Settings, readClock = clockState): Promise<Finding[]> {
+  const host = [checkClock(await readClock()), checkDisk(settings), checkInodes(settings), checkLoopDevices(settings)];
+  const files = [checkKeyFile(settings), ...checkOwnCertificate(settings)];
+  return [...host, ...files, ...(await checkDatabase(settings))];
+}
+
+/** `yes`, `no`, or null if this host does not know. */
+async function clockState(): Promise<string | null> {
+  const command = ['show', '--property=NTPSynchronized', '--value'];
+  return runChild('timedatectl', command).then(
+    ({ stdout }) => stdout.trim(),
+    () => null,
+  );
+}
+
+function checkClock(state: string | null): Finding {
+  const name = 'clock';
+  if (state === null) return { name, ok: true, detail: 'synchronization unknown: timedatectl does not work here' };
+  if (state !== 'no') return { name, ok: true, detail: 'synchronized' };
+  return { name, ok: false, detail: 'not synchronized', remedy: asRoot('timedatectl set-ntp true') };
+}
+
+function checkDisk({ dataDir, diskReserve }: Settings): Finding {
+  const { healthy, detail } = diskStatus(dataDir, diskReserve);
+  const remedy = `du -xh --max-depth=2 ${dataDir} | sort -h | tail`;
+  return { name: 'disk space', ok: healthy, detail, ...(!healthy && { remedy }) };
+}
+
+function checkInodes({ dataDir }: Settings): Finding {
+  const name = 'inodes';
+  try {
+    const { files, ffree } = statfsSync(dataDir);
+    // Filesystems that allocate inodes on demand report none.
+    const ok = files === 0 || ffree / files >= minFreeInodes;
+    const detail = files === 0 ? 'allocated on demand' : `${ffree} of ${files} free`;
+    return { name, ok, detail, ...(!ok && { remedy: `du --inodes -x --max-depth=3 ${dataDir} | sort -n | tail` }) };
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message, remedy: `ls -ld ${dataDir}` };
+  }
+}
+
+/** A device whose image was deleted is never used again, and keeps its space. */
+function checkLoopDevices({ dataDir }: Settings): Finding {
+  const bound = (existsSync('/sys/block') ? readdirSync('/sys/block') : [])
+    .filter((device) => device.startsWith('loop'))
+    .map((device) => ({ device, file: readOrEmpty(`/sys/block/${device}/loop/backing_file`).trim() }))
+    .filter(({ file }) => file.startsWith(`${dataDir}/`));
+  const lost = bound.filter(({ file }) => file.endsWith(' (deleted)')).map(({ device }) => `/dev/${device}`);
+  const detail = `${bound.length} in use${lost.length > 0 ? `, ${lost.length} for a deleted image` : ''}`;
+  const remedy = asRoot(`losetup --detach ${lost.join(' ')}`);
+  return { name: 'loop devices', ok: lost.length === 0, detail, ...(lost.length > 0 && { remedy }) };
+}
+
+function checkKeyFile({ keyFile }: Settings): Finding {
+  const name = 'key file';
+  const stat = statSync(keyFile, { throwIfNoEntry: false });
+  if (!stat) return { name, ok: true, detail: `${keyFile} does not exist; it is created with the first secret` };
+  const ok = (stat.mode & 0o077) === 0;
+  const detail = `${keyFile} has mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`;
+  return { name, ok, detail, ...(!ok && { remedy: `chmod 0600 ${keyFile}` }) };
+}
+
+function checkOwnCertificate({ tls }: Settings): Finding[] {
+  if (!tls.files) return [];
+  const name = 'certificate of HTTPS';
+  const remedy = `openssl x509 -noout -subject -enddate -in ${tls.files.certificate}`;
+  try {
+    const { validTo } = new X509Certificate(readFileSync(tls.files.certificate));
+    const ok = Date.parse(validTo) - Date.now() > daysBeforeExpiry * dayMs;
+    return [{ name, ok, detail: `expires ${new Date(validTo).toISOString()}`, ...(!ok && { remedy }) }];
+  } catch (error) {
+    return [{ name, ok: false, detail: `cannot be read: ${(error as Error).message}`, remedy }];
+  }
+}
+
+async function checkDatabase(settings: Settings): Promise<Finding[]> {
+  const name = 'database';
+  const connection = connectionOf(settings);
+  if (!connection) {
+    const detail = 'the embedded PostgreSQL is not running, so nothing in the database was checked';
+    return [{ name, ok: true, detail }];
+  }
+  const client = new pg.Client({ ...connection, connectionTimeoutMillis: 5000, application_name: 'cloudyard doctor' });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await checksIn(client, settings);
+  } catch (error) {
+    const detail = `cannot be checked: ${(error as Error).message}`;
+    return [{ name, ok: false, detail, remedy: `${program} doctor    # when PostgreSQL runs` }];
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[]> {
+  const schema = await checkSchema(client);
+  const all = [await checkClockOf(client), ...(await checkServer(client)), schema];
+  if (!schema.ok) return all;
+  return [...all, await checkCertificates(client), await checkBackups(client, settings)];
+}
+
+function connectionOf({ databaseUrl, dataDir }: Settings): pg.ClientConfig | null {
+  if (databaseUrl) return { connectionString: databaseUrl };
+  const cluster = join(dataDir, 'postgres');
+  if (!existsSync(cluster)) return null;
+  const pgData = join(realpathSync(cluster), 'data');
+  const host = livePostmaster(pgData) === null ? null : socketDirOfRunning(pgData);
+  return host === null ? null : { host, port: 5432, user: 'cloudyard', database: 'cloudyard' };
+}
+
+async function checkClockOf(client: pg.Client): Promise<Finding> {
+  const before = Date.now();
+  const { rows } = await client.query<{ ms: number }>(
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+  );
+  const difference = rows[0]!.ms - (before + Date.now()) / 2;
+  const ok = Math.abs(difference) < maxClockDifferenceMs;
+  const detail = `${Math.abs(Math.round(difference))} ms ${difference < 0 ? 'behind' : 'ahead of'} this host`;
+  return { name: 'clock of PostgreSQL', ok, detail, ...(!ok && { remedy: asRoot('timedatectl set-ntp true') }) };
+}
+
+/** Settings that lose acknowledged changes, or that text of clients does not fit into. */
+const required: Record<string, string[]> = {
+  fsync: ['on'],
+  full_page_writes: ['on'],
+  synchronous_commit: ['on', 'local', 'remote_write', 'remote_apply'],
+  server_encoding: ['UTF8'],
+};
+
+async function checkServer(client: pg.Client): Promise<Finding[]> {
+  const { rows } = await client.query<{
+    name: string;
+    setting: string;
+    version: number;
+    used: number;
+    allowed: number;
+  }>(
+    `select name, setting, current_setting('server_version_num')::int / 10000 as version,
+       (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as used,
+       current_setting('max_connections')::int as allowed
+     from pg_settings where name = any ($1) order by name`,
+    [Object.keys(required)],
+  );
+  const wrong = rows.filter(({ name, setting }) => !required[name]!.includes(setting));
+  const { version, used, allowed } = rows[0]!;
+  const detail = wrong.map(({ name, setting }) => `${name} is ${setting}`).join(', ') || `version ${version}, durable`;
+  const fix = wrong.map(({ name }) => `alter system set ${name} = ${required[name]![0]}`);
+  const remedy = `psql "$DATABASE_URL" ${[...fix, 'select pg_reload_conf()'].map((text) => `-c '${text}'`).join(' ')}`;
+  const isFull = used > allowed * 0.9;
+  return [
+    { name: 'settings of PostgreSQL', ok: wrong.length === 0, detail, ...(wrong.length > 0 && { remedy }) },
+    {
+      ...{ name: 'connections', ok: !isFull, detail: `${used} of ${allowed}` },
+      ...(isFull && { remedy: `psql "$DATABASE_URL" -c 'alter system set max_connections = ${allowed * 2}'` }),
+    },
+  ];
+}
+
+async function checkSchema(client: pg.Client): Promise<Finding> {
+  const name = 'schema';
+  const known = migrations();
+  const newest = known.list.at(-1)!;
+  const schema = await schemaOf(client, known);
+  if (schema?.when === newest.when) return { name, ok: true, detail: schema.migration };
+  if (schema && schema.when > newest.when) {
+    const detail = `newer than ${newest.migration}, which this version has`;
+    return { name, ok: false, detail, remedy: `${program} --version    # and install the version of the servers` };
+  }
+  const detail = `${schema?.migration ?? 'none'}; this version has ${newest.migration}`;
+  return { name, ok: false, detail, remedy: `${program} migrate` };
+}
+
+/** Certificates that listeners of load balancers use. */
+async function checkCertificates(client: pg.Client): Promise<Finding> {
+  const { rows } = await client.query<{ id: string; name: string; project: number; not_after: Date }>(
+    `select s.id, s.name, s.project_id as project, s.not_after from secrets s where s.not_after < now() + $1 * interval '1 day'
+       and exists (select from lb_listeners l where l.secret_id = s.id or s.id = any (l.sni_secret_ids))
+     order by s.not_after limit 20`,
+    [daysBeforeExpiry],
+  );
+  const name = 'certificates of listeners';
+  if (rows.length === 0) return { name, ok: true, detail: `none expires within ${daysBeforeExpiry} days` };
+  const listed = rows.map((row) => `${row.name} (${row.id}, project ${row.project}) ${row.not_after.toISOString()}`);
+  const remedy = `${program} audit export --table secrets --row ${rows[0]!.id}    # who uploaded it; its client replaces it`;
+  return { name, ok: false, detail: `expired or about to expire: ${listed.join('; ')}`, remedy };
+}
+
+async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Finding> {
+  const name = 'backups';
+  const remedy = `${program} backup && ${program} restore --dry-run`;
+  if (backup.schedule === undefined) {
+    return { name, ok: true, detail: 'no schedule; set CLOUDYARD_BACKUP_SCHEDULE, or schedule them yourself' };
+  }
+  const parsed = parseBackupSchedule(backup.schedule, new Date());
+  if ('fault' in parsed) return { name, ok: false, detail: parsed.fault, remedy };
+  const state = await backupState({ $client: client } as unknown as Db);
+  if (state.lastError !== null) return { name, ok: false, detail: `the last one failed: ${state.lastError}`, remedy };
+  if (!state.lastSuccess) return { name, ok: true, detail: 'none yet' };
+  const late = latenessMs(parsed.next, state, new Date(), new Date());
+  const detail = `the last one ended ${state.lastSuccess.endedAt.toISOString()}`;
+  const ok = late < 3_600_000;
+  return { name, ok, detail: ok ? detail : `${detail}, so the next one is late`, ...(!ok && { remedy }) };
+}
+
+function readOrEmpty(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,132 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { cloneDatabase } from '../../test/harness.ts';
+import { backupState, dueInstant, lateAfterMs } from '../backup/schedule.ts';
+import { connect } from '../platform/db.ts';
+import type { Db } from '../platform/db.ts';
+import { silentLogger } from '../platform/log.ts';
+import type { Message } from '../resources/notifications/service.ts';
+import { parseBackupSchedule } from './backup-schedule.ts';
+import { checkoutPlaces } from './root.ts';
+import { createScheduledBackups } from './scheduled-backups.ts';
+import { readSettings } from './settings.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-scheduled-'));
+const places = checkoutPlaces(process.cwd());
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+let db: Db;
+let now = new Date('2026-11-22T12:10:00Z');
+
+beforeAll(async () => {
+  database = await cloneDatabase(inject('postgres'));
+  db = connect({ ...database.connection, log: silentLogger });
+});
+afterAll(async () => {
+  await db.$client.end();
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const hourly = (() => {
+  const parsed = parseBackupSchedule('0 * * * *', now);
+  if ('fault' in parsed) throw new Error(parsed.fault);
+  return parsed.next;
+})();
+
+function backupsInto(dir: string, messages: Message[] = []) {
+  const settings = readSettings(
+    { CLOUDYARD_BACKUP_DIR: dir, CLOUDYARD_BACKUP_KEEP: '2', CLOUDYARD_DATA_DIR: folder },
+    places,
+    false,
+  );
+  const issue = async (_: unknown, message: Message) => {
+    messages.push(message);
+    return '';
+  };
+  return createScheduledBackups({
+    ...{ settings, next: hourly, db, connection: database.connection, log: silentLogger, operatorId: 1 },
+    ...{ notifications: { issue }, now: () => now },
+  });
+}
+
+const { signal } = new AbortController();
+const manifests = (dir: string) => readdirSync(dir).filter((name) => /^\d.*\.json$/.test(name));
+
+it('one of several servers makes each backup, and the newest ones are retained', async () => {
+  const dir = join(folder, 'kept');
+  const servers = [backupsInto(dir), backupsInto(dir)];
+  const all = () => Promise.all(servers.map((server) => server(signal)));
+  await all();
+  expect((await backupState(db)).lastSuccess).toBeNull();
+  for (let hour = 1; hour <= 4; hour++) {
+    now = new Date(now.getTime() + 3_600_000);
+    await all();
+    await all();
+    expect(manifests(dir)).toHaveLength(Math.min(hour, 2));
+  }
+  const { rows } = await db.$client.query('select count(*)::int as count from backup_runs where backup_id is not null');
+  expect(rows).toEqual([{ count: 4 }]);
+  // A downtime of hours is made up for once.
+  now = new Date(now.getTime() + 5 * 3_600_000);
+  await all();
+  await all();
+  expect((await backupState(db)).lastSuccess!.scheduledAt).toEqual(new Date('2026-11-22T21:00:00Z'));
+  const { rows: after } = await db.$client.query('select count(*)::int as count from backup_runs');
+  expect(after).toEqual([{ count: 5 }]);
+});
+
+it('a backup that fails is recorded and reported, and so is one that is late, once', async () => {
+  const dir = join(folder, 'a file');
+  writeFileSync(dir, '');
+  const messages: Message[] = [];
+  const server = backupsInto(dir, messages);
+  now = new Date(now.getTime() + 3_600_000);
+  await server(signal);
+  await server(signal);
+  expect(messages).toMatchObject([
+    { clientId: 1, type: 'backup_failed', data: { scheduled_at: '2026-11-22T22:00:00.000Z' } },
+  ]);
+  expect((await backupState(db)).lastError).toContain('cannot be written to');
+  now = new Date(now.getTime() + lateAfterMs);
+  await server(signal);
+  await server(signal);
+  expect(messages.map(({ type }) => type)).toEqual(['backup_failed', 'backup_failed', 'backup_late']);
+});
+
+it('a run whose process died is made by another one', async () => {
+  now = new Date(now.getTime() + 3_600_000);
+  const due = new Date('2026-11-23T00:00:00Z');
+  await db.$client.query(`insert into backup_runs (scheduled_at, started_at, host) values ($1, now(), 'dead')`, [due]);
+  await backupsInto(join(folder, 'again'))(signal);
+  expect((await backupState(db)).lastSuccess!.scheduledAt).toEqual(due);
+});
+
+it('the newest instant that was missed is due, also after years of a schedule of minutes', () => {
+  const everyMinute = (after: Date) => new Date(Math.floor(after.getTime() / 60_000) * 60_000 + 60_000);
+  const at = new Date('2026-11-22T12:10:30Z');
+  expect(dueInstant(everyMinute, new Date('2016-01-01'), at, at)).toEqual(new Date('2026-11-22T12:10:00Z'));
+  expect(dueInstant(hourly, new Date('2026-11-22T12:00:00Z'), at, at)).toBeNull();
+  expect(dueInstant(hourly, null, at, at)).toBeNull();
+  // Rare: the instant was due before the last day.
+  const yearly = (after: Date) => new Date(Date.UTC(after.getUTCFullYear() + 1, 0, 1));
+  expect(dueInstant(yearly, new Date('2025-06-01'), at, at)).toEqual(new Date('2026-01-01'));
+});
+
+it.each([
+  ['* * * *', 'must be MINUTE HOUR'],
+  ['0 3 * * 0', 'must name weekdays'],
+  ['61 3 * * *', 'minute'],
+  ['0 3 * * * Mars/Olympus', 'timezone'],
+  ['0 3 31 2 *', 'never fires'],
+])('the schedule %j is refused: %s', (text, fault) => {
+  expect(() => readSettings({ CLOUDYARD_BACKUP_SCHEDULE: text }, places, false)).toThrow(
+    new RegExp(`CLOUDYARD_BACKUP_SCHEDULE .*${fault}`),
+  );
+});
+
+it('fields of the schedule are those of a crontab, in a zone', () => {
+  const parsed = parseBackupSchedule('30 */6 * * mon-fri Europe/Berlin', now);
+  expect('next' in parsed && parsed.next(new Date('2026-11-21T00:00:00Z'))).toEqual(new Date('2026-11-22T23:30:00Z'));
+});

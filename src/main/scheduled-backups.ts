@@ -1,0 +1,131 @@
+/**
+ * The duty that makes scheduled backups, removes old ones, and notifies the operator of those that fail or are late. It runs
+ * in every server and worker; src/backup/schedule.ts explains how one of them makes a backup.
+ */
+import { hostname } from 'node:os';
+import type pg from 'pg';
+import { withBackupLock, writeBackup } from '../backup/backup.ts';
+import type { BackupSink } from '../backup/block-store.ts';
+import { backupState, claim, dueInstant, lastRun, lateAfterMs, latenessMs, recordEnd } from '../backup/schedule.ts';
+import type { NextInstant } from '../backup/schedule.ts';
+import { transaction } from '../platform/db.ts';
+import type { ConnectionOptions, Db } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Message, Notifications } from '../resources/notifications/service.ts';
+import type { Settings } from './settings.ts';
+
+interface ScheduledBackupDeps {
+  settings: Settings;
+  next: NextInstant;
+  db: Db;
+  connection: ConnectionOptions;
+  log: Logger;
+  notifications: Pick<Notifications, 'issue'>;
+  operatorId: number;
+  now(): Date;
+}
+
+/** Returns the work to call periodically. */
+export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: AbortSignal) => Promise<void> {
+  const { settings, next, db, log, now } = deps;
+  const since = now();
+  let reportedLate: number | undefined;
+
+  const notify = (message: Pick<Message, 'type' | 'subject' | 'body' | 'data'>) =>
+    transaction(db, (tx) => deps.notifications.issue(tx, { clientId: deps.operatorId, ...message }));
+
+  const reportLate = async () => {
+    const state = await backupState(db);
+    const lateness = latenessMs(next, state, since, now());
+    if (lateness < lateAfterMs) return;
+    const last = state.lastSuccess?.scheduledAt.getTime() ?? 0;
+    if (reportedLate === last) return;
+    reportedLate = last;
+    const ended = state.lastSuccess?.endedAt.toISOString() ?? null;
+    await notify({
+      type: 'backup_late',
+      subject: 'The scheduled backup is late',
+      body: {
+        paragraphs: [ended ? `The last successful backup ended at ${ended}.` : 'No scheduled backup has succeeded.'],
+      },
+      data: { last_success: ended, late_seconds: Math.round(lateness / 1000) },
+    });
+  };
+
+  const run = async (due: Date, signal: AbortSignal) => {
+    let isClaimed = false;
+    try {
+      await withBackupLock(deps.connection, { wait: false }, async (client) => {
+        isClaimed = await claim(db, due, hostname());
+        if (!isClaimed) return;
+        const id = await backUp(deps, client, signal);
+        await recordEnd(db, due, { backupId: id });
+        log.info({ backup: id, dir: settings.backup.dir }, 'scheduled backup made');
+      });
+    } catch (error) {
+      // Another process makes it, or this one stops and another one makes it.
+      if (!isClaimed || signal.aborted) return;
+      const { message } = error as Error;
+      log.error({ err: error }, 'the scheduled backup failed');
+      await recordEnd(db, due, { error: message });
+      await notify({
+        type: 'backup_failed',
+        subject: `The backup of ${due.toISOString()} failed`,
+        body: { paragraphs: [`On host ${hostname()}:`, message] },
+        data: { host: hostname(), scheduled_at: due.toISOString(), error: message },
+      });
+    }
+  };
+
+  return async (signal) => {
+    const due = dueInstant(next, await lastRun(db), since, now());
+    if (due) await run(due, signal);
+    await reportLate();
+  };
+}
+
+/** Makes the backup and removes old ones of the schedule. Returns its id. */
+async function backUp(
+  { settings, connection }: ScheduledBackupDeps,
+  client: pg.Client,
+  signal: AbortSignal,
+): Promise<string> {
+  const { openBackupDirectory } = await import('../backup/block-store.ts');
+  const { copyFiles } = await import('../backup/files.ts');
+  const { backupOptions } = await import('./backups.ts');
+  const { dir, keep, withData } = settings.backup;
+  const store = await openBackupDirectory(dir);
+  const sink: BackupSink = {
+    ...store,
+    putBlock(plain) {
+      signal.throwIfAborted();
+      return store.putBlock(plain);
+    },
+  };
+  const files = (to: BackupSink) => copyFiles(settings.dataDir, to);
+  const options = { ...backupOptions(settings, connection, 'schedule'), copyFiles: withData ? files : null };
+  const { id } = await writeBackup(client, options, sink);
+  const scheduled: string[] = [];
+  for (const each of await store.list()) {
+    if ((await store.manifest(each)).reason === 'schedule') scheduled.push(each);
+  }
+  const old = scheduled.slice(0, Math.max(0, scheduled.length - keep));
+  for (const each of old) await store.remove(each);
+  if (old.length > 0) await store.prune();
+  return id;
+}
+
+/** Adds the gauges of scheduled backups. A late one is reported from `cloudyard_backup_late_seconds`. */
+export function watchBackups(metrics: Metrics, next: NextInstant, db: Db): void {
+  const since = new Date();
+  metrics.watchBackups(async () => {
+    const state = await backupState(db);
+    const last = state.lastSuccess?.endedAt.getTime();
+    return {
+      lastSuccessSeconds: last === undefined ? 0 : last / 1000,
+      lateSeconds: latenessMs(next, state, since, new Date()) / 1000,
+      hasFailed: state.lastError !== null,
+    };
+  });
+}
