@@ -123,7 +123,7 @@ const exceptions: Record<string, string> = {
 };
 
 /** Commands of the client that are not operations. */
-const otherFirstWords = ['api', 'apply', 'diff', 'context', 'completion', '__complete'];
+const otherFirstWords = ['api', 'apply', 'batch', 'diff', 'context', 'completion', '__complete'];
 
 export function commandOf(id: string): string[] {
   if (exceptions[id]) return exceptions[id].split(' ');
