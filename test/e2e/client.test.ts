@@ -295,6 +295,9 @@ describe('completion', () => {
     expect(await complete('file-s')).toEqual(['file-share']);
     expect(await complete('file-share', 'cre')).toEqual(['create']);
     expect(await complete('pool', 'member', 'li')).toEqual(['list']);
+    expect(await complete('st')).toEqual(['start']);
+    expect(await complete('quota', 'requests', '')).toEqual(['list', 'approve', 'decline']);
+    expect(await complete('token', 'create', '--ro')).toEqual(['--role']);
     expect(await complete('file-share', 'create', '--si')).toEqual(['--size']);
     expect(await complete('volume', 'create', '--source', 'new')).toEqual(['new-volume']);
     expect(await complete('network', 'show', 'def')).toEqual(['default']);
