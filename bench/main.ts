@@ -5,6 +5,7 @@
 import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
 import { balanceHttp } from './balance-http.ts';
+import { clientCommands } from './client-commands.ts';
 import { changePolicies } from './change-policies.ts';
 import { consoleInBrowser } from './console.ts';
 import { createShare } from './create-share.ts';
@@ -58,6 +59,7 @@ const benches: Record<string, Bench> = {
   images: pushAndPull,
   policies: runPolicies,
   silence,
+  commands: clientCommands,
 };
 
 /** Run only if they are named: they take long, or need the package registry. */

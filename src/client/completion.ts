@@ -63,7 +63,9 @@ export async function complete(words: string[], io: Io): Promise<void> {
 }
 
 async function candidates(before: string[], current: string, io: Io): Promise<string[]> {
-  if (before.length === 0) return firstWords.filter((word) => !word.startsWith('_'));
+  const ofOperator = operatorWords(before, current);
+  if (before.length === 0) return [...firstWords.filter((word) => !word.startsWith('_')), ...ofOperator];
+  if (ofOperator.length > 0) return ofOperator;
   const operation = namedOperation(before);
   if (!operation) return commandWords(before, current, io);
   const [option, ...values] = lastOption(before);
@@ -72,6 +74,19 @@ async function candidates(before: string[], current: string, io: Io): Promise<st
   }
   if (current.startsWith('-')) return optionsOf(operation);
   return operandNamesOnServer(operation, before.slice(operation.command.length), io);
+}
+
+/** The next words of the operator's commands, or the options of the command that is named. */
+function operatorWords(before: string[], current: string): string[] {
+  const known = Object.entries(table().operatorCommands).map(([name, options]) => ({
+    words: name.split(' '),
+    options,
+  }));
+  const named = known.find(({ words }) => words.every((word, i) => before[i] === word));
+  if (named) return current.startsWith('-') ? named.options.map((name) => `--${name}`) : [];
+  return known
+    .filter(({ words }) => before.every((word, i) => words[i] === word))
+    .map(({ words }) => words[before.length]!);
 }
 
 function namedOperation(words: string[]): Operation | undefined {

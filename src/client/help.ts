@@ -6,6 +6,7 @@ const others: [command: string, summary: string][] = [
   ['apply -f FILE', 'Create and update the resources that files describe'],
   ['diff -f FILE', 'Print what apply would change'],
   ['api METHOD PATH', 'Send any request and print the response'],
+  ['batch [FILE]', 'Run the commands of a file in one process'],
   ['completion bash|zsh|fish', 'Print the completion script of a shell'],
 ];
 

@@ -46,7 +46,7 @@ export class ApiError extends CommandError {
 
 export interface Api {
   readonly target: Target;
-  /** @throws ApiError for a status of 400 or more */
+  /** @throws ApiError for a status of 400 or more, and CommandError for a redirect */
   send(request: Request): Promise<Response>;
   /** Writes the body as it arrives. */
   stream(request: Request, write: (chunk: Buffer) => void): Promise<void>;
@@ -58,6 +58,10 @@ export function createApi(target: Target): Api {
     async send(request) {
       const response = await receive(await open(target, request));
       if (response.status >= 400) throw new ApiError(response);
+      // Followed, it would send the token to another address.
+      if (response.status >= 300) {
+        throw new CommandError(`${target.url} redirects to ${response.headers.location}; use that URL in the context`);
+      }
       return response;
     },
     async stream(request, write) {
@@ -130,10 +134,18 @@ function parsed(text: string): unknown {
   }
 }
 
+const untrusted = new Set([
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT'],
+]);
+
 function connectionError(url: URL, error: unknown): ConnectionError {
   // An AggregateError for several addresses has no message of its own.
   const { message, code } = error as NodeJS.ErrnoException;
-  return new ConnectionError(`cannot reach ${url.origin}: ${message || code}`, exitCodes.failed, error);
+  const reason = untrusted.has(code ?? '')
+    ? 'its certificate is not trusted; set NODE_EXTRA_CA_CERTS to the file with the certificate of its CA'
+    : message || code;
+  return new ConnectionError(`cannot reach ${url.origin}: ${reason}`, exitCodes.failed, error);
 }
 
 export function withQuery(path: string, query: Record<string, unknown>): string {

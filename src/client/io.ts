@@ -8,3 +8,6 @@ export interface Io {
   err: { isTTY?: boolean; write(text: string): unknown };
   readInput(): Promise<string>;
 }
+
+/** Runs a command and returns its exit code. */
+export type Run = (args: string[], io: Io) => Promise<number>;

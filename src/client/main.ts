@@ -14,7 +14,7 @@ export async function runClient(args: string[], io: Io = processIo()): Promise<n
       await (await import('./completion.ts')).complete(args.slice(1), io);
       return exitCodes.done;
     }
-    await (await import('./program.ts')).runProgram(args, io);
+    await (await import('./program.ts')).runProgram(args, io, runClient);
     return exitCodes.done;
   } catch (error) {
     return report(error, io);

@@ -44,7 +44,10 @@ export async function formatted(data: unknown, fields: string[], options: Output
   const format = formatOf(options);
   const columns = options.columns?.split(',').map((name) => name.trim());
   if (columns) checkColumns(columns, data, fields);
-  if (options.quiet) return lines(rowsOf(data).map(identity));
+  if (options.quiet) {
+    const values = (row: unknown) => columns?.map((name) => cell(valueAt(row, name))).join('\t');
+    return lines(rowsOf(data).map((row) => values(row) ?? identity(row)));
+  }
   if (format === 'json') return `${JSON.stringify(columns ? selected(data, columns) : data, null, 2)}\n`;
   if (format === 'yaml') {
     const { stringify } = await import('yaml');

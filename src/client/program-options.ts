@@ -8,7 +8,7 @@ export function addCommonOptions(command: Command, path = ''): Command {
   command
     .addOption(new Option('-o, --output <FORMAT>', 'format of the result').choices(formats).default('table'))
     .option('--columns <NAMES>', 'columns of the table, or fields, separated by commas')
-    .option('-q, --quiet', 'print only IDs, and no progress');
+    .option('-q, --quiet', 'print only IDs, or the values of --columns, and no progress');
   return addTargetOptions(command, path);
 }
 

@@ -5,7 +5,7 @@
 import { Argument, Command, CommanderError, Help, Option } from 'commander';
 import { hasFields, optionOf } from './body.ts';
 import { exitCodes } from './errors.ts';
-import type { Io } from './io.ts';
+import type { Io, Run } from './io.ts';
 import { kindOf } from './names.ts';
 import { addCommonOptions, addWaitOptions } from './program-options.ts';
 import { operandNames, runOperation } from './resource-command.ts';
@@ -15,25 +15,26 @@ import type { Operation, Schema } from './table.ts';
 import { isObject } from './values.ts';
 
 /** Commands that are not operations, by their first word. */
-const others: Record<string, () => Promise<(program: Command, io: Io) => void>> = {
+const others: Record<string, () => Promise<(program: Command, io: Io, run: Run) => void>> = {
   context: async () => (await import('./context-command.ts')).addContextCommands,
   api: async () => (await import('./api-command.ts')).addApiCommand,
   apply: async () => (await import('./apply/command.ts')).addApplyCommands,
   diff: async () => (await import('./apply/command.ts')).addApplyCommands,
+  batch: async () => (await import('./batch-command.ts')).addBatchCommand,
   completion: async () => (await import('./completion.ts')).addCompletionCommand,
 };
 
-/** Runs a command. @throws CommanderError and CommandError, which have exit codes */
-export async function runProgram(args: string[], io: Io): Promise<void> {
-  const program = await buildProgram(args, io);
+/** `run` is for commands that run others. @throws CommanderError and CommandError, which have exit codes */
+export async function runProgram(args: string[], io: Io, run: Run): Promise<void> {
+  const program = await buildProgram(args, io, run);
   await program.parseAsync(args, { from: 'user' });
 }
 
 /** The commands of the group that `args` name, in a program that does not exit. */
-export async function buildProgram(args: string[], io: Io): Promise<Command> {
+export async function buildProgram(args: string[], io: Io, run: Run = async () => 0): Promise<Command> {
   const program = configured(new Command('cloudyard'), io);
   const other = others[args[0] ?? ''];
-  if (other) (await other())(program, io);
+  if (other) (await other())(program, io, run);
   else addResourceCommands(program, args, io);
   inherit(program, program);
   return program;

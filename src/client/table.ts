@@ -52,6 +52,8 @@ export interface Table {
   lists: Record<string, string>;
   /** The first word of each group, with the names of the resources in it. */
   groups: Record<string, string>;
+  /** The operator's commands with the names of their options, for completion. */
+  operatorCommands: Record<string, string[]>;
 }
 
 const loaded = generated as unknown as Table;

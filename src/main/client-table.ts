@@ -5,6 +5,7 @@
  * resource adds its noun to `nouns`; an operation without a command fails `npm run generate`.
  */
 import type { Operation, Schema, Table } from '../client/table.ts';
+import type { Command } from './command-line.ts';
 
 interface Reference {
   $ref?: string;
@@ -123,7 +124,7 @@ const exceptions: Record<string, string> = {
 };
 
 /** Commands of the client that are not operations. */
-const otherFirstWords = ['api', 'apply', 'diff', 'context', 'completion', '__complete'];
+const otherFirstWords = ['api', 'apply', 'batch', 'diff', 'context', 'completion', '__complete'];
 
 export function commandOf(id: string): string[] {
   if (exceptions[id]) return exceptions[id].split(' ');
@@ -152,7 +153,8 @@ function kebab(words: string): string {
   return words.replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, '-').toLowerCase();
 }
 
-export function clientTable(document: Document): Table {
+/** `commands` are those of the operator, which the client completes. */
+export function clientTable(document: Document, commands: Command[]): Table {
   const shapes = createShapes(document);
   const parameters: Record<string, Schema> = {};
   const operations: Operation[] = [];
@@ -180,7 +182,14 @@ export function clientTable(document: Document): Table {
     }
   }
   refuseAmbiguity(operations);
-  return { operations, schemas: shapes.used(), parameters, lists: listsOf(operations), groups: groupsOf(operations) };
+  return {
+    operations,
+    schemas: shapes.used(),
+    parameters,
+    lists: listsOf(operations),
+    groups: groupsOf(operations),
+    operatorCommands: Object.fromEntries(commands.map(({ name, options }) => [name, Object.keys(options)])),
+  };
 }
 
 type Shapes = ReturnType<typeof createShapes>;

@@ -10,6 +10,7 @@ import { join, relative } from 'node:path';
 import { apiTypes } from '../../console/api-types.ts';
 import { runChildSync } from '../platform/child-process.ts';
 import { clientTable, clientTableText, firstWordsText } from './client-table.ts';
+import { commands as commandList } from './commands/list.ts';
 import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
 import { root } from './root.ts';
@@ -19,7 +20,7 @@ const check = process.argv.includes('--check');
 
 async function generated(): Promise<Record<string, string>> {
   const { document, operations } = await declaredApi();
-  const commands = clientTable(document as never);
+  const commands = clientTable(document as never, commandList);
   return {
     'openapi.json': `${JSON.stringify(document, null, 2)}\n`,
     'policy.txt': policyText(operations),

@@ -203,8 +203,11 @@ describe('exit codes', () => {
     expect(denied).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('are 1 for a server that answers with garbage', async () => {
-    const server = createServer((_, response) => {
+  it('are 1 for a server that redirects, or answers with garbage', async () => {
+    const server = createServer((request, response) => {
+      if (request.url!.startsWith('/cloud/v1/regions')) {
+        return response.writeHead(308, { location: 'https://other.example/' }).end();
+      }
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"results": [');
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -213,6 +216,11 @@ describe('exit codes', () => {
       code: 1,
       stdout: '',
       stderr: 'cloudyard: the server sent JSON that is not valid\n',
+    });
+    expect(await run(['region', 'list'], '', own)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `cloudyard: ${own.CLOUDYARD_URL} redirects to https://other.example/; use that URL in the context\n`,
     });
     server.close();
   });
@@ -295,6 +303,9 @@ describe('completion', () => {
     expect(await complete('file-s')).toEqual(['file-share']);
     expect(await complete('file-share', 'cre')).toEqual(['create']);
     expect(await complete('pool', 'member', 'li')).toEqual(['list']);
+    expect(await complete('st')).toEqual(['start']);
+    expect(await complete('quota', 'requests', '')).toEqual(['list', 'approve', 'decline']);
+    expect(await complete('token', 'create', '--ro')).toEqual(['--role']);
     expect(await complete('file-share', 'create', '--si')).toEqual(['--size']);
     expect(await complete('volume', 'create', '--source', 'new')).toEqual(['new-volume']);
     expect(await complete('network', 'show', 'def')).toEqual(['default']);
