@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
 import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
+import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
@@ -36,6 +37,7 @@ export interface Opened {
   isStart: boolean;
   database: Database;
   controlPlane: ControlPlane;
+  keyring: Keyring;
   services: Services;
 }
 
@@ -83,7 +85,7 @@ export async function openServices(
   closing.push(services.apiKeys.stop);
   if (!isServerProcess) await services.clients.bootstrap();
   const opened = { settings, log, closing, configuration, regionIds, serves: roles.serve, isStart };
-  return { ...opened, database, controlPlane, services };
+  return { ...opened, database, controlPlane, keyring, services };
 }
 
 function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {

@@ -6,6 +6,7 @@
  */
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
+import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
 import { findServiceManager } from '../platform/service-manager.ts';
 import type { App } from '../http/app.ts';
@@ -97,10 +98,13 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   const { services, settings, controlPlane, serves, isStart, log, closing } = opened;
   if (!serves && settings.workerPort === 0) return null;
   const several = serves && settings.processes > 1;
-  const api = several ? await startApiProcesses(settings.processes, services.metrics, log) : await serveHere(opened);
+  const certificate = serves ? await openCertificate(opened) : undefined;
+  const api = several
+    ? await startApiProcesses(settings.processes, services.metrics, log)
+    : await serveHere(opened, certificate);
   const { url } = api;
   if (serves) {
-    await openRedirect(opened, url).catch(async (error: unknown) => {
+    await openRedirect(opened, url, certificate).catch(async (error: unknown) => {
       await api.stop();
       throw error;
     });
@@ -117,9 +121,8 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   return api;
 }
 
-async function serveHere(opened: Opened): Promise<ApiServer> {
+async function serveHere(opened: Opened, certificate: CertificateSource | undefined): Promise<ApiServer> {
   const { services, settings, serves, log } = opened;
-  const certificate = serves ? openCertificate(opened) : undefined;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
   const api = await createApi(services, {
     ...apiSettings(settings, serves),

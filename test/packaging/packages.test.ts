@@ -32,7 +32,7 @@ describe('the npm package', () => {
     const data = ['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'].flatMap(
       inCheckout,
     );
-    const commands = ['cloudyard', 'directory-lock', 'drizzle-resolution', 'installed', 'node-flags'];
+    const commands = ['cloudyard', 'directory-lock', 'module-resolution', 'installed', 'node-flags'];
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
     const expected = [...modules, ...data, ...commands.map((name) => `bin/${name}.mjs`), ...documents].sort();
     const { contents } = pack(folder);

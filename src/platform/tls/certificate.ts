@@ -24,7 +24,7 @@ export interface CertificateSource {
   problem(): string | null;
   /** Calls `use` with every later certificate. */
   onChange(use: (certificate: Certificate) => void): void;
-  stop(): void;
+  stop(): void | Promise<void>;
 }
 
 /** What `/healthz` and the metrics show of a source. */
