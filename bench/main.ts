@@ -4,6 +4,7 @@
  */
 import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
+import { backup } from './backup.ts';
 import { balanceHttp } from './balance-http.ts';
 import { changePolicies } from './change-policies.ts';
 import { consoleInBrowser } from './console.ts';
@@ -58,6 +59,7 @@ const benches: Record<string, Bench> = {
   images: pushAndPull,
   policies: runPolicies,
   silence,
+  backup,
 };
 
 /** Run only if they are named: they take long, or need the package registry. */
