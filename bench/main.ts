@@ -4,6 +4,7 @@
  */
 import { alertDelivery } from './alert-delivery.ts';
 import { authorize } from './authorize.ts';
+import { backup } from './backup.ts';
 import { balanceHttp } from './balance-http.ts';
 import { clientCommands } from './client-commands.ts';
 import { changePolicies } from './change-policies.ts';
@@ -60,6 +61,7 @@ const benches: Record<string, Bench> = {
   policies: runPolicies,
   silence,
   commands: clientCommands,
+  backup,
 };
 
 /** Run only if they are named: they take long, or need the package registry. */
