@@ -95,8 +95,8 @@ interface OperationDefinition<
   answer?: Answer;
   /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */
   produces?: string;
-  /** Default: 200 with `answer`, 204 without it. */
-  status?: 200 | 201 | 204;
+  /** Default: 200 with `answer`, 204 without it. With 302, the handler sends the response. */
+  status?: 200 | 201 | 204 | 302;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
   route?: RouteShorthandOptions;
   handle(
@@ -143,7 +143,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(produces && { produces: [produces] }),
       querystring: query ?? noQuery,
       ...(body && { body }),
-      response: { [status]: answer ?? Type.Null({ description: 'No content' }) },
+      response: { [status]: answer ?? Type.Null({ description: status === 302 ? 'Redirect' : 'No content' }) },
     };
     return {
       register(app) {
@@ -160,7 +160,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
             reply.code(status);
             const result = definition.handle(request as never, reply);
             // Fastify sends null as `null`, and undefined as an empty body.
-            return answer ? result : Promise.resolve(result).then(() => reply.send());
+            return answer || status === 302 ? result : Promise.resolve(result).then(() => reply.send());
           },
         } as RouteOptions);
       },
