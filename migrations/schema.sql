@@ -365,8 +365,6 @@ CREATE TABLE "lb_listener_counters" (
 	"bytes_in" bigint NOT NULL,
 	"bytes_out" bigint NOT NULL,
 	"request_errors" bigint NOT NULL,
-	"requests" bigint DEFAULT 0 NOT NULL,
-	"server_errors" bigint DEFAULT 0 NOT NULL,
 	"seen_total_connections" bigint NOT NULL,
 	"seen_bytes_in" bigint NOT NULL,
 	"seen_bytes_out" bigint NOT NULL,

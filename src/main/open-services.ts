@@ -13,6 +13,7 @@ import { findControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { migrate, openDatabase } from './database.ts';
 import type { Database } from './database.ts';
+import { backupBeforeMigration, refuseInterruptedRestore } from './migration-backup.ts';
 import { createServices } from './services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
@@ -62,7 +63,13 @@ export async function openServices(
     const lock = await takeLocks(database.connection, [dataDirectoryLock(settings.dataDir)], log);
     closing.push(lock.release);
   }
-  if (!isServerProcess) await migrate(database.connection);
+  if (!isServerProcess) {
+    await refuseInterruptedRestore(settings, database.connection);
+    await migrate(
+      database.connection,
+      backupBeforeMigration(settings, (text) => log.info(text)),
+    );
+  }
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);

@@ -85,6 +85,16 @@ export interface Settings {
   sessionIdleSeconds: number;
   /** Whether clients may move the clock and inject faults. */
   development: boolean;
+  backup: {
+    /** Where backups are stored unless a command names another place. Absolute. */
+    dir: string;
+    /** A file with the passphrase that encrypts the key file in backups. */
+    passphraseFile: string | undefined;
+    /** Encrypts the key file in backups for this recipient of age instead. */
+    ageRecipient: string | undefined;
+    /** Whether the database is backed up before it is migrated. */
+    beforeMigration: boolean;
+  };
 }
 
 /** For `cloudyard help`, and for the test that compares them with docs/operating.md. */
@@ -126,6 +136,10 @@ export const coreSettingNames = [
   'CLOUDYARD_CONSOLE',
   'CLOUDYARD_SESSION_IDLE_TIMEOUT',
   'CLOUDYARD_DEV',
+  'CLOUDYARD_BACKUP_DIR',
+  'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
+  'CLOUDYARD_BACKUP_AGE_RECIPIENT',
+  'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
@@ -151,11 +165,15 @@ const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
 export const defaultDiskReserve = 5;
 
-/** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
-export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
+/** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
+export function readCoreSettings(
+  reader: SettingReader<Name>,
+  { base, dataDir: defaultDataDir }: { base: string; dataDir: string },
+  terminal: boolean,
+): Settings {
   const { text, integer, choice, reject } = reader;
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
-  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
+  const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken)) reject('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
   const perMinute = integer('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000);
@@ -176,7 +194,7 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
-    keyFile: resolve(root, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
+    keyFile: resolve(base, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
@@ -208,6 +226,25 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
+    backup: backupSettings(reader, base, dataDir),
+  };
+}
+
+function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
+  const { text, choice, reject } = reader;
+  const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
+  const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
+  if (passphraseFile !== undefined && ageRecipient !== undefined) {
+    reject('CLOUDYARD_BACKUP_PASSPHRASE_FILE conflicts with CLOUDYARD_BACKUP_AGE_RECIPIENT; set only one');
+  }
+  if (ageRecipient !== undefined && !/^(age1|ssh-)[\w/+= -]+$/.test(ageRecipient)) {
+    reject('CLOUDYARD_BACKUP_AGE_RECIPIENT must be a recipient of age, such as age1…, or a public key of ssh');
+  }
+  return {
+    dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
+    passphraseFile: passphraseFile && resolve(passphraseFile),
+    ageRecipient,
+    beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
   };
 }
 

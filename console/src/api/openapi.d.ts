@@ -6577,8 +6577,7 @@ export interface components {
              * @description ID of the notification
              */
             id: string;
-            /** @description Kind of notification, such as `quota_threshold` */
-            type: string;
+            type: components["schemas"]["NotificationType"];
             /** @description ID of the client */
             client_id: number;
             /**
@@ -6613,6 +6612,11 @@ export interface components {
              */
             last_sending: string | null;
         };
+        /**
+         * @description Type of a notification
+         * @enum {unknown}
+         */
+        NotificationType: "host_unhealthy" | "lifecycle_policy_run_failed" | "lifecycle_policy_run_missed" | "quota_request_approved" | "quota_request_declined" | "quota_threshold";
         PendingRunSnapshot: {
             /**
              * Format: uuid
@@ -9385,6 +9389,8 @@ export interface components {
         query_return_to: string;
         /** @description Only changes of the resource with this ID */
         query_row_id: string;
+        /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
+        query_row_name: string;
         /** @description Only snapshots that this schedule of a lifecycle policy created */
         query_schedule_id: string;
         /** @description Requested access, `repository:<name>:<actions>`; several are separated by spaces, or the parameter is repeated */
@@ -9421,8 +9427,8 @@ export interface components {
         query_to_timestamp: string;
         /** @description Only changes by this token */
         query_token_id: number;
-        /** @description Only notifications of this type, such as `quota_threshold` */
-        query_type: string;
+        /** @description Only notifications of this type */
+        query_type: components["schemas"]["NotificationType"];
         /** @description Only shares of this type */
         query_type_name: "standard" | "vast";
         /** @description Only actions with these user agents */
@@ -17845,7 +17851,7 @@ export interface operations {
                 limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
-                /** @description Only notifications of this type, such as `quota_threshold` */
+                /** @description Only notifications of this type */
                 type?: components["parameters"]["query_type"];
                 /** @description Only notifications that were sent to this webhook */
                 webhook_id?: components["parameters"]["query_webhook_id"];
@@ -18116,6 +18122,8 @@ export interface operations {
                 table?: components["parameters"]["query_table"];
                 /** @description Only changes of the resource with this ID */
                 row_id?: components["parameters"]["query_row_id"];
+                /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
+                row_name?: components["parameters"]["query_row_name"];
                 /** @description Only changes at or after this date */
                 from_timestamp?: string;
                 /** @description Only changes at or before this date */

@@ -7,6 +7,8 @@ import { openCloudyard } from '../../../test/harness.ts';
 import type { Cloudyard } from '../../../test/harness.ts';
 import { idTokenSeconds, openProvider, testClient } from '../../../test/oidc-provider.ts';
 import type { TestProvider } from '../../../test/oidc-provider.ts';
+import { contextsFile, readContexts } from '../../client/contexts.ts';
+import { runProgram } from '../../client/program.ts';
 import { readGroups } from './groups.ts';
 
 const publicUrl = 'https://cloud.example.org';
@@ -175,6 +177,31 @@ describe('sign-in of a program', () => {
     expect(rows).toEqual([{ client_id: tenant.clientId, changes: expect.stringContaining('linus@example.org') }]);
     expect((await finish()).statusCode).toBe(401);
     expect((await post('/cloudyard/v1/sign_in/device/token', { device: 'x' })).statusCode).toBe(401);
+  });
+});
+
+describe('cloudyard login', () => {
+  it('keeps the token of the person in a context', async () => {
+    provider.person = person(['team'], 'barbara');
+    const url = await cloudyard.app.listen({ port: 0, host: '127.0.0.1' });
+    let messages = '';
+    const confirming = Promise.withResolvers<void>();
+    const write = (text: string) => {
+      messages += text;
+      const link = /^Open (\S+) and confirm/.exec(text)?.[1];
+      if (link) provider.confirm(link).then(confirming.resolve, confirming.reject);
+    };
+    const env = { XDG_CONFIG_HOME: folder };
+    const io = { env, out: () => {}, err: { write }, readInput: async () => '' };
+    await runProgram(['login', 'work', '--url', url], io);
+    await confirming.promise;
+    const { current, contexts } = readContexts(contextsFile(env));
+    expect(current).toBe('work');
+    expect(contexts['work']).toMatchObject({ url, token: expect.stringContaining('$') });
+    expect(messages).not.toContain(contexts['work']!.token);
+    const { status } = await cloudyard.get('/cloud/v1/projects', { token: contexts['work']!.token! });
+    expect(status).toBe(200);
+    await expect(runProgram(['login', 'other'], io)).rejects.toThrow('no server');
   });
 });
 
