@@ -50,6 +50,8 @@ export interface CloudyardOptions {
   /** Default: 0, so that tests do not wait. */
   notificationWindowSeconds?: number;
   webhookAllowPrivate?: boolean;
+  /** Sign-in with OpenID Connect. Default: with tokens only. */
+  signIn?: Required<Pick<ServicesDeps, 'oidc' | 'publicUrl'>>;
   configuration?: (shipped: Configuration) => Configuration;
   /** How often the worker polls for lifecycle policies that are due; default: 0.25, as in production. */
   pollSeconds?: number;
@@ -156,6 +158,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     log,
     ...settings,
     ...memberSettings,
+    ...options.signIn,
     ...(options.checkPattern && { checkPattern: options.checkPattern }),
     clientLimits,
     ...(options.maxBacklog && { maxBacklog: options.maxBacklog }),

@@ -15,9 +15,9 @@ interface Described {
   requestBody?: { required: boolean; content: Record<string, Content> };
 }
 
-/** The web page, proxies forward the query of their clients, and registries follow the protocols of distribution. */
+/** The web page, proxies and OpenID providers forward queries, and registries follow the protocols of distribution. */
 const exceptions = [
-  ...['getIndex', 'authorizeContainer', 'authorizeContainerByPath'],
+  ...['getIndex', 'authorizeContainer', 'authorizeContainerByPath', 'finishSignIn'],
   ...['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'],
 ];
 

@@ -17,6 +17,7 @@ import { isObject } from './values.ts';
 /** Commands that are not operations, by their first word. */
 const others: Record<string, () => Promise<(program: Command, io: Io, run: Run) => void>> = {
   context: async () => (await import('./context-command.ts')).addContextCommands,
+  login: async () => (await import('./login-command.ts')).addLoginCommand,
   api: async () => (await import('./api-command.ts')).addApiCommand,
   apply: async () => (await import('./apply/command.ts')).addApplyCommands,
   diff: async () => (await import('./apply/command.ts')).addApplyCommands,

@@ -7,6 +7,7 @@ import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
+import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App, Routes, TypeBoxProvider } from './app.ts';
 import { createAnonymousLimit } from './anonymous-limit.ts';
 import type { AnonymousLimits } from './anonymous-limit.ts';
@@ -46,6 +47,8 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
   trustedProxies?: string[] | undefined;
   /** Serves HTTPS. Absent: plain HTTP. */
   certificate?: CertificateSource | undefined;
+  /** Absent: requests have no traces. */
+  tracer?: Tracer | null | undefined;
   /** How long browsers use HTTPS only; 0: not limited. */
   hstsSeconds?: number | undefined;
   routes: Routes[];

@@ -8,6 +8,7 @@ import { ClientError, invalidInput } from '../errors/catalogue.ts';
 import { exceededTimeLimit, isContended, isUnavailable, shortageOf } from '../platform/db.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
+import { commonHeaders } from './security-headers.ts';
 import { ValidationError } from './validation.ts';
 
 export interface ErrorHandlingDeps {
@@ -43,7 +44,7 @@ const drainable = 16 * 1024 * 1024;
 
 /** For requests without a route because the path cannot be decoded or a component of it is too long. */
 export function frameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  send(reply.header('x-request-id', request.id), request, asClientError(error, request));
+  send(reply.headers(commonHeaders).header('x-request-id', request.id), request, asClientError(error, request));
 }
 
 const unreadable: Record<string, { status: number; message: string }> = {

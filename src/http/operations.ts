@@ -97,8 +97,8 @@ interface OperationDefinition<
   produces?: string;
   /** Further media types of the response; the description of the operation says what they contain. */
   alsoProduces?: string[];
-  /** Default: 200 with `answer`, 204 without it. */
-  status?: 200 | 201 | 204;
+  /** Default: 200 with `answer`, 204 without it. With 302, the handler sends the response. */
+  status?: 200 | 201 | 204 | 302;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
   route?: RouteShorthandOptions;
   handle(
@@ -147,7 +147,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(alsoProduces && { produces: ['application/json', ...alsoProduces] }),
       querystring: query ?? noQuery,
       ...(body && { body }),
-      response: { [status]: answer ?? Type.Null({ description: 'No content' }) },
+      response: { [status]: answer ?? Type.Null({ description: status === 302 ? 'Redirect' : 'No content' }) },
     };
     return {
       register(app) {
@@ -164,7 +164,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
             reply.code(status);
             const result = definition.handle(request as never, reply);
             // Fastify sends null as `null`, and undefined as an empty body.
-            return answer ? result : Promise.resolve(result).then(() => reply.send());
+            return answer || status === 302 ? result : Promise.resolve(result).then(() => reply.send());
           },
         } as RouteOptions);
       },

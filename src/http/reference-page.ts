@@ -23,6 +23,13 @@ const configuration = {
   },
 };
 
+/** The page has inline scripts and styles. `connect-src` also keeps it from other servers. */
+const contentSecurityPolicy = [
+  ...["default-src 'none'", "script-src 'self' 'unsafe-inline'", "style-src 'self' 'unsafe-inline'"],
+  ...["img-src 'self' data: blob:", "font-src 'self' data:", "connect-src 'self'", "worker-src 'self' blob:"],
+  ...["object-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"],
+].join('; ');
+
 type PageAnswer = Pick<Awaited<ReturnType<FastifyInstance['inject']>>, 'statusCode' | 'headers' | 'rawPayload'>;
 
 /**
@@ -48,7 +55,7 @@ export function referencePage(app: App): void {
       const answer = await loading.finally(() => pages.delete(path));
       if (answer.statusCode === 200) pages.set(path, loading);
       const { location, 'content-type': type } = answer.headers;
-      reply.code(answer.statusCode);
+      reply.code(answer.statusCode).header('content-security-policy', contentSecurityPolicy);
       if (location) reply.header('location', location);
       if (type) reply.type(String(type));
       return reply.send(answer.rawPayload);

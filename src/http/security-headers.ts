@@ -3,12 +3,18 @@ import type { App } from './app.ts';
 
 const contentSecurityPolicy = "default-src 'none'; frame-ancestors 'none'";
 
+/** Of every response. */
+export const commonHeaders = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': contentSecurityPolicy,
+  'referrer-policy': 'no-referrer',
+};
+
 /** `hstsSeconds`: how long browsers use HTTPS only, after a response by HTTPS; 0: not sent. */
 export function securityHeaders(app: App, hstsSeconds = 0): void {
   const transport = hstsSeconds > 0 ? `max-age=${hstsSeconds}` : null;
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-content-type-options', 'nosniff').header('content-security-policy', contentSecurityPolicy);
-    reply.header('referrer-policy', 'no-referrer');
+    reply.headers(commonHeaders);
     if (transport !== null && request.protocol === 'https') reply.header('strict-transport-security', transport);
     done();
   });

@@ -30,6 +30,21 @@ export const sessionCookie = (request: FastifyRequest, value: string): string =>
 /** `Set-Cookie` that makes the browser forget the session. */
 export const removedCookie = (request: FastifyRequest): string => `${name}=${flagsOf(request)}; Max-Age=0`;
 
+const signInName = 'cloudyard_sign_in';
+const signInPath = '/cloudyard/v1/sign_in/oidc';
+
+/** What a browser brings back from an OpenID Connect provider; null without it. */
+export function signInOf({ headers: { cookie = '' } }: FastifyRequest): string | null {
+  return new RegExp(`(?:^|; *)${signInName}=([^;\\s]+)`).exec(cookie)?.[1] ?? null;
+}
+
+/** `Set-Cookie` for it. `Lax`, because the page of another site sends the browser back. */
+export const signInCookie = ({ protocol }: FastifyRequest, value: string, seconds: number): string =>
+  `${signInName}=${value}; HttpOnly; SameSite=Lax; Path=${signInPath}; Max-Age=${seconds}` +
+  (protocol === 'https' ? '; Secure' : '');
+
+export const removedSignInCookie = (request: FastifyRequest): string => signInCookie(request, '', 0);
+
 function flagsOf({ protocol }: FastifyRequest): string {
   return `; HttpOnly; SameSite=Strict; Path=/${protocol === 'https' ? '; Secure' : ''}`;
 }

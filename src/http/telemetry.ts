@@ -1,6 +1,8 @@
 /** Writes one log line and records one duration for each request. */
 import { withoutRedaction } from '../platform/log.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../platform/log.ts';
+import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App } from './app.ts';
 
 export interface HttpMetrics {
@@ -16,7 +18,13 @@ declare module 'fastify' {
   }
 }
 
-export function requestTelemetry(app: App, { log, metrics }: { log: Logger; metrics: HttpMetrics }): void {
+interface TelemetryOptions {
+  log: Logger;
+  metrics: HttpMetrics;
+  tracer?: Tracer | null | undefined;
+}
+
+export function requestTelemetry(app: App, { log, metrics, tracer }: TelemetryOptions): void {
   const lines = withoutRedaction(log);
   // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.
   app.addHook('onRequest', (request, reply, done) => {
@@ -29,6 +37,7 @@ export function requestTelemetry(app: App, { log, metrics }: { log: Logger; metr
     if (!config.isStream || reply.statusCode >= 400) {
       metrics.observeRequest(schema?.operationId ?? 'none', reply.statusCode, reply.elapsedTime / 1000);
     }
+    if (tracer) trace(tracer, request, reply);
     const level = isProbe(request.routeOptions.url, reply.statusCode) ? 'debug' : 'info';
     lines[level](
       {
@@ -42,6 +51,24 @@ export function requestTelemetry(app: App, { log, metrics }: { log: Logger; metr
       'request',
     );
     done();
+  });
+}
+
+/** Attributes have the names of OpenTelemetry's conventions for HTTP. */
+function trace(tracer: Tracer, request: FastifyRequest, reply: FastifyReply): void {
+  const { method, routeOptions, by } = request;
+  if (isProbe(routeOptions.url, reply.statusCode)) return;
+  const { operationId = 'none' } = routeOptions.schema ?? {};
+  const { traceparent } = request.headers;
+  tracer.request({
+    ...{ id: request.id, name: operationId, startedAt: Date.now() - reply.elapsedTime },
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    attributes: {
+      ...{ 'http.request.method': method, 'http.response.status_code': reply.statusCode },
+      ...(routeOptions.url !== undefined && { 'http.route': routeOptions.url }),
+      ...(by && { 'cloudyard.client_id': by.actor.clientId }),
+    },
+    ...(reply.statusCode >= 500 && { error: String(reply.statusCode) }),
   });
 }
 

@@ -22,7 +22,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   const closing: ShutdownSteps = [];
   const opened = await openServices(settings, { serve: true, work: [] }, log, closing);
-  const { services, controlPlane } = opened;
+  const { services, controlPlane, tracer } = opened;
   const { metrics } = services;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
@@ -38,7 +38,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   });
   api = await createApi(services, {
     ...apiSettings(settings, true),
-    ...{ log, holdUntil, certificate: await openCertificate(opened) },
+    ...{ log, holdUntil, tracer, certificate: await openCertificate(opened) },
     anonymousLimits: dividedBy(given.processes, defaultAnonymousLimits),
     rates: leaseRates((request) => first.call<Lease>('lease', request)),
     metrics: { contentType: metrics.contentType, text: () => first.call<string>('metrics') },

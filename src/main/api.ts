@@ -26,7 +26,14 @@ import { version } from './version.ts';
 export interface ApiOptions
   extends Pick<
     AppOptions,
-    'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates' | 'publicUrl' | 'certificate' | 'hstsSeconds'
+    | 'connectionLimits'
+    | 'anonymousLimits'
+    | 'trustedProxies'
+    | 'rates'
+    | 'publicUrl'
+    | 'certificate'
+    | 'hstsSeconds'
+    | 'tracer'
   > {
   log: Logger;
   clientLimits?: ClientLimits;
@@ -69,6 +76,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     publicUrl: options.publicUrl,
     certificate,
     hstsSeconds: options.hstsSeconds,
+    tracer: options.tracer,
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,

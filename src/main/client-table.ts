@@ -108,6 +108,11 @@ const exceptions: Record<string, string> = {
   listAvailableNetworks: 'network list-available',
   createRegistryUsers: 'registry user create-several',
   receiveRegistryEvents: 'registry receive-events',
+  getSignInMethods: 'server sign-in-methods',
+  startSignIn: 'session start-sign-in',
+  finishSignIn: 'session finish-sign-in',
+  startDeviceSignIn: 'session start-device-sign-in',
+  finishDeviceSignIn: 'session finish-device-sign-in',
   authorizeContainer: 'api-key authorize',
   authorizeContainerByPath: 'api-key authorize-by-path',
   auditQuotas: 'client-quota audit',
@@ -124,7 +129,7 @@ const exceptions: Record<string, string> = {
 };
 
 /** Commands of the client that are not operations. */
-const otherFirstWords = ['api', 'apply', 'batch', 'diff', 'context', 'completion', '__complete'];
+const otherFirstWords = ['api', 'apply', 'batch', 'diff', 'context', 'login', 'completion', '__complete'];
 
 export function commandOf(id: string): string[] {
   if (exceptions[id]) return exceptions[id].split(' ');

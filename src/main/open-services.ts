@@ -5,6 +5,7 @@ import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
+import type { Tracer } from '../platform/tracing/tracer.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Configuration } from './configuration.ts';
@@ -17,6 +18,7 @@ import { createServices } from './services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
+import { openTracer } from './tracing.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
 export interface Roles {
@@ -38,6 +40,8 @@ export interface Opened {
   database: Database;
   controlPlane: ControlPlane;
   keyring: Keyring;
+  /** Null: no traces. */
+  tracer: Tracer | null;
   services: Services;
 }
 
@@ -85,7 +89,8 @@ export async function openServices(
   closing.push(services.apiKeys.stop);
   if (!isServerProcess) await services.clients.bootstrap();
   const opened = { settings, log, closing, configuration, regionIds, serves: roles.serve, isStart };
-  return { ...opened, database, controlPlane, keyring, services };
+  const tracer = await openTracer(settings, log, closing);
+  return { ...opened, database, controlPlane, keyring, tracer, services };
 }
 
 function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {

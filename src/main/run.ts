@@ -122,11 +122,11 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
 }
 
 async function serveHere(opened: Opened, certificate: CertificateSource | undefined): Promise<ApiServer> {
-  const { services, settings, serves, log } = opened;
+  const { services, settings, serves, log, tracer } = opened;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
   const api = await createApi(services, {
     ...apiSettings(settings, serves),
-    ...{ log, resources: serves, holdUntil, certificate },
+    ...{ log, resources: serves, holdUntil, certificate, tracer },
   });
   const stop = () => closeApi(api, services);
   // The app may have opened connections, which would keep the embedded PostgreSQL running.

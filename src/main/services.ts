@@ -65,6 +65,7 @@ import { loadRegions, memberNetworksOf } from '../resources/regions/service.ts';
 import { createRegistries } from '../resources/registries/service.ts';
 import { createSecrets } from '../resources/secrets/service.ts';
 import { createSessions } from '../resources/sessions/service.ts';
+import { createSignIn } from '../resources/sign-in/service.ts';
 import { createSnapshots } from '../resources/snapshots/service.ts';
 import { createSubnets } from '../resources/subnets/service.ts';
 import { createTaskViews } from '../resources/tasks/service.ts';
@@ -103,6 +104,8 @@ export interface ServicesDeps {
   keyring: Keyring;
   /** Where clients reach the API; absent: the URL that API servers announce. */
   publicUrl?: string | undefined;
+  /** Sign-in with OpenID Connect; absent: with tokens only. */
+  oidc?: Settings['oidc'];
   /** How long a notification waits for related ones; default 5. */
   notificationWindowSeconds?: number;
   /** After how long a run of a lifecycle policy is late; default 300. */
@@ -152,6 +155,12 @@ export async function createServices(deps: ServicesDeps) {
   const usedBy = resources.flatMap(({ usesOfProject }) => usesOfProject ?? []);
   const projects = createProjects({ ...shared, usedBy });
   const clients = createClients({ ...shared, projects, networks });
+  const signIn = deps.oidc
+    ? createSignIn({
+        ...{ ...shared, keyring, log, tokens, clients, projects },
+        ...{ settings: deps.oidc, publicUrl: deps.publicUrl! },
+      })
+    : null;
   const notifications = createNotifications({ ...shared, clients });
   const webhooks = createWebhooks({ ...shared, keyring, clients, refuseUrl: refuseUrl(deps.webhookAllowPrivate) });
   const taskViews = createTaskViews(shared);
@@ -182,7 +191,7 @@ export async function createServices(deps: ServicesDeps) {
 
   const services = {
     ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
-    ...{ networks, subnets, secrets, projects, clients, tokens, sessions, registries, fileShares, taskViews },
+    ...{ networks, subnets, secrets, projects, clients, tokens, sessions, signIn, registries, fileShares, taskViews },
     ...{ loadBalancers, listeners, lbPools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),

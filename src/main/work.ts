@@ -16,8 +16,10 @@ import type { ResourceDrivers, WorkServices } from '../resources/list.ts';
 import { announcedApi } from '../resources/registries/token-server/authority.ts';
 import type { Duty } from '../resources/resource.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
+import type { Tracer } from '../platform/tracing/tracer.ts';
 import { removeOldNotifications } from '../resources/notifications/retention.ts';
 import { removeEndedTasks } from '../tasks/retention.ts';
+import { tracedDriver, tracedReconciler } from '../tasks/traced.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { Database } from './database.ts';
@@ -40,6 +42,8 @@ interface WorkDeps {
   closing: ShutdownSteps;
   /** Whether this process already holds the lock of the data directory. */
   ownsDataDir: boolean;
+  /** Null: no traces. */
+  tracer: Tracer | null;
   /** Settled when the API server of this process listens and has announced its URL. */
   announced: Promise<unknown>;
 }
@@ -77,7 +81,7 @@ export async function startWork(deps: WorkDeps): Promise<Work> {
 
 /** Starts the drivers and the worker. Returns the status of the drivers. */
 async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
-  const { settings, database, services, controlPlane, regionIds, log, closing, announced } = deps;
+  const { settings, database, services, controlPlane, regionIds, log, closing, announced, tracer } = deps;
   await announced;
   await addAnnouncedApi(deps).catch((error: unknown) => log.error({ err: error }, 'the URL of the API is unknown'));
   const egress = createEgress(settings, controlPlane.ownPorts);
@@ -111,6 +115,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     },
     drivers,
     development,
+    tracer && { tracer, db },
   );
   const { operatorId } = await services.clients.bootstrap();
   const alert = createHostAlert({
@@ -178,14 +183,19 @@ export function createWork(
   services: WorkServices,
   drivers: ResourceDrivers,
   development: Services['development'],
+  traces: { tracer: Tracer; db: Db } | null = null,
 ): { reconcilers: Reconciler[]; duties: Duty[] } {
   const all = resources.map((resource) => {
     const driver = resource.driver?.(drivers as never);
-    if (!driver || !development || resource.faults === undefined) return { ...resource, driver };
-    return { ...resource, driver: withFaults(driver, resource.faults, development.takeFault) };
+    if (!driver) return { ...resource, driver };
+    const observed = traces ? tracedDriver(driver, traces.tracer) : driver;
+    if (!development || resource.faults === undefined) return { ...resource, driver: observed };
+    return { ...resource, driver: withFaults(observed, resource.faults, development.takeFault) };
   });
   return {
-    reconcilers: all.flatMap(({ reconciler, driver }) => reconciler?.(services as never, driver as never) ?? []),
+    reconcilers: all
+      .flatMap(({ reconciler, driver }) => reconciler?.(services as never, driver as never) ?? [])
+      .map((each) => (traces ? tracedReconciler(each, traces.tracer, traces.db) : each)),
     duties: all.flatMap(({ duties, driver }) => duties?.(services as never, driver as never) ?? []),
   };
 }

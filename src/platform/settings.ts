@@ -5,9 +5,13 @@
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
+import { oidcSettingNames, readOidcSettings } from './oidc-settings.ts';
+import type { OidcSettings } from './oidc-settings.ts';
 import type { SettingReader } from './setting-reader.ts';
 import { readTlsSettings, tlsSettingNames } from './tls/settings.ts';
 import type { TlsSettings } from './tls/settings.ts';
+import { readTracingSettings, tracingSettingNames } from './tracing/settings.ts';
+import type { TracingSettings } from './tracing/settings.ts';
 
 export interface Settings {
   /** The address that the API listens on. */
@@ -61,6 +65,10 @@ export interface Settings {
   logFormat: 'json' | 'pretty';
   /** The URL of the API for clients, without a slash at the end; absent: the address that its servers listen on. */
   publicUrl: string | undefined;
+  /** Sign-in with OpenID Connect; null: with tokens only. */
+  oidc: OidcSettings | null;
+  /** Where traces go; null: nowhere. */
+  tracing: TracingSettings | null;
   /** How long a notification waits for others, to be sent as one message. */
   notificationWindowSeconds: number;
   /** Jobs that a worker runs at once. */
@@ -128,6 +136,8 @@ export const coreSettingNames = [
   'CLOUDYARD_LOG_LEVEL',
   'CLOUDYARD_LOG_FORMAT',
   'CLOUDYARD_PUBLIC_URL',
+  ...oidcSettingNames,
+  ...tracingSettingNames,
   'CLOUDYARD_NOTIFICATION_WINDOW_SECONDS',
   'CLOUDYARD_WORKER_CONCURRENCY',
   'CLOUDYARD_WORKER_PORT',
@@ -186,6 +196,7 @@ export function readCoreSettings(
   if (perMinute > 0 && perSecond > 0) {
     reject('CLOUDYARD_RATE_LIMIT conflicts with CLOUDYARD_CLIENT_REQUESTS_PER_SECOND; set only one');
   }
+  const publicUrl = publicUrlIn(text('CLOUDYARD_PUBLIC_URL'), reject);
   return {
     host,
     port: integer('CLOUDYARD_PORT', 8080, 0, 65535),
@@ -219,7 +230,9 @@ export function readCoreSettings(
     verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), reject),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     logFormat: choice('CLOUDYARD_LOG_FORMAT', ['json', 'pretty'], terminal ? 'pretty' : 'json'),
-    publicUrl: publicUrlIn(text('CLOUDYARD_PUBLIC_URL'), reject),
+    publicUrl,
+    oidc: readOidcSettings(reader, publicUrl),
+    tracing: readTracingSettings(reader),
     notificationWindowSeconds: integer('CLOUDYARD_NOTIFICATION_WINDOW_SECONDS', 5, 0, 3600),
     workerConcurrency: integer('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     workerPort: integer('CLOUDYARD_WORKER_PORT', 0, 0, 65535),

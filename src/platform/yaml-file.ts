@@ -1,4 +1,4 @@
-/** Reads YAML files of the operator and checks them against a schema; errors name the line. */
+/** Reads YAML files of the operator and checks them against a schema; errors name the line and the column. */
 import { readFileSync } from 'node:fs';
 import Ajv from 'ajv';
 import type { Static, TSchema } from 'typebox';
@@ -12,7 +12,7 @@ const ajv = new Ajv.default({ allErrors: true, strict: false });
 
 /**
  * Reads and checks a file; `check` does what a schema cannot.
- * @throws ConfigurationFileError with a line `file:line: path: message` for each error
+ * @throws ConfigurationFileError with a line `file:line:column: path: message` for each error
  */
 export function readYamlFile<T extends TSchema>(
   file: string,
@@ -21,11 +21,11 @@ export function readYamlFile<T extends TSchema>(
 ): Static<T> {
   const lines = new LineCounter();
   const document = parseDocument(readText(file), { lineCounter: lines });
-  const faults = document.errors.map((error) => `${file}:${lines.linePos(error.pos[0]).line}: ${error.message}`);
+  const faults = document.errors.map((error) => `${file}:${placeOf(lines, error.pos[0])}: ${error.message}`);
   if (faults.length === 0) {
     const content: unknown = document.toJS();
     const at = (path: string[], message: string) =>
-      `${file}:${lineOf(document, lines, path)}: ${path.join('.')}: ${message}`;
+      `${file}:${placeIn(document, lines, path)}: ${path.join('.')}: ${message}`;
     const validate = ajv.compile(schema);
     if (validate(content)) {
       const errors = check(content as Static<T>);
@@ -51,13 +51,18 @@ function readText(file: string): string {
   }
 }
 
-/** The line of the innermost part of `path` that exists. */
-function lineOf(document: Document, lines: LineCounter, path: string[]): number {
+function placeOf(lines: LineCounter, offset: number): string {
+  const { line, col } = lines.linePos(offset);
+  return `${line}:${col}`;
+}
+
+/** Line and column of the innermost part of `path` that exists. */
+function placeIn(document: Document, lines: LineCounter, path: string[]): string {
   for (let length = path.length; length >= 0; length--) {
     const node = document.getIn(path.slice(0, length).map(numberOrText), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+    if (isNode(node) && node.range) return placeOf(lines, node.range[0]);
   }
-  return 1;
+  return '1:1';
 }
 
 function numberOrText(part: string): string | number {

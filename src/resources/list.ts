@@ -21,6 +21,7 @@ import { regions } from './regions/index.ts';
 import { registries } from './registries/index.ts';
 import { secrets } from './secrets/index.ts';
 import { sessions } from './sessions/index.ts';
+import { signIn } from './sign-in/index.ts';
 import { snapshots } from './snapshots/index.ts';
 import { subnets } from './subnets/index.ts';
 import { tasks } from './tasks/index.ts';
@@ -33,6 +34,7 @@ import type { Names, ParametersOf, Resource } from './resource.ts';
 
 const list = [
   sessions,
+  signIn,
   tokens,
   tasks,
   projects,

@@ -255,6 +255,8 @@ const others: Step[] = [
   // The console's own; a token is enough for scripts.
   { operation: 'createSession', refused: 401 },
   { operation: 'deleteSession', refused: 401 },
+  { operation: 'startDeviceSignIn', refused: 404 },
+  { operation: 'finishDeviceSignIn', refused: 404 },
   { operation: 'createRegistryToken', refused: 400 },
   { operation: 'receiveRegistryEvents', refused: 401 },
 ];

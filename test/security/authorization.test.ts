@@ -28,6 +28,8 @@ const registryOperations = ['getRegistryToken', 'createRegistryToken', 'receiveR
 const apiKeyOperations = ['authorizeContainer', 'authorizeContainerByPath'];
 /** Operations whose body contains the token. */
 const signInOperations = ['createSession'];
+/** Without an OpenID Connect provider these are 404. */
+const openIdOperations = ['startSignIn', 'finishSignIn', 'startDeviceSignIn', 'finishDeviceSignIn'];
 /** Its operations need the cookie of a session. */
 const sessionPath = '/cloudyard/v1/session';
 /** Operations that need no token. Review every addition. */
@@ -36,6 +38,7 @@ const publicOperations = [
   ...registryOperations,
   ...apiKeyOperations,
   ...signInOperations,
+  ...['getSignInMethods', ...openIdOperations],
 ];
 /** Pages without an operation: the API reference. */
 const pages = /^\/docs(\/|$)/;
@@ -278,7 +281,7 @@ describe('the policy', () => {
         ? [400, 401]
         : [...apiKeyOperations, ...signInOperations].includes(operationId)
           ? [401]
-          : [200];
+          : [openIdOperations.includes(operationId) ? 404 : 200];
       expect(answers).toContain(status);
     }
   });

@@ -127,6 +127,97 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/sign_in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the ways to sign in */
+        get: operations["getSignInMethods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/sign_in/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Send the browser to the OpenID Connect provider */
+        get: operations["startSignIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/sign_in/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finish the sign-in of a browser
+         * @description The provider sends the browser here. The answer sets the cookie of a session.
+         */
+        get: operations["finishSignIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/sign_in/device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start the sign-in of a program
+         * @description The person confirms the code at the provider, in any browser.
+         */
+        post: operations["startDeviceSignIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/sign_in/device/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Get the token of a confirmed sign-in */
+        post: operations["finishDeviceSignIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloudyard/v1/tokens": {
         parameters: {
             query?: never;
@@ -4907,6 +4998,34 @@ export interface components {
              */
             instance_id: string;
         };
+        DeviceSignIn: {
+            /** @description Send it to `POST /cloudyard/v1/sign_in/device/token` */
+            device: string;
+            /** @description The code that the person confirms */
+            user_code: string;
+            /** @description The page of the provider where the person confirms it */
+            verification_uri: string;
+            /** @description The same with the code, for a QR code or a link */
+            verification_uri_complete: string | null;
+            /** @description Seconds until the code expires */
+            expires_in: number;
+            /** @description Seconds between two requests for the token */
+            interval: number;
+        };
+        DeviceToken: {
+            /**
+             * @description `pending` until the person has confirmed
+             * @enum {unknown}
+             */
+            status: "pending" | "complete";
+            /** @description The token `<id>$<secret>`; only this answer contains it */
+            token: string | null;
+            /**
+             * Format: date-time
+             * @description When the token expires
+             */
+            expires_at: string | null;
+        };
         DockerConfigAuth: {
             /** @description User name at the registry */
             username: string;
@@ -5215,6 +5334,10 @@ export interface components {
             count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["FileShareUsage"][];
+        };
+        FinishDeviceSignIn: {
+            /** @description `device` of the sign-in that was started */
+            device: string;
         };
         GetLoadBalancerMetrics: {
             /** @description Length of the period before now, in `time_unit`; traffic is retained for a week */
@@ -7850,6 +7973,12 @@ export interface components {
              */
             last_sending?: string | null;
         };
+        SignInMethods: {
+            /** @description Whether people can sign in with an OpenID Connect provider */
+            oidc: boolean;
+            /** @description URL of the provider */
+            issuer: string | null;
+        };
         Snapshot: {
             /**
              * Format: uuid
@@ -9321,6 +9450,8 @@ export interface components {
         query_request_ids: number[];
         /** @description Only actions on resources with these IDs */
         query_resource_id: string[];
+        /** @description Page of the console to show afterwards */
+        query_return_to: string;
         /** @description Only changes of the resource with this ID */
         query_row_id: string;
         /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
@@ -9786,6 +9917,119 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getSignInMethods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInMethods"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    startSignIn: {
+        parameters: {
+            query?: {
+                /** @description Page of the console to show afterwards */
+                return_to?: components["parameters"]["query_return_to"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    finishSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    startDeviceSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceSignIn"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    finishDeviceSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "device": "AWtleS0…"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FinishDeviceSignIn"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeviceToken"];
+                };
             };
             default: components["responses"]["Error"];
         };

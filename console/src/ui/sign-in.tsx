@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { SubmitEvent } from 'react';
 import { sessionQuery, signIn } from '../api/session.ts';
 import { messageOf } from '../api/errors.ts';
 import { ErrorState, Loading } from './states.tsx';
+
+const SingleSignOn = lazy(async () => ({ default: (await import('./single-sign-on.tsx')).SingleSignOn }));
 
 /** Shows the pages to a signed-in user. A session that expires is renewed in a dialog: the page behind it keeps its state. */
 export function SessionGate() {
@@ -91,6 +93,9 @@ function SignInForm({ reason }: { reason?: string }) {
       <button type="submit" className="button primary" disabled={isBusy}>
         {isBusy && <span className="spinner" aria-hidden="true" />} Sign in
       </button>
+      <Suspense>
+        <SingleSignOn />
+      </Suspense>
     </form>
   );
 }

@@ -23,7 +23,12 @@ export interface NewToken {
   role: Role;
   projectIds: number[] | null;
   expiresAt: Date | null;
+  /** The person who signed in; absent: created by hand. */
+  identity?: string;
 }
+
+/** What a token may do. */
+type Rights = Pick<NewToken, 'clientId' | 'role' | 'projectIds'>;
 
 /** The name of the token that the environment sets. */
 const fixedName = 'CLOUDYARD_BOOTSTRAP_TOKEN';
@@ -119,6 +124,12 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
     list: (): Promise<TokenRow[]> => store.list(db),
 
     revokeIn,
+
+    /** Revokes the tokens of a person that do not have exactly these rights; null: all of them. */
+    async revokeOthers(tx: Tx, identity: string, rights: Rights | null): Promise<void> {
+      await caches.changed(tx);
+      await store.revokeOthers(tx, identity, rights, clock.now());
+    },
 
     /** Revokes for a command. False if the token does not exist. */
     async revoke(idOrKey: string): Promise<boolean> {

@@ -103,6 +103,24 @@ export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<{ clie
   return revoked;
 }
 
+/** Revokes the tokens of a person that do not have exactly these rights; null: all of them. */
+export async function revokeOthers(
+  tx: Tx,
+  identity: string,
+  rights: { clientId: number; role: Role; projectIds: number[] | null } | null,
+  now: Date,
+): Promise<void> {
+  const isSame =
+    rights &&
+    sql`(${tokens.clientId} = ${rights.clientId} and ${tokens.role} = ${rights.role}
+      and ${tokens.projectIds} is not distinct from ${sql.param(rights.projectIds)}::int[])`;
+  const of = and(eq(tokens.identity, identity), isNull(tokens.revokedAt));
+  await tx
+    .update(tokens)
+    .set({ revokedAt: now })
+    .where(isSame ? and(of, sql`not ${isSame}`) : of);
+}
+
 export async function revokeNamed(tx: Tx, name: string, now: Date): Promise<void> {
   await tx
     .update(tokens)

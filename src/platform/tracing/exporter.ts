@@ -1,0 +1,135 @@
+/**
+ * Sends spans to a collector, with OTLP over HTTP in JSON.
+ *
+ * Failure modes: while the collector is away, at most `maxSpans` wait, and further ones are dropped and counted. Nothing
+ * waits for the collector; at the end, the remaining spans are sent once.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../log.ts';
+import type { Attributes, EndedSpan } from './tracer.ts';
+
+export interface ExporterOptions {
+  /** Base URL of the collector; spans go to `/v1/traces` below it. */
+  endpoint: string;
+  headers: Record<string, string>;
+  /** Such as `service.name`. */
+  resource: Attributes;
+  log: Logger;
+  intervalMs?: number;
+}
+
+export interface Exporter {
+  record(span: EndedSpan): void;
+  /** Sends what is left. */
+  stop(): Promise<void>;
+}
+
+const maxSpans = 10_000;
+const maxBatch = 500;
+const timeoutMs = 10_000;
+const defaultIntervalMs = 2000;
+
+export function createExporter(options: ExporterOptions): Exporter {
+  const { endpoint, headers, log, intervalMs = defaultIntervalMs } = options;
+  const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+  const over = new AbortController();
+  let spans: EndedSpan[] = [];
+  let dropped = 0;
+  let isFailing = false;
+
+  const post = async (batch: EndedSpan[]) => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(payloadOf(batch, options.resource)),
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: 'error',
+    });
+    await response.arrayBuffer();
+    // Other answers mean that the collector will never take these spans.
+    if (response.status === 429 || response.status >= 500) throw new Error(`the collector answered ${response.status}`);
+    if (!response.ok) log.warn({ status: response.status, spans: batch.length }, 'the collector refused spans');
+  };
+
+  /** False: the collector is away. */
+  const flush = async (): Promise<boolean> => {
+    while (spans.length > 0) {
+      const batch = spans.slice(0, maxBatch);
+      try {
+        await post(batch);
+      } catch (error) {
+        if (!isFailing) log.warn({ err: error }, 'the collector of traces cannot be reached');
+        isFailing = true;
+        return false;
+      }
+      spans = spans.slice(batch.length);
+      if (isFailing) log.info({ dropped }, 'the collector of traces can be reached again');
+      [isFailing, dropped] = [false, 0];
+    }
+    return true;
+  };
+
+  const run = async () => {
+    while (!over.signal.aborted) {
+      await sleep(intervalMs, undefined, { ref: false, signal: over.signal }).catch(() => {});
+      await flush();
+    }
+  };
+  const running = run();
+
+  return {
+    record(span) {
+      if (spans.length < maxSpans) spans.push(span);
+      else dropped += 1;
+    },
+    async stop() {
+      over.abort();
+      await running;
+    },
+  };
+}
+
+const instrumentation = { name: 'cloudyard' };
+const failed = 2;
+
+function payloadOf(spans: EndedSpan[], resource: Attributes) {
+  const scope = { scope: instrumentation, spans: spans.map(spanOf) };
+  return { resourceSpans: [{ resource: { attributes: attributesOf(resource) }, scopeSpans: [scope] }] };
+}
+
+function spanOf({
+  traceId,
+  spanId,
+  parentSpanId,
+  name,
+  kind,
+  startedAt,
+  endedAt,
+  attributes,
+  links,
+  error,
+}: EndedSpan) {
+  return {
+    ...{ traceId, spanId, name, kind, links },
+    ...(parentSpanId !== null && { parentSpanId }),
+    startTimeUnixNano: nanoseconds(startedAt),
+    endTimeUnixNano: nanoseconds(endedAt),
+    attributes: attributesOf(attributes),
+    ...(error !== undefined && { status: { code: failed, message: error } }),
+  };
+}
+
+/** As text, because the number is too large for a double. */
+function nanoseconds(milliseconds: number): string {
+  return String(BigInt(Math.round(milliseconds * 1000)) * 1000n);
+}
+
+function attributesOf(attributes: Attributes) {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }));
+}
+
+function valueOf(value: Attributes[string]) {
+  if (typeof value === 'string') return { stringValue: value };
+  if (typeof value === 'boolean') return { boolValue: value };
+  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+}
