@@ -11,8 +11,6 @@ CREATE TABLE "lb_listener_traffic" (
 	CONSTRAINT "lb_listener_traffic_listener_id_minute_pk" PRIMARY KEY("listener_id","minute")
 );
 --> statement-breakpoint
-ALTER TABLE "lb_listener_counters" ADD COLUMN "requests" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
-ALTER TABLE "lb_listener_counters" ADD COLUMN "server_errors" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "lb_listener_counters" ADD COLUMN "seen_requests" bigint;--> statement-breakpoint
 ALTER TABLE "lb_listener_counters" ADD COLUMN "seen_server_errors" bigint;--> statement-breakpoint
 ALTER TABLE "load_balancer_traffic" ADD COLUMN "requests" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint

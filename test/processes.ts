@@ -154,7 +154,7 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
     pids: () => ({
       postgres: livePid(postmasterFile(dataDir)),
       ganesha: livePid(join(shares, 'ganesha/runtime/state/ganesha.pid')),
-      rpcbind: livePid(join(shares, 'ganesha/rpcbind.pid')),
+      rpcbind: livePid(join(shares, 'ganesha/runtime/rpcbind.pid')),
       haproxy: livePid(join(balancers.haproxy, 'haproxy.pid')),
     }),
     mounts: () => mountsUnder(join(shares, 'mounts')),

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput } from '../errors/catalogue.ts';
-import { isContended, isUnavailable, shortageOf } from '../platform/db.ts';
+import { exceededTimeLimit, isContended, isUnavailable, shortageOf } from '../platform/db.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
 import { ValidationError } from './validation.ts';
@@ -138,15 +138,20 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
       { path: '', message: (message ?? 'the request cannot be read').replace(/^body\b/i, 'the body') },
     ]);
   }
-  if (isUnavailable(error)) {
-    const shortage = shortageOf(error);
-    const other = isContended(error) ? 'the database is overloaded' : 'the database cannot be reached';
-    const message = shortage === null ? other : `the database ${shortage}; the operator must fix it`;
-    return new ClientError('Unavailable', `${message}; try again in a second`, {
+  const timeLimit = exceededTimeLimit(error);
+  if (timeLimit !== null || isUnavailable(error)) {
+    return new ClientError('Unavailable', `${whyUnavailable(error, timeLimit)}; try again in a second`, {
       headers: { 'retry-after': '1' },
     });
   }
   return new ClientError('Internal', `internal error; see the server log for request ${request.id}`);
+}
+
+function whyUnavailable(error: unknown, timeLimit: string | null): string {
+  const shortage = shortageOf(error);
+  if (shortage !== null) return `the database ${shortage}; the operator must fix it`;
+  if (timeLimit !== null) return `the database is overloaded: a statement exceeded its ${timeLimit}`;
+  return isContended(error) ? 'the database is overloaded' : 'the database cannot be reached';
 }
 
 function unreadablePath(message: string): ClientError {

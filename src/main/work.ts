@@ -1,6 +1,6 @@
 /**
  * The worker of a process. One process at a time works for a region, because the data of the region is on its host. Another
- * process for the region is a standby: it waits for the locks and fails over when the first process ends or crashes.
+ * process for the region is a standby (standby.ts): it fails over when the first process ends or crashes.
  */
 import { hostname } from 'node:os';
 import { ensureFilterIndex } from '../audit/filter-index.ts';
@@ -24,8 +24,8 @@ import { createHostAlert } from './host-alert.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
-import { dataDirectoryLock, LockTaken, regionLock, takeLocks, waitForLocks } from './work-locks.ts';
-import type { WorkLock } from './work-locks.ts';
+import { startStandby } from './standby.ts';
+import { dataDirectoryLock, LockTaken, regionLock, takeLocks } from './work-locks.ts';
 
 interface WorkDeps {
   settings: Settings;
@@ -64,33 +64,12 @@ export async function startWork(deps: WorkDeps): Promise<Work> {
     return { standby: false, drivers: await work(deps) };
   } catch (error) {
     if (!(error instanceof LockTaken)) throw error;
-    standby(deps, locks);
+    const { connection } = database;
+    const startInStandby = (opened: ShutdownSteps) => work({ ...deps, closing: opened });
+    const end = () => process.kill(process.pid, 'SIGTERM');
+    closing.push(startStandby({ connection, locks, log, work: startInStandby, end }));
     return { standby: true, reason: error.message };
   }
-}
-
-function standby(deps: WorkDeps, locks: WorkLock[]): void {
-  const { database, log, closing } = deps;
-  const shutdown = new AbortController();
-  const waiting = waitForLocks(database.connection, locks, log, shutdown.signal).then(async (held) => {
-    if (!held) return;
-    closing.push(held.release);
-    await failOver(deps);
-  });
-  closing.push(async () => {
-    shutdown.abort();
-    await waiting;
-  });
-}
-
-async function failOver(deps: WorkDeps): Promise<void> {
-  const { log, regionIds } = deps;
-  log.info({ regionIds }, 'failing over');
-  await work(deps).catch((error: unknown) => {
-    log.fatal({ err: error }, 'failover failed');
-    // A worker hands over what it has adopted.
-    process.kill(process.pid, 'SIGTERM');
-  });
 }
 
 /** Starts the drivers and the worker. Returns the status of the drivers. */

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Daemon, type DaemonOptions, liveProcess, startedWith, superviseDaemon } from './daemon.ts';
+import { backoffAfter, type Daemon, type DaemonOptions, liveProcess, startedWith, superviseDaemon } from './daemon.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -225,6 +225,11 @@ test('stop during a backoff resolves at once and starts nothing', async () => {
   await daemon.stop();
   expect(daemon.pid()).toBeNull();
   expect(starts).toBe(3);
+});
+
+test('the backoff grows while starts fail, and not for a daemon that is killed now and then', () => {
+  expect(backoffAfter(6400, 500)).toBe(6400);
+  expect(backoffAfter(6400, 15_000)).toBe(200);
 });
 
 test('a daemon that ignores its stop signal is killed after the timeout', async () => {

@@ -92,7 +92,8 @@ interface Supervision {
 
 const FIRST_BACKOFF_MS = 200;
 const LAST_BACKOFF_MS = 30_000;
-const STEADY_AFTER_MS = 60_000;
+/** A process that ran for this long did not fail at its start: the next one starts without a backoff. */
+const STEADY_AFTER_MS = 10_000;
 const STOP_TIMEOUT = 10;
 const ADOPTED_POLL_MS = 250;
 const PROBE_EVERY_MS = 25;
@@ -173,7 +174,7 @@ async function supervise(supervision: Supervision): Promise<void> {
     if (ending.aborted) return;
     supervision.current = null;
     log.warn({ daemon: name, daemonPid: pid, ...exit }, 'daemon died');
-    if (Date.now() - upSince > STEADY_AFTER_MS) backoff = FIRST_BACKOFF_MS;
+    backoff = backoffAfter(backoff, Date.now() - upSince);
 
     while (!supervision.current) {
       await sleep(backoff, undefined, { signal: ending }).catch(() => undefined);
@@ -185,6 +186,11 @@ async function supervise(supervision: Supervision): Promise<void> {
     }
     if (!ending.aborted) notifyRestart(options);
   }
+}
+
+/** The backoff before the restart of a process that ran for `upMs`; `grown` is the one that earlier restarts led to. */
+export function backoffAfter(grown: number, upMs: number): number {
+  return upMs > STEADY_AFTER_MS ? FIRST_BACKOFF_MS : grown;
 }
 
 function notifyRestart({ name, log, onRestart }: DaemonOptions): void {
@@ -387,9 +393,7 @@ function aborted(signal: AbortSignal): Promise<Record<string, unknown>> {
   });
 }
 
-function describe({ code, signal }: Record<string, unknown>): string {
-  return signal ? `signal ${signal}` : `code ${code}`;
-}
+const describe = ({ code, signal }: Record<string, unknown>) => (signal ? `signal ${signal}` : `code ${code}`);
 
 function lastLines(file: string, from: number): string {
   return readFileSync(file).subarray(from).toString('utf8').trimEnd().split('\n').slice(-20).join('\n');

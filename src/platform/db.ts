@@ -292,6 +292,19 @@ export function isContended(error: unknown): boolean {
   return contention.has(postgresCode(error));
 }
 
+/** Settings of PostgreSQL that limit the time of a statement or transaction, by the SQLSTATE of what exceeds them. */
+const timeLimits: Record<string, string> = {
+  '57014': 'statement_timeout',
+  '55P03': 'lock_timeout',
+  '25P03': 'idle_in_transaction_session_timeout',
+  '25P04': 'transaction_timeout',
+};
+
+/** The setting of PostgreSQL whose time limit was exceeded, for example `statement_timeout`; or null. */
+export function exceededTimeLimit(error: unknown): string | null {
+  return timeLimits[postgresCode(error) ?? ''] ?? null;
+}
+
 /**
  * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement:
  * a retry may succeed.
@@ -300,8 +313,8 @@ export function isUnavailable(error: unknown): boolean {
   if (shortageOf(error) !== null || isContended(error)) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = (cause as { code?: string }).code ?? '';
-    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended.
-    if (code.startsWith('08') || /^57P0[1235]$/.test(code) || connectionCodes.has(code)) return true;
+    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended.
+    if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || connectionCodes.has(code)) return true;
     if (brokenConnection.test(cause.message)) return true;
   }
   return false;

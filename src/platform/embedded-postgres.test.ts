@@ -94,9 +94,10 @@ test('a first start creates a durable UTF-8 database behind a private unix socke
   const first = await start();
   await query(first, 'create table t (a text); insert into t values (1)');
   const sql = `select current_user u, current_database() d, pg_encoding_to_char(encoding) e, datlocale l,
-    current_setting('fsync') f, current_setting('listen_addresses') a
+    current_setting('fsync') f, current_setting('listen_addresses') a,
+    current_setting('recovery_init_sync_method') r
     from pg_database where datname = current_database()`;
-  const expected = { u: 'cloudyard', d: 'cloudyard', e: 'UTF8', l: 'C.UTF-8', f: 'on', a: '' };
+  const expected = { u: 'cloudyard', d: 'cloudyard', e: 'UTF8', l: 'C.UTF-8', f: 'on', a: '', r: 'syncfs' };
   expect(await query(first, sql)).toEqual([expected]);
   expect(statSync(first.connection.host).mode & 0o777).toBe(0o700);
   const pid = first.pid() as number;

@@ -22,7 +22,7 @@ import {
   renameSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -68,7 +68,7 @@ export function createKeyring(keys: EncryptionKey[]): Keyring {
  * decrypts never creates it: a host that lacks the shared file reports an error instead of creating another key.
  */
 export function openKeyFile(file: string): Keyring {
-  let known: { stamp: string; keys: EncryptionKey[] } | undefined;
+  let known: { stamp: string; keys: EncryptionKey[]; isSynced?: boolean } | undefined;
   const read = (): EncryptionKey[] | undefined => {
     const stamp = stampOf(file);
     if (stamp === undefined) return undefined;
@@ -84,10 +84,12 @@ export function openKeyFile(file: string): Keyring {
       );
     },
     forEncrypting() {
-      const keys = read();
-      if (keys) return keys;
-      createKeyFile(file);
-      return read()!;
+      if (!read()) createKeyFile(file);
+      const keys = read()!;
+      // A process may have failed, or have been killed, after it had written the file and before it had synced the folder.
+      if (!known!.isSynced) syncKeyFile(file);
+      known!.isSynced = true;
+      return keys;
     },
     check() {
       const keys = read();
@@ -297,10 +299,22 @@ function createKeyFile(file: string): void {
     } finally {
       unlinkSync(temporary);
     }
-    syncDirectory(dirname(file));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new EncryptionError(`the key file ${file} cannot be created (${code})`, { cause });
+  }
+}
+
+/** A folder that this process may not open, or cannot write, was written and synced by another one. */
+const notWritable = new Set<string | undefined>(['EACCES', 'EPERM', 'EROFS', 'EINVAL']);
+
+function syncKeyFile(file: string): void {
+  try {
+    syncDirectory(dirname(realpathSync(file)));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (notWritable.has(code)) return;
+    throw new EncryptionError(`the folder of the key file ${file} cannot be synced (${code})`, { cause });
   }
 }
 
@@ -328,7 +342,7 @@ function replaceKeyFile(file: string, text: string): void {
 function syncedWrite(file: string, text: string): void {
   const handle = openSync(file, 'wx', 0o600);
   try {
-    writeSync(handle, text);
+    writeFileSync(handle, text);
     fsyncSync(handle);
   } finally {
     closeSync(handle);

@@ -1,11 +1,11 @@
 /** Failing storage and power loss at every file operation on the key file. No key that was reported as written is lost. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { fstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { recordTree } from '../../test/power-loss.ts';
 import { storageFaults, withFault, withLayer } from '../../test/storage-layer.ts';
-import type { StorageFault } from '../../test/storage-layer.ts';
+import type { Around, StorageFault } from '../../test/storage-layer.ts';
 import { addKey, keyIds, openKeyFile, useKey } from './encryption.ts';
 
 vi.mock('node:fs', async (original) => (await import('../../test/storage-layer.ts')).layered(await original()));
@@ -87,5 +87,35 @@ describe.each(Object.entries(commands))('while %s', (_name, { arrange, act }) =>
     lose('after the command', ids);
     recorder.close();
     expect(losses).toBeGreaterThan(10);
+  });
+});
+
+describe('a folder whose sync failed', () => {
+  it('is synced before a later process encrypts with the key', async () => {
+    const tree = join(folder, 'live');
+    mkdirSync(tree);
+    file = join(tree, 'secret.keys');
+    const recorder = recordTree(tree, () => {});
+    let failures = 0;
+    const failFirstSync: Around = (operation, perform) => {
+      const [target] = operation.targets;
+      const isFolder = operation.name === 'fsyncSync' && fstatSync(target as number).isDirectory();
+      if (!isFolder || failures > 0) return recorder.layer(operation, perform);
+      failures += 1;
+      throw Object.assign(new Error('EIO: injected'), { code: 'EIO' });
+    };
+    const encrypt = () => openKeyFile(file).encrypt(Buffer.from('secret'), 'context');
+    await withLayer(failFirstSync, async () => {
+      expect(encrypt).toThrow('(EIO)');
+      encrypt();
+    });
+    const ids = keyIds(file);
+    for (const { what, restore } of recorder.states()) {
+      const copy = join(folder, 'copies', what.replaceAll('/', ' '));
+      restore(copy);
+      expect([what, keyIds(join(copy, 'secret.keys'))]).toEqual([what, ids]);
+    }
+    recorder.close();
+    expect(failures).toBe(1);
   });
 });

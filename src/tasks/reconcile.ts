@@ -1,7 +1,7 @@
 /** Runs one reconcile and records its outcome. What a failure leads to is decided here and nowhere else. */
 import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
-import { isUnavailable, transaction } from '../platform/db.ts';
+import { exceededTimeLimit, isUnavailable, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { AssignedJob } from './jobs.ts';
 import { backoffSeconds } from './runner.ts';
@@ -13,7 +13,7 @@ export type Outcome =
   | { kind: 'done' }
   /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
-  /** A retryable error: retried with backoff; the last attempt ends like `failed`. */
+  /** A retryable error: retried with backoff, for longer if an operator has to act; the last attempt ends like `failed`. */
   | { kind: 'retry'; message: string; cause: unknown; shortage?: boolean }
   /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };
@@ -40,7 +40,7 @@ export interface Reconciler {
 
 /** The delays between attempts are 2.7, 7.4, 20, 55 and then always 148 s (runner.ts): four minutes in all. */
 const maxAttempts = 6;
-/** An hour: an operator has to add space to the host. */
+/** An hour: an operator has to add space to the host, or to raise a time limit of the database. */
 const maxAttemptsInShortage = 29;
 const reconcileTimeout = 10 * 60_000;
 
@@ -104,6 +104,11 @@ async function attemptOutcome(
       const kind = error.retryable ? 'retry' : 'failed';
       const { customerMessage: message, shortage } = error;
       return { outcome: { kind, message, cause: error, shortage }, generation };
+    }
+    const timeLimit = exceededTimeLimit(error);
+    if (timeLimit !== null) {
+      const message = `a statement in the database exceeded its ${timeLimit}; the operator may have to raise this setting`;
+      return { outcome: { kind: 'retry', message, cause: error, shortage: true }, generation };
     }
     if (isUnavailable(error)) throw error;
     const message = `internal error; see the server log for ${reconciler.resource} ${id}`;

@@ -10,7 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
-import { isUnavailable, openUnboundedPool } from '../platform/db.ts';
+import { exceededTimeLimit, isUnavailable, openUnboundedPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { createClientSlots } from './client-slots.ts';
 import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';
@@ -200,7 +200,8 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
 
 function endOfFailure({ kind, id, attempt }: AssignedJob, error: unknown, shutdown: AbortSignal, log: Logger): JobEnd {
   if (shutdown.aborted) return { againAfter: 0, attempts: attempt - 1 };
-  if (isUnavailable(error)) return { againAfter: 1, attempts: attempt - 1 };
+  // A statement may always exceed a time limit of the operator, so these attempts count and back off.
+  if (isUnavailable(error) && exceededTimeLimit(error) === null) return { againAfter: 1, attempts: attempt - 1 };
   log.warn({ err: error, kind, id, attempt }, 'job failed');
   return { againAfter: backoffSeconds(attempt), attempts: attempt };
 }

@@ -52,20 +52,18 @@ const add = prepared(
          as added_server_errors
      from reading),
    counted as (
-     insert into lb_listener_counters as c (listener_id, active_connections, total_connections, requests, bytes_in,
-       bytes_out, request_errors, server_errors, seen_total_connections, seen_requests, seen_bytes_in, seen_bytes_out,
-       seen_request_errors, seen_server_errors)
-     select listener_id, active, added_total, added_requests, added_in, added_out, added_errors, added_server_errors,
-       total, requests, bytes_in, bytes_out, errors, server_errors
+     insert into lb_listener_counters as c (listener_id, active_connections, total_connections, bytes_in, bytes_out,
+       request_errors, seen_total_connections, seen_requests, seen_bytes_in, seen_bytes_out, seen_request_errors,
+       seen_server_errors)
+     select listener_id, active, added_total, added_in, added_out, added_errors, total, requests, bytes_in, bytes_out,
+       errors, server_errors
      from added
      on conflict (listener_id) do update set
        active_connections = excluded.active_connections,
        total_connections = c.total_connections + excluded.total_connections,
-       requests = c.requests + excluded.requests,
        bytes_in = c.bytes_in + excluded.bytes_in,
        bytes_out = c.bytes_out + excluded.bytes_out,
        request_errors = c.request_errors + excluded.request_errors,
-       server_errors = c.server_errors + excluded.server_errors,
        seen_total_connections = excluded.seen_total_connections,
        seen_requests = excluded.seen_requests,
        seen_bytes_in = excluded.seen_bytes_in,

@@ -18,8 +18,6 @@ export const lbListenerCounters = pgTable('lb_listener_counters', {
   bytesIn: counter('bytes_in'),
   bytesOut: counter('bytes_out'),
   requestErrors: counter('request_errors'),
-  requests: counter('requests').default(0),
-  serverErrors: counter('server_errors').default(0),
   seenTotalConnections: counter('seen_total_connections'),
   seenBytesIn: counter('seen_bytes_in'),
   seenBytesOut: counter('seen_bytes_out'),
