@@ -52,7 +52,7 @@ export async function buildDebianPackages(options: Options): Promise<BuiltPackag
 
 async function fillServer(tree: string): Promise<void> {
   const installed = (path: string) => join(tree, library, path);
-  const bin = ['directory-lock', 'drizzle-resolution', 'installed', 'node-flags'];
+  const bin = ['directory-lock', 'module-resolution', 'installed', 'node-flags'];
   for (const name of bin) copy(join(root, 'bin', `${name}.mjs`), installed(`bin/${name}.mjs`));
   // Its first line names an interpreter that Debian would look for; usr/bin/cloudyard names the own one.
   const command = readFileSync(join(root, 'bin', 'cloudyard.mjs'), 'utf8');
@@ -81,7 +81,7 @@ async function fillServer(tree: string): Promise<void> {
 /** The services start Node themselves: the process that systemd watches is the server. */
 function unit(text: string): string {
   const environment = Object.entries(allocator).map(([name, value]) => `${name}=${value}`);
-  const preload = `--import=/${library}/bin/drizzle-resolution.mjs`;
+  const preload = `--import=/${library}/bin/module-resolution.mjs`;
   const command = [`/${library}/bin/node`, ...nodeFlags, preload, `/${library}/dist/main/cloudyard.js`];
   return text.replace('@ENVIRONMENT@', environment.join(' ')).replace('@NODE@', command.join(' '));
 }
