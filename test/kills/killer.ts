@@ -13,7 +13,7 @@ interface Victim {
 
 const silenceSeconds = 60;
 
-/** Kills one process each `everyMs`, until `isOver`. `own`: the pids of the server and the worker. */
+/** Kills one process each `everyMs` on average, whatever the silences last, until `isOver`. `own`: the pids of the server and the worker. */
 export async function killRandomly(
   yard: Yard,
   own: () => { server: number; worker: number },
@@ -22,8 +22,10 @@ export async function killRandomly(
   everyMs: number,
   isOver: () => boolean,
 ): Promise<void> {
+  let next = performance.now();
   while (!isOver()) {
-    await sleep(everyMs * (0.5 + random.int(100) / 100));
+    next += everyMs * (0.5 + random.int(100) / 100);
+    await sleep(Math.max(0, next - performance.now()));
     const byKind = Map.groupBy(victimsOf(yard, own()), ({ kind }) => kind);
     const kind = random.maybe([...byKind.keys()]);
     if (kind === undefined) continue;
