@@ -18,7 +18,7 @@ export interface Context {
   region?: string;
 }
 
-export interface Contexts {
+interface Contexts {
   current?: string;
   contexts: Record<string, Context>;
 }

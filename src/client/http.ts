@@ -30,7 +30,7 @@ const silenceMs = 120_000;
 /** The server could not be reached, or the connection broke. */
 export class ConnectionError extends CommandError {}
 
-export class ApiError extends CommandError {
+class ApiError extends CommandError {
   readonly status: number;
   constructor({ status, body, text }: Response) {
     const faults = (body?.errors ?? []) as { path: string; message: string }[];

@@ -2,9 +2,8 @@
  * The grammar of the client's commands, for Commander. Only the commands of the group that the arguments name are built, and
  * only the named command gets its options: building all takes 30 ms.
  */
-import { Argument, Command, CommanderError, Help, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { hasFields, optionOf } from './body.ts';
-import { exitCodes } from './errors.ts';
 import type { Io, Run } from './io.ts';
 import { kindOf } from './names.ts';
 import { addCommonOptions, addWaitOptions } from './program-options.ts';
@@ -51,11 +50,7 @@ function configured(program: Command, io: Io): Command {
     })
     .showSuggestionAfterError()
     .helpCommand(false)
-    .helpOption('-h, --help', 'Show this help')
-    .configureHelp({
-      formatHelp: (command, help) => Help.prototype.formatHelp.call(help, command, help),
-      sortOptions: false,
-    });
+    .helpOption('-h, --help', 'Show this help');
 }
 
 /** Commander copies settings to commands that `command()` creates, but not to those of `addCommand()`. */
@@ -162,9 +157,4 @@ function placeholder(schema: Schema): string {
 function choicesNote(schema: Schema): string | undefined {
   const choices = choicesOf(schema);
   return choices && choices.length <= 20 ? `one of: ${choices.join(', ')}` : undefined;
-}
-
-/** Commander reports help and version as errors, too. */
-export function exitCodeOf(error: CommanderError): number {
-  return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
 }
