@@ -18,7 +18,6 @@ const consoleOf = useConsole({
   CLOUDYARD_VOLUME_DRIVER: 'simulated',
 });
 const LOOP_MS = 300_000;
-const TIMEOUT_MS = 5000;
 /** More than the controls of the longest form. */
 const MAX_TABS = 90;
 
@@ -242,7 +241,7 @@ async function send(page: Page, [path, submit, fields]: Form): Promise<string | 
 describe('every form', () => {
   it('is filled and sent with the keyboard alone', { timeout: LOOP_MS }, async () => {
     const page = await consoleOf.open('overview');
-    page.setDefaultTimeout(TIMEOUT_MS);
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     page.on('dialog', (question) => void question.accept());
     const problems: string[] = [];
     for (const form of forms()) {
