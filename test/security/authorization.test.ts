@@ -34,11 +34,8 @@ const openIdOperations = ['startSignIn', 'finishSignIn', 'startDeviceSignIn', 'f
 const sessionPath = '/cloudyard/v1/session';
 /** Operations that need no token. Review every addition. */
 const publicOperations = [
-  ...['getIndex', 'getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi'],
-  ...registryOperations,
-  ...apiKeyOperations,
-  ...signInOperations,
-  ...['getSignInMethods', ...openIdOperations],
+  ...['getIndex', 'getHealth', 'getReadiness', 'getDriverHealth', 'getMetrics', 'getOpenApi', 'getSignInMethods'],
+  ...[...registryOperations, ...apiKeyOperations, ...signInOperations, ...openIdOperations],
 ];
 /** Pages without an operation: the API reference. */
 const pages = /^\/docs(\/|$)/;

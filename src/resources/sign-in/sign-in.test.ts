@@ -193,7 +193,7 @@ describe('cloudyard login', () => {
     };
     const env = { XDG_CONFIG_HOME: folder };
     const io = { env, out: () => {}, err: { write }, readInput: async () => '' };
-    await runProgram(['login', 'work', '--url', url], io);
+    await runProgram(['login', 'work', '--url', url], io, async () => 0);
     await confirming.promise;
     const { current, contexts } = readContexts(contextsFile(env));
     expect(current).toBe('work');
@@ -201,7 +201,7 @@ describe('cloudyard login', () => {
     expect(messages).not.toContain(contexts['work']!.token);
     const { status } = await cloudyard.get('/cloud/v1/projects', { token: contexts['work']!.token! });
     expect(status).toBe(200);
-    await expect(runProgram(['login', 'other'], io)).rejects.toThrow('no server');
+    await expect(runProgram(['login', 'other'], io, async () => 0)).rejects.toThrow('no server');
   });
 });
 
