@@ -22,6 +22,8 @@ import type { TestAcmeServer } from '../../../test/acme-server.ts';
 
 const oldKey = { id: 'old', key: randomBytes(32) };
 const keyring = createKeyring([oldKey]);
+vi.setConfig({ testTimeout: 150_000 });
+
 const timeout = { timeout: 50_000, interval: 20 };
 
 describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', () => {
@@ -35,7 +37,7 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', 
   beforeAll(async () => {
     challengePort = await freePort();
     // Renewed after two thirds of its life.
-    authority = await openAcmeServer({ httpPort: challengePort, validSeconds: 9 });
+    authority = await openAcmeServer({ httpPort: challengePort, validSeconds: 18 });
     const database = await cloneDatabase(inject('postgres'));
     drop = database.drop;
     db = connect({ ...database.connection, poolSize: 5, log: silentLogger });
