@@ -14,7 +14,7 @@ const common: TestUserConfig = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 30_000 } },
   // As bin/run.mjs does for the main process.
-  execArgv: ['--import', join(import.meta.dirname, 'bin', 'drizzle-resolution.mjs')],
+  execArgv: ['--import', join(import.meta.dirname, 'bin', 'module-resolution.mjs')],
 };
 
 export default defineConfig({

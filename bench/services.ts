@@ -4,7 +4,7 @@ import { connect } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { readSettings } from '../src/main/settings.ts';
-import { root } from '../src/main/root.ts';
+import { checkoutPlaces, root } from '../src/main/root.ts';
 import { configurationFiles, readConfiguration } from '../src/main/configuration.ts';
 import { createServices } from '../src/main/services.ts';
 import type { Services } from '../src/main/services.ts';
@@ -13,7 +13,10 @@ import type { Workplace } from './workplace.ts';
 
 export async function openServices(workplace: Workplace, cloudyard: Cloudyard): Promise<Services> {
   const db = connect({ ...cloudyard.database, name: 'bench', poolSize: 2, log: silentLogger });
-  const configuration = readConfiguration(configurationFiles(readSettings({}, root, false)), silentLogger);
+  const configuration = readConfiguration(
+    configurationFiles(readSettings({}, checkoutPlaces(root), false)),
+    silentLogger,
+  );
   const keyring = createKeyring([]);
   const services = await createServices({ db, clock: systemClock, log: silentLogger, configuration, keyring });
   workplace.closing(async () => {

@@ -7,7 +7,8 @@ import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const restarts = 3;
-const idleMs = 10_000;
+/** A server compiles shapes 15 s after its start, and collects garbage 4 s later. */
+const idleMs = 25_000;
 
 export async function startServer(workplace: Workplace): Promise<Row[]> {
   await quiet();

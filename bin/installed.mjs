@@ -1,6 +1,7 @@
 /**
  * Runs a script under the pinned Node (npm package `node`), and first installs dependencies that are missing or older than
- * package-lock.json, so that a fresh clone needs one command. Plain JavaScript for Node 20; imports no dependency.
+ * package-lock.json, so that a fresh clone needs one command. Plain JavaScript for Node 20; imports no dependency. An
+ * installed package has its dependencies and runs under the Node that starts it.
  *
  * Invariant: one `npm ci` at a time (the lock .installing). It deletes node_modules, so a second one would break the first.
  *
@@ -8,22 +9,37 @@
  */
 import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, statSync } from 'node:fs';
-import { constants } from 'node:os';
-import { join, resolve } from 'node:path';
+import module from 'node:module';
+import { constants, homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { modified, withLock } from './directory-lock.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
+/** An installed package contains dist/ in place of src/. */
+export const isCheckout = existsSync(join(root, 'src'));
+
+/** Node does not strip types below node_modules, so an installed package contains dist/ in place of src/. */
+export function programFile(path) {
+  return isCheckout ? join(root, 'src', path) : join(root, 'dist', path.replace(/\.ts$/, '.js'));
+}
 
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 /** npm writes this file at the end of an install. */
 const hiddenLock = join(root, 'node_modules', '.package-lock.json');
 const lock = join(root, '.installing');
-/** Compiled code of all modules (9 MB). `npm ci` removes it. */
-const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
-const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
+/** Compiled code of all modules (9 MB). `npm ci` removes that of a checkout. */
+const compileCache = isCheckout
+  ? join(root, 'node_modules', '.cache', 'node-compile')
+  : join(userCache(), 'cloudyard', 'node-compile');
+const oldestNode = 24;
+const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
 export async function ensureInstalled() {
+  if (!isCheckout) {
+    if (nodeToUse()) return;
+    throw new Error(`Node ${oldestNode} or newer is required; this is Node ${process.versions.node}`);
+  }
   if (!installReason()) return;
   await withLock(lock, reportWait, async () => {
     // Another process may have installed while this one waited.
@@ -51,9 +67,26 @@ export async function runPinned(script, args, nodeFlags = [], environment = {}) 
   process.exit(await run(nodeToUse(), [...nodeFlags, '--import', preload, resolve(script), ...args], options));
 }
 
+/** XDG Base Directory Specification. */
+function userCache() {
+  const given = process.env.XDG_CACHE_HOME ?? '';
+  return isAbsolute(given) ? given : join(homedir(), '.cache');
+}
+
+/** Runs a command of the client, in this process if its Node is new enough: a second Node would double the start-up. */
+export async function runClient(args) {
+  const script = programFile('client/start.ts');
+  if (Number.parseInt(process.versions.node, 10) < oldestNode) {
+    const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
+    process.exit(await run(nodeToUse(), [script, ...args], options));
+  }
+  module.enableCompileCache(cacheSetting().NODE_COMPILE_CACHE);
+  await import(pathToFileURL(script).href);
+}
+
 /** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */
 function cacheSetting() {
-  const isOwner = statSync(join(root, 'node_modules')).uid === process.getuid?.();
+  const isOwner = !isCheckout || statSync(join(root, 'node_modules')).uid === process.getuid?.();
   return isOwner && process.env.NODE_COMPILE_CACHE === undefined ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
@@ -74,7 +107,7 @@ function dependenciesAreCurrent() {
 /** Without development dependencies, the Node of this process is used if it is new enough. */
 function nodeToUse() {
   if (existsSync(pinnedNode)) return pinnedNode;
-  return Number.parseInt(process.versions.node, 10) >= 24 ? process.execPath : null;
+  return Number.parseInt(process.versions.node, 10) >= oldestNode ? process.execPath : null;
 }
 
 async function npm(...args) {

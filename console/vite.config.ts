@@ -21,11 +21,28 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     manifest: true,
-    // One chunk compresses better than two, and browsers keep it when only the console changes.
+    // The list of what each of the 200 chunks needs took 3.5 kB of the first one. Links load their page when the pointer is on
+    // them, and pages share three chunks, so what they import is mostly there.
+    modulePreload: {
+      resolveDependencies: (_, files, { hostType }) => (hostType === 'html' ? files : []),
+      polyfill: false,
+    },
     rolldownOptions: {
       output: {
         codeSplitting: {
-          groups: [{ name: 'libraries', test: /node_modules\/(react|scheduler|@tanstack|openapi-fetch)/ }],
+          includeDependenciesRecursively: false,
+          // One chunk compresses better than two, and browsers keep the libraries when only the console changes.
+          groups: [
+            {
+              name: 'libraries',
+              test: /node_modules\/(react|scheduler|@tanstack|openapi-fetch|use-sync-external-store)/,
+            },
+            { name: 'forms', test: /src\/ui\/(form\/|by-code|copy|dialog|task-tracking)/ },
+            {
+              name: 'views',
+              test: /src\/(ui\/(list-page|list-state|page-head|table|detail-page|resource-tabs|filter-select)|api\/all-rows)/,
+            },
+          ],
         },
       },
     },

@@ -22,6 +22,21 @@ CREATE TABLE "idempotency_keys" (
 	CONSTRAINT "idempotency_keys_token_id_key_pk" PRIMARY KEY("token_id","key")
 );
 
+CREATE TABLE "acme_certificates" (
+	"id" integer PRIMARY KEY NOT NULL,
+	"state" "bytea",
+	"version" integer DEFAULT 0 NOT NULL,
+	"issuing_until" timestamp (6) with time zone,
+	"next_attempt_at" timestamp (6) with time zone,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"error" text
+);
+
+CREATE TABLE "acme_challenges" (
+	"token" text PRIMARY KEY NOT NULL,
+	"response" text NOT NULL
+);
+
 CREATE TABLE "development_clock" (
 	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"offset_ms" bigint NOT NULL,
@@ -636,6 +651,7 @@ CREATE TABLE "tokens" (
 	"secret_hash" "bytea" NOT NULL,
 	"client_id" integer NOT NULL,
 	"name" text NOT NULL,
+	"identity" text,
 	"role" text NOT NULL,
 	"project_ids" integer[],
 	"created_at" timestamp (6) with time zone NOT NULL,

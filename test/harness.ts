@@ -15,6 +15,7 @@ import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { driverStatuses, simulatedDrivers } from '../src/main/drivers.ts';
 import { createJobs } from '../src/main/notifier.ts';
+import { checkoutPlaces, root } from '../src/main/root.ts';
 import { readSettings } from '../src/main/settings.ts';
 import { createWork } from '../src/main/work.ts';
 import { readConfiguration } from '../src/main/configuration.ts';
@@ -243,7 +244,11 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   };
 }
 
-const { drivers: driverSettings } = readSettings({ CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '1' }, process.cwd(), false);
+const { drivers: driverSettings } = readSettings(
+  { CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '1' },
+  checkoutPlaces(root),
+  false,
+);
 
 const simulatedDeliveries: DeliveryDrivers = {
   email: createSimulatedDeliveryDriver('e-mail', 'in tests', 'none'),

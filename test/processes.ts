@@ -86,7 +86,7 @@ const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
 const script = join(root, 'src', 'main', 'cloudyard.ts');
 const bin = join(root, 'bin', 'cloudyard.mjs');
 /** As bin/cloudyard.mjs does. */
-const preload = pathToFileURL(join(root, 'bin', 'drizzle-resolution.mjs')).href;
+const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
 /** `isEmpty`: without a database, as before the first start of a user. */
 export async function openYard(settings: Record<string, string> = {}, { isEmpty = false } = {}): Promise<Yard> {
@@ -154,7 +154,7 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
     pids: () => ({
       postgres: livePid(postmasterFile(dataDir)),
       ganesha: livePid(join(shares, 'ganesha/runtime/state/ganesha.pid')),
-      rpcbind: livePid(join(shares, 'ganesha/rpcbind.pid')),
+      rpcbind: livePid(join(shares, 'ganesha/runtime/rpcbind.pid')),
       haproxy: livePid(join(balancers.haproxy, 'haproxy.pid')),
     }),
     mounts: () => mountsUnder(join(shares, 'mounts')),

@@ -15,6 +15,10 @@ const parts = {
   nginx: ['nginx'],
   'iputils-ping': ['ping'],
   openssl: ['openssl'],
+  lego: ['lego'],
+  prometheus: ['promtool'],
+  // Not a package of Debian: go install github.com/letsencrypt/pebble/v2/cmd/{pebble,pebble-challtestsrv}@v2.8.0
+  pebble: ['pebble', 'pebble-challtestsrv'],
   'docker-registry': ['docker-registry'],
   skopeo: ['skopeo'],
   'python3-aiosmtpd': ['aiosmtpd'],

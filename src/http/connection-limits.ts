@@ -6,12 +6,15 @@
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import type { ServerOptions as ServerOptionsOfTls } from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { descriptorLimit } from '../platform/descriptors.ts';
 import { isInNetworks } from '../platform/network-address.ts';
+import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
 import { currentResponse, refuseConnection } from './error-handling.ts';
 
 export interface ConnectionLimits {
@@ -61,9 +64,17 @@ interface ServerOptions {
   quick?: QuickAnswer | undefined;
   /** CIDRs of proxies, whose connections carry the requests of many clients. */
   trustedProxies?: readonly string[] | undefined;
+  /** Serves HTTPS with the certificate of this source. Absent: plain HTTP. */
+  certificate?: CertificateSource | undefined;
 }
 
-export function limitedServer({ log, quick, trustedProxies = [], ...options }: ServerOptions): FastifyServerFactory {
+export function limitedServer({
+  log,
+  quick,
+  trustedProxies = [],
+  certificate,
+  ...options
+}: ServerOptions): FastifyServerFactory {
   const limits = { ...defaultConnectionLimits(), ...options.limits };
   return (handle, { http }) => {
     const answer: RequestListener = (request, response) => {
@@ -71,21 +82,35 @@ export function limitedServer({ log, quick, trustedProxies = [], ...options }: S
       // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
     };
-    const server = createServer(
-      {
-        ...(http as object | undefined),
-        headersTimeout: limits.headersSeconds * 1000,
-        requestTimeout: limits.requestSeconds * 1000,
-        keepAliveTimeout: limits.idleSeconds * 1000,
-        connectionsCheckingInterval: limits.checkSeconds * 1000,
-      },
-      inTurn(limits.pipelinedRequests, answer),
-    );
+    const times = {
+      headersTimeout: limits.headersSeconds * 1000,
+      requestTimeout: limits.requestSeconds * 1000,
+      keepAliveTimeout: limits.idleSeconds * 1000,
+      connectionsCheckingInterval: limits.checkSeconds * 1000,
+    };
+    const listener = inTurn(limits.pipelinedRequests, answer);
+    const server: Server = certificate
+      ? secureServer(certificate, { ...times, handshakeTimeout: limits.headersSeconds * 1000 }, listener)
+      : createServer({ ...(http as object | undefined), ...times }, listener);
     server.maxConnections = limits.connections;
     limitAddresses(server, limits, log, trustedProxies);
     closeStalled(server, limits);
     return server;
   };
+}
+
+/** Connections that are open when the certificate changes keep the one that they began with. */
+function secureServer(source: CertificateSource, options: ServerOptionsOfTls, listener: RequestListener): Server {
+  const contextOf = ({ certificate: cert, key }: Certificate) => ({ cert, key, minVersion: 'TLSv1.2' as const });
+  const first = source.current();
+  const server = createTlsServer({ ...options, ...(first && contextOf(first)), minVersion: 'TLSv1.2' }, listener);
+  source.onChange((certificate) => server.setSecureContext(contextOf(certificate)));
+  return server;
+}
+
+/** The event of a connection on which requests arrive: with TLS, after the handshake. */
+export function connectionEvent(server: Server): 'connection' | 'secureConnection' {
+  return server instanceof TlsServer ? 'secureConnection' : 'connection';
 }
 
 /**
@@ -142,7 +167,7 @@ function limitAddresses(
     const count = open.get(address) ?? 0;
     if (count >= connectionsPerAddress) {
       if (refused.size < connectionsPerAddress) refused.set(address, (refused.get(address) ?? 0) + 1);
-      return refuseConnection(socket);
+      return server instanceof TlsServer ? void socket.destroy() : refuseConnection(socket);
     }
     open.set(address, count + 1);
     socket.once('close', () => {
@@ -161,7 +186,7 @@ function limitAddresses(
 /** Resets connections whose client has read nothing of a response for `stalledSeconds`. */
 function closeStalled(server: Server, { stalledSeconds, checkSeconds }: ConnectionLimits): void {
   const sockets = new Map<Socket, { taken: number; since: number }>();
-  server.on('connection', (socket: Socket) => {
+  server.on(connectionEvent(server), (socket: Socket) => {
     sockets.set(socket, { taken: 0, since: 0 });
     socket.once('close', () => sockets.delete(socket));
   });

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
 import type { Logger } from 'pino';
+import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { App, Routes, TypeBoxProvider } from './app.ts';
 import { createAnonymousLimit } from './anonymous-limit.ts';
 import type { AnonymousLimits } from './anonymous-limit.ts';
@@ -15,6 +16,7 @@ import { limitedServer } from './connection-limits.ts';
 import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
 import { clientLimits } from './client-limits.ts';
 import type { ClientLimitsOptions } from './client-limits.ts';
+import { securityHeaders } from './security-headers.ts';
 import { createDrain } from './drain.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import type { ErrorHandlingDeps } from './error-handling.ts';
@@ -42,6 +44,10 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
   anonymousLimits?: AnonymousLimits | undefined;
   /** CIDRs of the proxies whose `X-Forwarded-For` is trusted. Default: none. */
   trustedProxies?: string[] | undefined;
+  /** Serves HTTPS. Absent: plain HTTP. */
+  certificate?: CertificateSource | undefined;
+  /** How long browsers use HTTPS only; 0: not limited. */
+  hstsSeconds?: number | undefined;
   routes: Routes[];
 }
 
@@ -52,6 +58,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     bodyLimit: smallestBodyLimit,
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
+    // Only for the URLs that Fastify logs and returns.
+    ...(options.certificate && { https: {} as unknown as null }),
     serverFactory: limitedServer({ ...options, limits: options.connectionLimits }),
     trustProxy: options.trustedProxies?.length ? options.trustedProxies : false,
     frameworkErrors: frameworkError,
@@ -72,6 +80,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   // Most requests log only the line of telemetry.ts, so no logger is made for each. Log lines name the request by themselves.
   app.setChildLoggerFactory((logger) => logger);
   requestTelemetry(app, options);
+  securityHeaders(app, options.hstsSeconds);
   authorization(app, options);
   const { poolSize, metrics, rates } = options;
   clientLimits(app, { limits: options.clientLimits, poolSize, metrics, rates });

@@ -9,6 +9,7 @@ import type { Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connectionEvent } from './connection-limits.ts';
 import { currentResponse } from './error-handling.ts';
 
 export interface Drain {
@@ -35,10 +36,11 @@ export function createDrain(server: Server): Drain {
   /** When each connection was last seen with a request. */
   const connections = new Map<Socket, number>();
   let draining = false;
-  server.on('connection', (socket: Socket) => {
+  server.on(connectionEvent(server), (socket: Socket) => {
     connections.set(socket, performance.now());
     socket.once('close', () => connections.delete(socket));
   });
+  const handshakes = connectionEvent(server) === 'connection' ? new Map<string, Socket>() : handshakesOf(server);
   server.prependListener('request', (_request, response: ServerResponse) => {
     if (draining) response.shouldKeepAlive = false;
   });
@@ -54,6 +56,7 @@ export function createDrain(server: Server): Drain {
     async drain() {
       await stopListening();
       draining = true;
+      for (const socket of handshakes.values()) socket.destroy();
       for (const socket of connections.keys()) {
         const response = currentResponse(socket);
         if (response && !response.headersSent) response.shouldKeepAlive = false;
@@ -62,6 +65,21 @@ export function createDrain(server: Server): Drain {
       for (; connections.size > 0; await sleep(checkMs)) endIdle(connections);
     },
   };
+}
+
+/** Connections whose TLS handshake is not complete, by the address and the port of the client. */
+function handshakesOf(server: Server): Map<string, Socket> {
+  const sockets = new Map<string, Socket>();
+  const keyOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
+  server.on('connection', (socket: Socket) => {
+    const key = keyOf(socket);
+    sockets.set(key, socket);
+    socket.once('close', () => {
+      if (sockets.get(key) === socket) sockets.delete(key);
+    });
+  });
+  server.on('secureConnection', (socket: Socket) => sockets.delete(keyOf(socket)));
+  return sockets;
 }
 
 function endIdle(connections: Map<Socket, number>): void {

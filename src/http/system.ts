@@ -1,13 +1,17 @@
 /** Operations about the server itself: index, health, metrics and the OpenAPI document. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { everyone } from '../authz/access.ts';
 import { ClientError } from '../errors/catalogue.ts';
+import { withZone } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import type { CertificateStatus } from '../platform/tls/certificate.ts';
 import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 import { noQuery, operationsOf, routesOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
+import { DateTime, Described, Nullable } from './shapes.ts';
 
 export interface SystemDeps {
   version: string;
@@ -18,6 +22,8 @@ export interface SystemDeps {
   /** The status of the drivers of all live workers, and the time zones that they know. */
   driverStatus(): Promise<StatusOfWorkers>;
   metrics: { contentType: string; text(): Promise<string> };
+  /** The certificate of HTTPS; absent: plain HTTP. */
+  tlsStatus?: (() => CertificateStatus) | undefined;
 }
 
 export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
@@ -39,10 +45,19 @@ interface DataDirectoryOfWorker {
 }
 
 const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) }, { title: 'Readiness' });
+const Tls = Type.Object(
+  {
+    healthy: Type.Boolean({ description: 'false: the certificate has expired, or a new one cannot be used' }),
+    detail: Type.String({ description: 'The names of the certificate, or what is wrong' }),
+    expires_at: Described(Nullable(DateTime), 'When the certificate expires; null: there is none yet'),
+  },
+  { title: 'TlsStatus' },
+);
 const Health = Type.Object(
   {
     status: Type.String({ description: '`ok`' }),
     version: Type.String({ description: 'The version of the server' }),
+    tls: Type.Optional(Described(Tls, 'The certificate of this server, if it serves HTTPS')),
   },
   { title: 'Health' },
 );
@@ -108,7 +123,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
       summary: 'Check liveness',
       access: everyone,
       answer: Health,
-      handle: () => ({ status: 'ok', version: deps.version }),
+      handle: () => ({ status: 'ok', version: deps.version, ...tlsOf(deps.tlsStatus?.()) }),
     }),
     operation('GET', '/readyz', {
       id: 'getReadiness',
@@ -144,6 +159,12 @@ export function systemRoutes(deps: SystemDeps): Routes {
     referencePage(app);
     if (consoleFolder) consoleRoutes(consoleFolder)(app);
   };
+}
+
+function tlsOf(status: CertificateStatus | undefined): { tls?: Static<typeof Tls> } {
+  if (!status) return {};
+  const { healthy, detail, expiresAt } = status;
+  return { tls: { healthy, detail, expires_at: expiresAt && withZone(expiresAt) } };
 }
 
 function notReady(message: string, cause?: unknown): ClientError {

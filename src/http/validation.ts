@@ -51,7 +51,8 @@ function createAjv(coerceTypes: boolean | 'array') {
     // The meta-schema is recursive, which `boundItems` does not support. The type checker checks our schemas.
     meta: false,
     validateSchema: false,
-    code: { regExp: boundedPatterns },
+    // Optimizing the generated code takes a third of the compilation, and V8 optimizes it anyway.
+    code: { regExp: boundedPatterns, optimize: false },
   });
   boundItems(ajv);
   addRequestFormats(ajv);

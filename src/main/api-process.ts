@@ -6,6 +6,7 @@ import type { Lease } from '../http/request-rate.ts';
 import { createLogger } from '../platform/log.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
+import { openCertificate } from './certificate.ts';
 import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
 import { settleAfterStartup } from './settle.ts';
@@ -20,7 +21,8 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const settings = partOf(given);
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   const closing: ShutdownSteps = [];
-  const { services, controlPlane } = await openServices(settings, { serve: true, work: [] }, log, closing);
+  const opened = await openServices(settings, { serve: true, work: [] }, log, closing);
+  const { services, controlPlane } = opened;
   const { metrics } = services;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
@@ -36,7 +38,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   });
   api = await createApi(services, {
     ...apiSettings(settings, true),
-    ...{ log, holdUntil },
+    ...{ log, holdUntil, certificate: await openCertificate(opened) },
     anonymousLimits: dividedBy(given.processes, defaultAnonymousLimits),
     rates: leaseRates((request) => first.call<Lease>('lease', request)),
     metrics: { contentType: metrics.contentType, text: () => first.call<string>('metrics') },

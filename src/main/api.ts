@@ -15,6 +15,7 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
 import { timeZoneKind } from '../platform/time-zone.ts';
+import { statusOf } from '../platform/tls/certificate.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import { root } from './root.ts';
@@ -23,7 +24,10 @@ import type { Settings } from './settings.ts';
 import { version } from './version.ts';
 
 export interface ApiOptions
-  extends Pick<AppOptions, 'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates' | 'publicUrl'> {
+  extends Pick<
+    AppOptions,
+    'connectionLimits' | 'anonymousLimits' | 'trustedProxies' | 'rates' | 'publicUrl' | 'certificate' | 'hstsSeconds'
+  > {
   log: Logger;
   clientLimits?: ClientLimits;
   /** What /metrics shows; default: the metrics of this process. */
@@ -40,11 +44,14 @@ export interface ApiOptions
 export function apiSettings(settings: Settings, serves: boolean): Omit<ApiOptions, 'log'> {
   const { clientLimits, trustedProxies, publicUrl } = settings;
   const consoleFolder = serves && settings.console ? join(root, 'console', 'dist') : undefined;
-  return { clientLimits, trustedProxies, publicUrl, consoleFolder };
+  return { clientLimits, trustedProxies, publicUrl, consoleFolder, hstsSeconds: settings.tls.hstsSeconds };
 }
 
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
   const { db, metrics, apiKeys, events } = services;
+  const { certificate } = options;
+  const tlsStatus = certificate && (() => statusOf(certificate, new Date()));
+  if (tlsStatus) metrics.watchCertificate(tlsStatus);
   const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     log: options.log,
@@ -60,6 +67,8 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     tokens: services.tokens,
     sessions: services.sessions,
     publicUrl: options.publicUrl,
+    certificate,
+    hstsSeconds: options.hstsSeconds,
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,
@@ -74,6 +83,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
         findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
         metrics: options.metrics ?? metrics,
+        tlsStatus,
       }),
       ...(options.resources === false ? [] : resourceRoutes(services)),
     ],

@@ -2,16 +2,20 @@
  * The `cloudyard` command. It reads the environment, and no other module does. The settings load all drivers, so they are
  * loaded after the command line is parsed.
  */
+import firstWords from '../client/first-words.json' with { type: 'json' };
 import { forbidCoreDumps } from '../platform/child-process.ts';
 import { closest } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
-import { root } from './root.ts';
+import { placesOf } from './root.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
 
 async function main(args: string[]): Promise<void> {
   const [first = 'help', ...rest] = args;
+  const isHelpOfClient = first === 'help' && firstWords.includes(rest[0] ?? '');
+  if (isHelpOfClient) return runClientCommand([...rest, '--help']);
+  if (firstWords.includes(first)) return runClientCommand(args);
   if (first === '--version') return print(`cloudyard ${version}`);
   if (first === 'help') return print(await help(rest));
   if (args.includes('--help') || args.includes('-h')) return print(await help(args));
@@ -21,9 +25,15 @@ async function main(args: string[]): Promise<void> {
     const [meant] = closest(name, settingNames);
     warn(`unknown setting ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
-  const settings = readSettings(process.env, root, process.stdout.isTTY === true);
+  const settings = readSettings(process.env, placesOf(process.env), process.stdout.isTTY === true);
   forbidCoreDumps();
   await invocation.run(settings);
+}
+
+/** The client prints its own errors. */
+async function runClientCommand(args: string[]): Promise<void> {
+  const code = await (await import('../client/main.ts')).runClient(args);
+  if (code !== 0) process.exit(code);
 }
 
 async function help(args: string[]): Promise<string> {
@@ -32,7 +42,8 @@ async function help(args: string[]): Promise<string> {
   const more = 'Options of a command: cloudyard COMMAND --help. Version: cloudyard --version';
   const { settingNames } = await import('./settings.ts');
   const settings = settingNames.map((name) => `  ${name}`).join('\n');
-  return `${text}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
+  const { clientHelp } = await import('../client/help.ts');
+  return `${text}\n\n${clientHelp()}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
 }
 
 function print(text: string): void {

@@ -23,7 +23,8 @@ const faultOf = (args: string[], of: Command[] = commands) => {
 
 const createToken =
   'usage: cloudyard token create [--client N] [--role reader|member|admin] [--project N]... [--expires WHEN] [--name TEXT]';
-const all = 'usage: cloudyard start|serve|worker|migrate|token|client|quota|audit|secrets|doctor';
+const all =
+  'usage: cloudyard start|serve|worker|migrate|database|token|client|quota|audit|secrets|backup|restore|doctor';
 
 describe('a wrong command line', () => {
   it.each<[string[], string, string]>([
@@ -112,6 +113,7 @@ describe('help', () => {
 describe('the program in a remedy', () => {
   it('is the npm script, the command on the PATH, or the script of this checkout', () => {
     expect(programOf({ npm_lifecycle_event: 'start', PATH: '' })).toBe('npm run -s cloudyard --');
+    expect(programOf({ npm_lifecycle_event: 'npx', PATH: '' })).toBe('npx cloudyard');
     expect(programOf({ npm_lifecycle_event: 'test', PATH: '' })).toBe(join(root, 'bin/cloudyard.mjs'));
     const folder = mkdtempSync(join(tmpdir(), 'cloudyard-path-'));
     writeFileSync(join(folder, 'cloudyard'), '');

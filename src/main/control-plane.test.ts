@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
+import { checkoutPlaces } from './root.ts';
 import { readSettings } from './settings.ts';
 import { findControlPlane } from './control-plane.ts';
 
-const planeOf = (env: Record<string, string>) => findControlPlane(readSettings(env, '/srv', false), silentLogger);
+const planeOf = (env: Record<string, string>) =>
+  findControlPlane(readSettings(env, checkoutPlaces('/srv'), false), silentLogger);
 const portsOf = async (env: Record<string, string>) =>
   (await planeOf(env)).ownPorts().map(({ daemon, port }) => `${daemon} ${port}`);
 

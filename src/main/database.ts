@@ -1,9 +1,9 @@
 /** Opens the external or the embedded database, and migrates it to the schema of this version. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
 import pg from 'pg';
+import { migrationsIn, schemaOf } from '../backup/migrations.ts';
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
@@ -13,7 +13,7 @@ import { root } from './root.ts';
 import { installTriggers, installWrites } from './services.ts';
 
 const oldestVersion = 15;
-const migrationsFolder = join(root, 'migrations');
+export const migrationsFolder = join(root, 'migrations');
 /** Advisory lock that serializes migrations of servers that start together. */
 const migrationLock = 0x636c6f75_6d;
 
@@ -47,8 +47,14 @@ export async function openDatabase(settings: Settings, log: Logger): Promise<Dat
   };
 }
 
-/** Runs pending migrations. Many servers may call it at once. */
-export async function migrate(connection: ConnectionOptions): Promise<void> {
+/**
+ * Runs pending migrations. Many servers may call it at once. `beforeChange` is called before a database that has a schema
+ * changes, under the lock of migrations.
+ */
+export async function migrate(
+  connection: ConnectionOptions,
+  beforeChange: ((connection: ConnectionOptions) => Promise<void>) | null = null,
+): Promise<void> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
   // Errors also reject the queries; without a listener the event would end the process.
   client.on('error', () => {});
@@ -61,7 +67,7 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
       throw new Error(`PostgreSQL ${rows[0]!.version} is too old; Cloudyard requires ${oldestVersion} or newer`);
     }
     await client.query('select pg_advisory_lock($1)', [migrationLock]);
-    await refuseUnreleased(client);
+    if (await mustChange(client)) await beforeChange?.(connection);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installTriggers(client);
     await installWrites(client);
@@ -70,24 +76,22 @@ export async function migrate(connection: ConnectionOptions): Promise<void> {
   }
 }
 
-/** @throws Error for a database of a state before 0.2.0, whose migrations were not released and are gone */
-async function refuseUnreleased(client: pg.Client): Promise<void> {
-  const { rows: tables } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
-  if (tables[0]!.name === null) return;
-  const journal = JSON.parse(readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')) as Journal;
-  const { rows } = await client.query<{ oldest: string | null }>(
+/**
+ * Whether the database has a schema, of which some migrations are pending.
+ * @throws Error for a database of a state before 0.2.0, whose migrations were not released and are gone
+ */
+async function mustChange(client: pg.Client): Promise<boolean> {
+  const migrations = migrationsIn(migrationsFolder);
+  const schema = await schemaOf(client, migrations);
+  if (!schema) return false;
+  const { rows } = await client.query<{ oldest: string }>(
     'select min(created_at)::text as oldest from drizzle.__drizzle_migrations',
   );
-  const oldest = rows[0]!.oldest;
-  if (oldest === null || Number(oldest) >= journal.entries[0]!.when) return;
+  if (Number(rows[0]!.oldest) >= migrations.list[0]!.when) return schema.when < migrations.list.at(-1)!.when;
   throw new Error(
     'the database was created by a version before 0.2.0, which cannot be upgraded; ' +
       'use an empty database, or another CLOUDYARD_DATA_DIR',
   );
-}
-
-interface Journal {
-  entries: { when: number }[];
 }
 
 async function checkConnection(url: string): Promise<void> {

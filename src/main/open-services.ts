@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
 import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
+import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
@@ -11,6 +12,7 @@ import { findControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { migrate, openDatabase } from './database.ts';
 import type { Database } from './database.ts';
+import { backupBeforeMigration, refuseInterruptedRestore } from './migration-backup.ts';
 import { createServices } from './services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
@@ -35,6 +37,7 @@ export interface Opened {
   isStart: boolean;
   database: Database;
   controlPlane: ControlPlane;
+  keyring: Keyring;
   services: Services;
 }
 
@@ -56,7 +59,13 @@ export async function openServices(
     const lock = await takeLocks(database.connection, [dataDirectoryLock(settings.dataDir)], log);
     closing.push(lock.release);
   }
-  if (!isServerProcess) await migrate(database.connection);
+  if (!isServerProcess) {
+    await refuseInterruptedRestore(settings, database.connection);
+    await migrate(
+      database.connection,
+      backupBeforeMigration(settings, (text) => log.info(text)),
+    );
+  }
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);
@@ -76,7 +85,7 @@ export async function openServices(
   closing.push(services.apiKeys.stop);
   if (!isServerProcess) await services.clients.bootstrap();
   const opened = { settings, log, closing, configuration, regionIds, serves: roles.serve, isStart };
-  return { ...opened, database, controlPlane, services };
+  return { ...opened, database, controlPlane, keyring, services };
 }
 
 function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {

@@ -9,6 +9,7 @@ export function programOf(env: Record<string, string | undefined>): string {
   if (env['npm_lifecycle_event'] === 'start' || env['npm_lifecycle_event'] === 'cloudyard') {
     return 'npm run -s cloudyard --';
   }
+  if (env['npm_lifecycle_event'] === 'npx') return 'npx cloudyard';
   const isOnPath = (env['PATH'] ?? '')
     .split(delimiter)
     .some((folder) => folder !== '' && existsSync(join(folder, 'cloudyard')));

@@ -6,15 +6,19 @@
  */
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
+import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
+import { findServiceManager } from '../platform/service-manager.ts';
 import type { App } from '../http/app.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
+import { openCertificate, openRedirect } from './certificate.ts';
 import { buildConsole } from './console-build.ts';
 import { hasDataPlane } from './drivers.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
+import { isCheckout } from './root.ts';
 import type { Opened, Roles } from './open-services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
@@ -31,8 +35,10 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   log.info({ version, node: process.version }, 'starting');
   const closing: ShutdownSteps = [];
   const stopped = untilSignal(log);
+  const serviceManager = findServiceManager(process.env, log);
   try {
-    await startParts(await openServices(settings, roles, log, closing));
+    await startParts(await openServices(settings, roles, log, closing), serviceManager !== null);
+    await serviceManager?.ready();
   } catch (error) {
     // Unreadable data may have a data plane, too.
     const mustHandOver = await hasDataPlane(settings).catch(() => true);
@@ -40,17 +46,21 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
     throw error;
   }
   const signal = await stopped;
+  await serviceManager?.stopping();
   await close(closing, signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes) ? 'handOver' : 'stop', log);
 }
 
-/** Starts the API server, the worker and the notifier, and prints the start table. */
-async function startParts(opened: Opened): Promise<void> {
+/**
+ * Starts the API server, the worker and the notifier, and prints the start table. A service prints no token, because its
+ * output is a log that others read.
+ */
+async function startParts(opened: Opened, isService: boolean): Promise<void> {
   const { settings, log, closing, configuration, regionIds, serves, isStart, database, services } = opened;
   // Drivers need the port of the API server, which may differ from the setting, so it listens before they start. Requests
   // do not wait for the drivers, whose start may take seconds: their tasks do.
   const opening = openApi(opened);
   const admitting = opening.then(async (api) => {
-    const token = await adminToken(services, settings);
+    const token = await adminToken(services, settings, isService);
     api?.admitRequests();
     return token;
   });
@@ -66,9 +76,10 @@ async function startParts(opened: Opened): Promise<void> {
   printStart({
     ...{ settings, serves, url: api?.url ?? null, token, database: database.description, work, deliveries },
     loopbackRegions: loopbackRegions.map(({ id }) => id),
+    isService,
   });
   settleAfterStartup(api?.app ?? null, log);
-  if (serves && settings.console) closing.push(buildConsole(log));
+  if (serves && settings.console && isCheckout) closing.push(buildConsole(log));
 }
 
 const announceSeconds = 3;
@@ -87,8 +98,17 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   const { services, settings, controlPlane, serves, isStart, log, closing } = opened;
   if (!serves && settings.workerPort === 0) return null;
   const several = serves && settings.processes > 1;
-  const api = several ? await startApiProcesses(settings.processes, services.metrics, log) : await serveHere(opened);
+  const certificate = serves ? await openCertificate(opened) : undefined;
+  const api = several
+    ? await startApiProcesses(settings.processes, services.metrics, log)
+    : await serveHere(opened, certificate);
   const { url } = api;
+  if (serves) {
+    await openRedirect(opened, url, certificate).catch(async (error: unknown) => {
+      await api.stop();
+      throw error;
+    });
+  }
   await controlPlane.add(serves ? 'API' : 'worker', url);
   if (serves) {
     // A missing key file affects registries only.
@@ -101,9 +121,13 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   return api;
 }
 
-async function serveHere({ services, settings, serves, log }: Opened): Promise<ApiServer> {
+async function serveHere(opened: Opened, certificate: CertificateSource | undefined): Promise<ApiServer> {
+  const { services, settings, serves, log } = opened;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
-  const api = await createApi(services, { ...apiSettings(settings, serves), log, resources: serves, holdUntil });
+  const api = await createApi(services, {
+    ...apiSettings(settings, serves),
+    ...{ log, resources: serves, holdUntil, certificate },
+  });
   const stop = () => closeApi(api, services);
   // The app may have opened connections, which would keep the embedded PostgreSQL running.
   const url = await listen(api, settings, serves).catch(async (error: unknown) => {
@@ -114,12 +138,12 @@ async function serveHere({ services, settings, serves, log }: Opened): Promise<A
   return { url, app: api, admitRequests, stop };
 }
 
-/** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists already. */
-async function adminToken(services: Services, settings: Settings): Promise<string | null> {
+/** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists, and for a service. */
+async function adminToken(services: Services, settings: Settings, isService: boolean): Promise<string | null> {
   const { operatorId } = await services.clients.bootstrap();
-  if (!settings.bootstrapToken) return services.tokens.createFirst(operatorId);
-  await services.tokens.setFixed(settings.bootstrapToken, operatorId);
-  return settings.bootstrapToken;
+  if (settings.bootstrapToken) await services.tokens.setFixed(settings.bootstrapToken, operatorId);
+  if (isService) return null;
+  return settings.bootstrapToken ?? services.tokens.createFirst(operatorId);
 }
 
 const repeatedSignalMs = 1000;

@@ -11,6 +11,7 @@ import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { installEventTriggers } from '../events/triggers.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
+import { reencryptAcme } from '../platform/acme/store.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
@@ -203,7 +204,10 @@ export async function createServices(deps: ServicesDeps) {
       ? createDevelopment({ db, idempotency, clock: deps.movableClock, ...scheduled })
       : null,
   };
-  return { ...services, reencrypt: () => reencryptAll(services, () => idempotency.reencrypt(db)) };
+  return {
+    ...services,
+    reencrypt: () => reencryptAll(services, [() => idempotency.reencrypt(db), () => reencryptAcme(db, keyring)]),
+  };
 }
 
 /** Everything below the resources. `shared` is what the service of a resource needs. */
@@ -245,11 +249,11 @@ function refuseUrl(allowPrivate = false) {
  * Encrypts everything with the current key. Returns how much another key had encrypted.
  * @throws EncryptionError of the first resource that has a ciphertext which does not decrypt, after all others are done
  */
-async function reencryptAll(services: ReencryptionServices, reencryptAnswers: () => Promise<number>): Promise<number> {
+async function reencryptAll(services: ReencryptionServices, others: (() => Promise<number>)[]): Promise<number> {
   const all = resources.flatMap(({ reencrypt }) => (reencrypt ? () => reencrypt(services as never) : []));
   let sum = 0;
   const failures: unknown[] = [];
-  for (const reencrypt of [...all, reencryptAnswers]) {
+  for (const reencrypt of [...all, ...others]) {
     await reencrypt().then(
       (count) => (sum += count),
       (error: unknown) => failures.push(error),

@@ -1,13 +1,16 @@
 /** The documents list every setting with its default. A bad value is reported by name, and all bad values at once. */
 import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { clientVariables } from '../client/contexts.ts';
 import { SettingsError } from '../platform/setting-reader.ts';
+import { checkoutPlaces, installedPlaces } from './root.ts';
 import { readSettings, settingNames, unknownSettings } from './settings.ts';
 
 const documents = ['operating.md', 'driver-settings.md'].map((name) =>
   readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
 );
-const read = (env: Record<string, string>) => readSettings(env, '/checkout', false);
+const read = (env: Record<string, string>) => readSettings(env, checkoutPlaces('/checkout'), false);
 
 /** The rows of the settings tables: the name, and the default as it is written. */
 const rows = [...documents.join('\n').matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
@@ -31,7 +34,7 @@ describe('the documents', () => {
     (file) => {
       const named = readFileSync(file, 'utf8').matchAll(/\bCLOUDYARD_[A-Z][A-Z_]*[A-Z]\b/g);
       const ours = [...named].map(([name]) => name).filter((name) => !name.startsWith('CLOUDYARD_TEST_'));
-      expect(settingNames).toEqual(expect.arrayContaining([...new Set(ours)]));
+      expect([...settingNames, ...clientVariables]).toEqual(expect.arrayContaining([...new Set(ours)]));
     },
   );
 
@@ -90,6 +93,14 @@ describe('settings', () => {
     expect(read(empty)).toEqual(read({}));
   });
 
+  it('an installed package keeps its data in the XDG data directory', () => {
+    const dataDir = (env: Record<string, string>) => readSettings(env, installedPlaces(env), false).dataDir;
+    expect(dataDir({ HOME: '/home/ann' })).toBe('/home/ann/.local/share/cloudyard');
+    expect(dataDir({ HOME: '/home/ann', XDG_DATA_HOME: '/data' })).toBe('/data/cloudyard');
+    expect(dataDir({ HOME: '/home/ann', XDG_DATA_HOME: 'data' })).toBe('/home/ann/.local/share/cloudyard');
+    expect(dataDir({ HOME: '/home/ann', CLOUDYARD_DATA_DIR: 'mine' })).toBe(join(process.cwd(), 'mine'));
+  });
+
   it('a data directory is relative to the checkout', () => {
     expect(read({}).dataDir).toBe('/checkout/data');
     expect(read({ CLOUDYARD_DATA_DIR: 'other' }).dataDir).toBe('/checkout/other');
@@ -120,8 +131,8 @@ describe('settings', () => {
   });
 
   it('a terminal gets readable logs by default', () => {
-    expect(readSettings({}, '/checkout', true).logFormat).toBe('pretty');
-    expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, '/checkout', true).logFormat).toBe('json');
+    expect(readSettings({}, checkoutPlaces('/checkout'), true).logFormat).toBe('pretty');
+    expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, checkoutPlaces('/checkout'), true).logFormat).toBe('json');
     expect(read({}).logFormat).toBe('json');
   });
 

@@ -1,11 +1,13 @@
 /** All settings: those of Cloudyard itself (platform/settings.ts) and those that the kinds of drivers declare. */
 import { isIP } from 'node:net';
+import { clientVariables } from '../client/contexts.ts';
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DriverSettings } from '../drivers/kinds.ts';
 import { createSettingReader } from '../platform/setting-reader.ts';
 import type { SettingDescription } from '../platform/setting-reader.ts';
 import { coreSettingNames, readCoreSettings } from '../platform/settings.ts';
 import type { Settings as CoreSettings } from '../platform/settings.ts';
+import type { Places } from './root.ts';
 
 export interface Settings extends CoreSettings {
   drivers: DriverSettings;
@@ -17,10 +19,10 @@ export const driverSettings: SettingDescription[] = Object.values(kinds).flatMap
 
 export const settingNames: string[] = [...coreSettingNames, ...driverSettings.map(({ name }) => name)];
 
-/** `root` is the checkout. @throws SettingsError that names every setting at fault */
-export function readSettings(env: Record<string, string | undefined>, root: string, terminal: boolean): Settings {
-  const reader = createSettingReader(env, root);
-  const core = readCoreSettings(reader, root, terminal);
+/** @throws SettingsError that names every setting at fault */
+export function readSettings(env: Record<string, string | undefined>, places: Places, terminal: boolean): Settings {
+  const reader = createSettingReader(env, places.base);
+  const core = readCoreSettings(reader, places, terminal);
   const defaults = { host: isWildcard(core.host) ? '127.0.0.1' : core.host };
   const drivers = Object.fromEntries(
     Object.entries(kinds).map(([kind, { readSettings: read }]) => [kind, read(reader, defaults)]),
@@ -31,7 +33,8 @@ export function readSettings(env: Record<string, string | undefined>, root: stri
 
 /** Variables that look like settings but are not: probably misspelled, so every command warns about them. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
-  return Object.keys(env).filter((name) => name.startsWith('CLOUDYARD_') && !settingNames.includes(name));
+  const known = new Set([...settingNames, ...clientVariables]);
+  return Object.keys(env).filter((name) => name.startsWith('CLOUDYARD_') && !known.has(name));
 }
 
 function isWildcard(host: string): boolean {

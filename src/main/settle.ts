@@ -2,11 +2,12 @@
 import type { App } from '../http/app.ts';
 import type { Logger } from '../platform/log.ts';
 
-const compileAfterMs = 1000;
+const compileAfterMs = 15_000;
 const collectAfterMs = 4000;
 
 /**
- * Soon compiles the shapes that no request has used yet, because the first request of each operation would wait for that.
+ * Compiles the shapes that no request has used yet, because the first request of each operation would wait for that. Not
+ * at once: after a restart, the backlog of jobs and requests needs the CPU more, and a short-lived server needs few shapes.
  * Later returns the memory that both this and loading the modules took: an idle heap does not shrink by itself
  * (docs/decisions/0010). `api` is null in a process that serves no requests.
  */

@@ -16,13 +16,17 @@ export function printStart(facts: {
   deliveries: Record<string, DriverStatus>;
   /** Regions that allow members of load balancers on loopback. */
   loopbackRegions: number[];
+  isService: boolean;
 }): void {
   const { serves, url, work, deliveries, loopbackRegions } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
     lines.push(`  API        ${url}`, ...portNote(facts.settings, url), `  Reference  ${url}/docs`);
     if (facts.settings.console) lines.push(`  Console    ${url}/console`);
-    const another = `printed at the first start; to create another: ${program} token create --role admin`;
+    const create = `${program} token create --role admin`;
+    const another = facts.isService
+      ? `to create one: ${create}`
+      : `printed at the first start; to create another: ${create}`;
     lines.push(`  Token      ${facts.token ?? another}`);
   } else if (url) lines.push(`  Metrics    ${url}/metrics`);
   lines.push(`  Database   ${facts.database}`, `  Data       ${facts.settings.dataDir}`, '');

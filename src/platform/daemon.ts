@@ -391,9 +391,7 @@ function aborted(signal: AbortSignal): Promise<Record<string, unknown>> {
   });
 }
 
-function describe({ code, signal }: Record<string, unknown>): string {
-  return signal ? `signal ${signal}` : `code ${code}`;
-}
+const describe = ({ code, signal }: Record<string, unknown>) => (signal ? `signal ${signal}` : `code ${code}`);
 
 function lastLines(file: string, from: number): string {
   return readFileSync(file).subarray(from).toString('utf8').trimEnd().split('\n').slice(-20).join('\n');

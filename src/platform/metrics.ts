@@ -3,6 +3,7 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, R
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
 import type { DiskSpace } from './disk-space.ts';
+import type { CertificateStatus } from './tls/certificate.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -221,6 +222,21 @@ function databaseMetrics(define: Define) {
 /** The functions that these take are called at each scrape. */
 function resourceMetrics(define: Define) {
   return {
+    /** Adds the gauges of the certificate of HTTPS. */
+    watchCertificate(status: () => CertificateStatus) {
+      define.gauge(
+        'cloudyard_tls_certificate_expiry_seconds',
+        'When the certificate of HTTPS expires, in seconds since 1970',
+        () => Number(status().expiresAt ?? Number.NaN) / 1000,
+        { shared: true },
+      );
+      define.gauge(
+        'cloudyard_tls_certificate_faults',
+        '1 if the certificate of HTTPS has expired or a new one cannot be used, otherwise 0',
+        () => Number(!status().healthy),
+        { shared: true },
+      );
+    },
     /** Adds the gauge of the data directory. */
     watchDisk(read: () => DiskSpace) {
       define.gauges(

@@ -15,10 +15,11 @@ export interface OwnPort {
  * The ports of Cloudyard's own processes as far as the settings determine them. An API server whose port is not fixed may
  * take another one, so its port is known only when it listens.
  */
-export function ownPorts({ portIsFixed, port, workerPort }: Settings): OwnPort[] {
+export function ownPorts({ portIsFixed, port, workerPort, tls }: Settings): OwnPort[] {
   const ports = [
     { daemon: 'API', port: portIsFixed ? port : 0 },
     { daemon: 'worker', port: workerPort },
+    { daemon: 'redirect to HTTPS', port: tls.redirectPort },
   ];
   return ports.filter((each) => each.port !== 0);
 }

@@ -17,7 +17,7 @@ export interface SettingReader<Name extends string = string> {
   text(name: Name): string | undefined;
   integer(name: Name, fallback: number, min: number, max: number): number;
   choice<T extends string>(name: Name, choices: readonly T[], fallback: T): T;
-  /** An absolute path; a relative one begins at the checkout. */
+  /** An absolute path; a relative one starts at the checkout, or at the working directory of an installed package. */
   path(name: Name): string | undefined;
   /** Records a fault; `check` reports it. */
   reject(fault: string): void;
@@ -25,8 +25,8 @@ export interface SettingReader<Name extends string = string> {
   check(): void;
 }
 
-/** `root` is the checkout. */
-export function createSettingReader(env: Record<string, string | undefined>, root: string): SettingReader {
+/** Relative paths start at `base`. */
+export function createSettingReader(env: Record<string, string | undefined>, base: string): SettingReader {
   const faults: string[] = [];
   const text = (name: string) => env[name] || undefined;
   const reject = (fault: string) => void faults.push(fault);
@@ -35,7 +35,7 @@ export function createSettingReader(env: Record<string, string | undefined>, roo
     reject,
     path(name) {
       const given = text(name);
-      return given === undefined ? undefined : resolve(root, given);
+      return given === undefined ? undefined : resolve(base, given);
     },
     integer(name, fallback, min, max) {
       const given = text(name);

@@ -6,6 +6,8 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
 import type { SettingReader } from './setting-reader.ts';
+import { readTlsSettings, tlsSettingNames } from './tls/settings.ts';
+import type { TlsSettings } from './tls/settings.ts';
 
 export interface Settings {
   /** The address that the API listens on. */
@@ -15,6 +17,7 @@ export interface Settings {
   portIsFixed: boolean;
   /** Processes that serve the API. */
   processes: number;
+  tls: TlsSettings;
   /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
   dataDir: string;
   /** PostgreSQL 15 or newer; absent: the embedded one. */
@@ -74,6 +77,16 @@ export interface Settings {
   sessionIdleSeconds: number;
   /** Whether clients may move the clock and inject faults. */
   development: boolean;
+  backup: {
+    /** Where backups are stored unless a command names another place. Absolute. */
+    dir: string;
+    /** A file with the passphrase that encrypts the key file in backups. */
+    passphraseFile: string | undefined;
+    /** Encrypts the key file in backups for this recipient of age instead. */
+    ageRecipient: string | undefined;
+    /** Whether the database is backed up before it is migrated. */
+    beforeMigration: boolean;
+  };
 }
 
 /** For `cloudyard help`, and for the test that compares them with docs/operating.md. */
@@ -81,6 +94,7 @@ export const coreSettingNames = [
   'CLOUDYARD_HOST',
   'CLOUDYARD_PORT',
   'CLOUDYARD_PROCESSES',
+  ...tlsSettingNames,
   'CLOUDYARD_DATA_DIR',
   'DATABASE_URL',
   'CLOUDYARD_DATABASE_POOL_SIZE',
@@ -112,6 +126,10 @@ export const coreSettingNames = [
   'CLOUDYARD_CONSOLE',
   'CLOUDYARD_SESSION_IDLE_TIMEOUT',
   'CLOUDYARD_DEV',
+  'CLOUDYARD_BACKUP_DIR',
+  'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
+  'CLOUDYARD_BACKUP_AGE_RECIPIENT',
+  'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
 ] as const;
 
 type Name = (typeof coreSettingNames)[number];
@@ -137,11 +155,15 @@ const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
 export const defaultDiskReserve = 5;
 
-/** `root` is the checkout; it contains the data directory unless CLOUDYARD_DATA_DIR names another. */
-export function readCoreSettings(reader: SettingReader<Name>, root: string, terminal: boolean): Settings {
+/** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
+export function readCoreSettings(
+  reader: SettingReader<Name>,
+  { base, dataDir: defaultDataDir }: { base: string; dataDir: string },
+  terminal: boolean,
+): Settings {
   const { text, integer, choice, reject } = reader;
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
-  const dataDir = resolve(root, text('CLOUDYARD_DATA_DIR') ?? 'data');
+  const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken)) reject('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
   const perMinute = integer('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000);
@@ -157,10 +179,11 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
       text('CLOUDYARD_PROCESSES') === 'auto'
         ? availableParallelism()
         : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
+    tls: readTlsSettings(reader),
     dataDir,
     databaseUrl: text('DATABASE_URL'),
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
-    keyFile: resolve(root, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
+    keyFile: resolve(base, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
@@ -190,6 +213,25 @@ export function readCoreSettings(reader: SettingReader<Name>, root: string, term
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
+    backup: backupSettings(reader, base, dataDir),
+  };
+}
+
+function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
+  const { text, choice, reject } = reader;
+  const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
+  const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
+  if (passphraseFile !== undefined && ageRecipient !== undefined) {
+    reject('CLOUDYARD_BACKUP_PASSPHRASE_FILE conflicts with CLOUDYARD_BACKUP_AGE_RECIPIENT; set only one');
+  }
+  if (ageRecipient !== undefined && !/^(age1|ssh-)[\w/+= -]+$/.test(ageRecipient)) {
+    reject('CLOUDYARD_BACKUP_AGE_RECIPIENT must be a recipient of age, such as age1…, or a public key of ssh');
+  }
+  return {
+    dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
+    passphraseFile: passphraseFile && resolve(passphraseFile),
+    ageRecipient,
+    beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
   };
 }
 

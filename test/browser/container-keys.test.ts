@@ -54,6 +54,11 @@ describe('the pages of API keys', () => {
     await page.getByRole('link', { name: 'Enable' }).click();
     await submit(page, 'Enable');
     await page.getByRole('link', { name: 'Disable' }).waitFor();
+    await page.getByRole('link', { name: 'Audit log' }).last().click();
+    const entries = page.getByRole('table', { name: 'Audit log' });
+    await entries.getByRole('cell', { name: 'createApiKey' }).waitFor();
+    expect(await entries.getByRole('cell', { name: 'updateApiKey' }).count()).toBe(3);
+    await checkPage(page);
     await page.getByRole('link', { name: 'Delete' }).click();
     await page.getByLabel('Type first-key to confirm').fill('first-key');
     await submit(page, 'Delete API key');
@@ -112,6 +117,10 @@ describe('the pages of pull secrets', () => {
       login: 'other',
       registry: 'not a registry',
     });
+    await page.getByRole('link', { name: 'Audit log' }).last().click();
+    const entries = page.getByRole('table', { name: 'Audit log' });
+    await entries.getByRole('cell', { name: 'createPullSecret' }).waitFor();
+    await entries.getByRole('cell', { name: /login/ }).waitFor();
     await page.getByRole('link', { name: 'Delete' }).click();
     await page.getByLabel('Type hub to confirm').fill('hub');
     await submit(page, 'Delete pull secret');

@@ -103,7 +103,10 @@ describe('the pages of file shares', () => {
     await page.getByLabel('Address or network').fill('192.0.2.0/24');
     await submit(page, 'Add access rule');
     await page.getByRole('cell', { name: 'active', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Remove the rule for 192.0.2.0/24' }).click();
+    await page.getByRole('link', { name: 'Remove the rule for 192.0.2.0/24' }).click();
+    await page.getByText('The same by code').click();
+    await page.getByText(`/file_shares/1/1/${id}/access_rule/`).first().waitFor();
+    await submit(page, 'Remove');
     await page.getByText('Nobody may mount this share').waitFor();
     const rules = await consoleOf.yard.get(`/cloud/v1/file_shares/1/1/${id}/access_rule`);
     expect(rules.body.results).toEqual([]);

@@ -160,6 +160,20 @@ describe('the pages of lifecycle policies', () => {
     expect(body.count).toBe(3);
   });
 
+  it('says that a schedule was removed elsewhere, and keeps what was typed', async () => {
+    const { id } = await newPolicy('elsewhere');
+    const [schedule] = (await policyNamed('elsewhere')).schedules;
+    const page = await open(`lifecycle-policies/${id}/schedules/${schedule.id}`);
+    const name = page.getByLabel('Name of the snapshots');
+    await name.fill('kept text');
+    const remove = `/cloud/v1/lifecycle_policy/1/1/${id}/remove_schedules`;
+    await consoleOf.yard.post(remove, { schedule_ids: [schedule.id] });
+    await page.getByRole('alert').getByText('This schedule was deleted elsewhere.').waitFor();
+    expect(await name.inputValue()).toBe('kept text');
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/lifecycle-policies/${id}/schedules/${schedule.id}/remove`);
+    await page.getByRole('dialog', { name: 'The schedule was not found' }).waitFor();
+  });
+
   it('repeats only the failed requests of several', async () => {
     const volume = await newVolume('partly');
     await newPolicy('partly-1', { volume_ids: [volume] });
@@ -174,8 +188,11 @@ describe('the pages of lifecycle policies', () => {
     await page.getByText('1 of 2 failed. partly-2: try later').waitFor();
     await page.getByText('1 of 2 succeeded: partly-1').waitFor();
     await page.unroute(run);
+    // What succeeded is not selected any more, also for a dialog that is closed and opened again.
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Run selected (1)' }).click();
     await submit(page, 'Run now');
-    await page.getByText('Ran 2 policies').waitFor();
+    await page.getByText('Ran 1 policy').waitFor();
     const { body } = await consoleOf.yard.get(`/cloud/v1/snapshots/1/1?volume_id=${volume}`);
     expect(body.count).toBe(2);
   });
@@ -212,6 +229,11 @@ describe('the pages of lifecycle policies', () => {
       .getByText(/\d+ coming/)
       .first()
       .waitFor();
+    // The first 100 hourly runs: the days after them are not shown as days without runs.
+    await page.getByText(/^Coming runs are shown until /).waitFor();
+    const { now } = (await consoleOf.yard.get('/cloudyard/v1/dev/clock')).body;
+    const day = page.locator('.calendar .today .day');
+    await expect.poll(() => day.innerText()).toBe(String(new Date(now).getDate()));
     await checkPage(page);
     await page.getByRole('link', { name: 'Retention' }).click();
     await page.getByRole('link', { name: `Snapshot of volume ${volume}` }).waitFor();

@@ -309,6 +309,8 @@ describe('what the pages of load balancers show', () => {
         });
         await charts.first().waitFor();
         expect(await charts.count()).toBe(5);
+        await page.getByText('Table of values: Open connections').click();
+        await page.getByRole('table', { name: 'Open connections' }).getByRole('cell', { name: '0' }).first().waitFor();
       }
       await checkPage(page);
     }

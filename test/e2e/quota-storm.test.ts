@@ -8,7 +8,7 @@ import { afterEach, expect, it } from 'vitest';
 import { configurationFiles, readConfiguration } from '../../src/main/configuration.ts';
 import { createServices } from '../../src/main/services.ts';
 import type { Services } from '../../src/main/services.ts';
-import { root } from '../../src/main/root.ts';
+import { checkoutPlaces, root } from '../../src/main/root.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { connect, isUnavailable, transaction } from '../../src/platform/db.ts';
 import { createKeyring } from '../../src/platform/encryption.ts';
@@ -34,7 +34,10 @@ interface Tenant {
 
 async function openServices() {
   const db = connect({ connectionString: yard.databaseUrl(), name: 'storm', poolSize: 3, log: silentLogger });
-  const configuration = readConfiguration(configurationFiles(readSettings({}, root, false)), silentLogger);
+  const configuration = readConfiguration(
+    configurationFiles(readSettings({}, checkoutPlaces(root), false)),
+    silentLogger,
+  );
   const keyring = createKeyring([{ id: 'storm', key: randomBytes(32) }]);
   const services = await createServices({ db, clock: systemClock, log: silentLogger, configuration, keyring });
   return { services, close: async () => (services.caches.stop(), db.$client.end()) };

@@ -162,7 +162,7 @@ async function createVictimNotification(): Promise<void> {
   const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
   await cloud.post(`/cloudyard/v1/clients/${clientId}/webhooks`, hook, { token });
   const subject = 'secret of the victim';
-  const message = { clientId, type: 'test', subject, body: { paragraphs: [] }, data: {} };
+  const message = { clientId, type: 'quota_threshold' as const, subject, body: { paragraphs: [] }, data: {} };
   await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
   await cloud.db.$client.query(`select setval(pg_get_serial_sequence('quota_requests', 'id'), 9876543)`);
   const requested_limits = { global_limits: { project_count_limit: 50 } };

@@ -1,7 +1,7 @@
 /** Secrets of a server that its child processes could read: environment, arguments, core dumps. All daemons are real. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -163,6 +163,7 @@ describe('the installation of dependencies', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cloudyard-install-'));
     try {
       cpSync(join(root, 'bin'), join(folder, 'bin'), { recursive: true });
+      mkdirSync(join(folder, 'src'));
       cpSync(join(root, 'package.json'), join(folder, 'package.json'));
       const npm = join(folder, 'npm-cli.js');
       writeFileSync(npm, 'console.error(JSON.stringify(process.env)); process.exit(7);');

@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 import { runInNewContext } from 'node:vm';
 
 export interface Cost {
-  /** CPU time of this thread in the longest turn of its event loop. Other load on the machine does not change it. */
+  /** CPU time of this thread in the longest turn of its event loop, on a machine of the reference speed. */
   blockedMs: number;
   /** Peak memory minus memory at the start. */
   bytes: number;
@@ -33,12 +33,43 @@ export function watchEventLoop({ clean }: { clean: boolean }): () => Cost {
   return () => {
     isOver = true;
     measure();
-    return { blockedMs, bytes: peak - before };
+    return { blockedMs: blockedMs / slowness(), bytes: peak - before };
   };
 }
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
+
+const rows = Array.from({ length: 2000 }, (_, i) => ({
+  id: `row ${i}`,
+  name: 'name'.repeat(10),
+  tags: { i, list: [i] },
+}));
+
+/** CPU time of `work` on the machine where the bounds were chosen. */
+const referenceMs = 7;
+const rounds = 5;
+
+/**
+ * How many times slower than the reference this machine is now, at least 1. The CPU time of the same work differs between
+ * machines, and other load takes caches and the other half of a core.
+ */
+function slowness(): number {
+  const times = Array.from({ length: rounds }, () => {
+    const start = cpuMs();
+    work();
+    return cpuMs() - start;
+  });
+  return Math.max(1, times.sort((a, b) => a - b)[Math.floor(rounds / 2)]! / referenceMs);
+}
+
+function work(): void {
+  for (let i = 0; i < 5; i++) {
+    const copies: typeof rows = JSON.parse(JSON.stringify(rows));
+    const byId = new Map(copies.map((row) => [row.id, row]));
+    for (const { id } of rows) byId.get(id)!.tags.list.push(i);
+  }
+}
 
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage();

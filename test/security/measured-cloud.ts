@@ -12,7 +12,7 @@ export const maxBlockedMs = 50;
 export const maxBytes = 64 * 1024 * 1024;
 const maxErrors = 100;
 /** Requests that exceed a bound are repeated: code is slow until it is compiled, and the machine has other load. */
-const attempts = 3;
+const attempts = 5;
 
 export interface Measured {
   received: Received[];

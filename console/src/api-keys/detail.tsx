@@ -4,6 +4,7 @@ import { useReadOnlyReason } from '../api/session.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
+import { auditTabByName } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
@@ -31,7 +32,10 @@ export function ApiKeyDetail() {
       titleOf={(key) => key.name}
       statusOf={(key) => key.status}
       actions={(key) => <Actions apiKey={key} />}
-      tabs={(key) => [{ key: 'overview', title: 'Overview', render: () => <Overview apiKey={key} /> }]}
+      tabs={(key) => [
+        { key: 'overview', title: 'Overview', render: () => <Overview apiKey={key} /> },
+        auditTabByName(scope, 'api_keys', key.name),
+      ]}
     />
   );
 }

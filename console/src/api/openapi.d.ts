@@ -5263,6 +5263,7 @@ export interface components {
             status: string;
             /** @description The version of the server */
             version: string;
+            tls?: components["schemas"]["TlsStatus"];
         };
         /**
          * @description How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS handshake; `PING`: an ICMP echo; `UDP-CONNECT`: a datagram, for UDP pools. UDP pools support `PING` and `UDP-CONNECT`
@@ -6453,8 +6454,7 @@ export interface components {
              * @description ID of the notification
              */
             id: string;
-            /** @description Kind of notification, such as `quota_threshold` */
-            type: string;
+            type: components["schemas"]["NotificationType"];
             /** @description ID of the client */
             client_id: number;
             /**
@@ -6489,6 +6489,11 @@ export interface components {
              */
             last_sending: string | null;
         };
+        /**
+         * @description Type of a notification
+         * @enum {unknown}
+         */
+        NotificationType: "host_unhealthy" | "lifecycle_policy_run_failed" | "lifecycle_policy_run_missed" | "quota_request_approved" | "quota_request_declined" | "quota_threshold";
         PendingRunSnapshot: {
             /**
              * Format: uuid
@@ -8031,6 +8036,18 @@ export interface components {
             /** @description The regions of the worker; empty: deliveries only */
             region_ids: number[];
         };
+        /** @description The certificate of this server, if it serves HTTPS */
+        TlsStatus: {
+            /** @description false: the certificate has expired, or a new one cannot be used */
+            healthy: boolean;
+            /** @description The names of the certificate, or what is wrong */
+            detail: string;
+            /**
+             * Format: date-time
+             * @description When the certificate expires; null: there is none yet
+             */
+            expires_at: string | null;
+        };
         Token: {
             /** @description ID of the token */
             id: number;
@@ -9241,6 +9258,8 @@ export interface components {
         query_resource_id: string[];
         /** @description Only changes of the resource with this ID */
         query_row_id: string;
+        /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
+        query_row_name: string;
         /** @description Only snapshots that this schedule of a lifecycle policy created */
         query_schedule_id: string;
         /** @description Requested access, `repository:<name>:<actions>`; several are separated by spaces, or the parameter is repeated */
@@ -9277,8 +9296,8 @@ export interface components {
         query_to_timestamp: string;
         /** @description Only changes by this token */
         query_token_id: number;
-        /** @description Only notifications of this type, such as `quota_threshold` */
-        query_type: string;
+        /** @description Only notifications of this type */
+        query_type: components["schemas"]["NotificationType"];
         /** @description Only shares of this type */
         query_type_name: "standard" | "vast";
         /** @description Only actions with these user agents */
@@ -17588,7 +17607,7 @@ export interface operations {
                 limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
-                /** @description Only notifications of this type, such as `quota_threshold` */
+                /** @description Only notifications of this type */
                 type?: components["parameters"]["query_type"];
                 /** @description Only notifications that were sent to this webhook */
                 webhook_id?: components["parameters"]["query_webhook_id"];
@@ -17859,6 +17878,8 @@ export interface operations {
                 table?: components["parameters"]["query_table"];
                 /** @description Only changes of the resource with this ID */
                 row_id?: components["parameters"]["query_row_id"];
+                /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
+                row_name?: components["parameters"]["query_row_name"];
                 /** @description Only changes at or after this date */
                 from_timestamp?: string;
                 /** @description Only changes at or before this date */

@@ -8,6 +8,7 @@ const TEXTS = [
   ['operation', 'Operation', 'Operation'],
   ['table', 'Table', 'Table'],
   ['row_id', 'Resource ID', 'Resource ID'],
+  ['row_name', 'Resource name', 'Name (with table)'],
   ['request_id', 'Request ID', 'Request ID'],
 ] as const;
 const DATES = [

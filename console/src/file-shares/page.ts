@@ -21,6 +21,10 @@ export const fileShares: Page = {
         { path: 'extend', component: lazy(() => import('./extend.tsx'), 'ExtendFileShare') },
         { path: 'delete', component: lazy(() => import('./delete.tsx'), 'DeleteFileShare') },
         { path: 'access-rules/new', component: lazy(() => import('./create-access-rule.tsx'), 'CreateAccessRule') },
+        {
+          path: 'access-rules/$rule/remove',
+          component: lazy(() => import('./remove-access-rule.tsx'), 'RemoveAccessRule'),
+        },
       ],
     },
   ],

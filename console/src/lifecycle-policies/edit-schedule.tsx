@@ -1,5 +1,6 @@
 import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateLifecyclePolicySchedule';
+import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import type { Form } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -17,10 +18,11 @@ export function EditSchedule() {
   const { schedule: id } = useParams({ strict: false }) as { schedule: string };
   return (
     <CurrentPolicy>
-      {(policy) => {
-        const schedule = policy.schedules.find((each) => each.id === id);
-        return schedule ? <EditDialog policy={policy} schedule={schedule} /> : null;
-      }}
+      {(policy) => (
+        <PartDialog part={policy.schedules.find((each) => each.id === id)} what="schedule" segments={2}>
+          {(schedule) => <EditDialog policy={policy} schedule={schedule} />}
+        </PartDialog>
+      )}
     </CurrentPolicy>
   );
 }

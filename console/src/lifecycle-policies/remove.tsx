@@ -1,5 +1,6 @@
 import { useParams } from '@tanstack/react-router';
 import type { Call } from '../ui/by-code.tsx';
+import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { CurrentPolicy } from './current-policy.tsx';
@@ -10,45 +11,52 @@ export function RemoveSchedule() {
   const { schedule: id } = useParams({ strict: false }) as { schedule: string };
   return (
     <CurrentPolicy>
-      {(policy) => {
-        const number = policy.schedules.findIndex((each) => each.id === id) + 1;
-        return number === 0 ? null : (
-          <RemoveDialog
-            policy={policy}
-            what={`schedule ${number}`}
-            call={{
-              operationId: 'removeLifecyclePolicySchedules',
-              method: 'POST',
-              path: `${POLICY}/remove_schedules`,
-              body: { schedule_ids: [id] },
-            }}
-          />
-        );
-      }}
+      {(policy) => (
+        <PartDialog part={numberOf(policy, id)} what="schedule" segments={3}>
+          {(number) => (
+            <RemoveDialog
+              policy={policy}
+              what={`schedule ${number}`}
+              call={{
+                operationId: 'removeLifecyclePolicySchedules',
+                method: 'POST',
+                path: `${POLICY}/remove_schedules`,
+                body: { schedule_ids: [id] },
+              }}
+            />
+          )}
+        </PartDialog>
+      )}
     </CurrentPolicy>
   );
+}
+
+/** Of a schedule in the list of its policy, from 1. */
+function numberOf(policy: Policy, id: string): number | undefined {
+  return policy.schedules.findIndex((each) => each.id === id) + 1 || undefined;
 }
 
 export function RemoveVolume() {
   const { volume: id } = useParams({ strict: false }) as { volume: string };
   return (
     <CurrentPolicy>
-      {(policy) => {
-        const volume = policy.volumes?.find((each) => each.volume_id === id);
-        return volume === undefined ? null : (
-          <RemoveDialog
-            policy={policy}
-            what={`volume ${volume.volume_name}`}
-            tab="volumes"
-            call={{
-              operationId: 'removeLifecyclePolicyVolumes',
-              method: 'PUT',
-              path: `${POLICY}/remove_volumes_from_policy`,
-              body: { volume_ids: [id] },
-            }}
-          />
-        );
-      }}
+      {(policy) => (
+        <PartDialog part={policy.volumes?.find((each) => each.volume_id === id)} what="volume" segments={3}>
+          {(volume) => (
+            <RemoveDialog
+              policy={policy}
+              what={`volume ${volume.volume_name}`}
+              tab="volumes"
+              call={{
+                operationId: 'removeLifecyclePolicyVolumes',
+                method: 'PUT',
+                path: `${POLICY}/remove_volumes_from_policy`,
+                body: { volume_ids: [id] },
+              }}
+            />
+          )}
+        </PartDialog>
+      )}
     </CurrentPolicy>
   );
 }

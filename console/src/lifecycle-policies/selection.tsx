@@ -18,9 +18,10 @@ export function useSelection() {
     isLoaded: data !== undefined,
     policies,
     has: (id: number) => ids.has(String(id)),
-    toggle: (id: number) => {
+    /** Selects what is not selected, and the other way round. */
+    toggle: (...changed: number[]) => {
       // From the URL at that time: the list may not have been rendered since the last change.
-      const search = (previous: { ids?: string }) => ({ ...previous, ids: toggled(previous.ids ?? '', String(id)) });
+      const search = (previous: { ids?: string }) => ({ ...previous, ids: toggled(previous.ids ?? '', changed) });
       void navigate({ to: '.', search, replace: true, resetScroll: false } as never);
     },
   };
@@ -28,9 +29,9 @@ export function useSelection() {
 
 const idsOf = (text: string) => new Set(text.split(',').filter(Boolean));
 
-function toggled(text: string, id: string): string {
+function toggled(text: string, changed: readonly number[]): string {
   const ids = idsOf(text);
-  if (!ids.delete(id)) ids.add(id);
+  for (const id of changed.map(String)) if (!ids.delete(id)) ids.add(id);
   return [...ids].join(',');
 }
 
@@ -123,6 +124,7 @@ function SelectionDialog({ applies, title, submitLabel, texts, callOf, text }: S
       texts={texts(count)}
       calls={[callOf(first), ...others.map(callOf)]}
       names={policies.map(({ name }) => name)}
+      onPartialSuccess={(indexes) => selection.toggle(...indexes.map((index) => policies[index]!.id))}
       queryKind={KIND}
       to={scope.path('lifecycle-policies')}
       search={{ ids: '' }}

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useRef } from 'react';
 import type { ReactNode } from 'react';
+import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { loadBalancerQuery, treeQuery } from './data.ts';
 import type { L7Policy, L7Rule, LbPool, Listener, LoadBalancer, Tree } from './data.ts';
@@ -26,39 +26,45 @@ interface Parts {
   readonly policies: L7Policy;
 }
 
+const WHAT = { listeners: 'listener', pools: 'pool', policies: 'L7 policy' } as const;
+
 interface CurrentPartProps<K extends keyof Parts> {
   readonly kind: K;
+  /** How many segments of the URL belong to the dialog. */
+  readonly segments?: number;
   readonly children: (part: Parts[K], current: Current) => ReactNode;
 }
 
 /** Renders a dialog of the listener, pool or policy of the URL. */
-export function CurrentPart<K extends keyof Parts>({ kind, children }: CurrentPartProps<K>) {
-  return <CurrentBalancer>{(current) => <Part kind={kind} current={current} render={children} />}</CurrentBalancer>;
-}
-
-interface PartProps<K extends keyof Parts> {
-  readonly kind: K;
-  readonly current: Current;
-  readonly render: CurrentPartProps<K>['children'];
-}
-
-function Part<K extends keyof Parts>({ kind, current, render }: PartProps<K>) {
+export function CurrentPart<K extends keyof Parts>({ kind, segments = 3, children }: CurrentPartProps<K>) {
   const { part: id } = useParams({ strict: false }) as { part: string };
-  const parts = current.tree[kind] as readonly Parts[K][];
-  const part = useLast(parts.find((each) => each.id === id));
-  if (part) return render(part, current);
-  return <p role="alert">This part of the load balancer was not found. It may have been deleted.</p>;
+  return (
+    <CurrentBalancer>
+      {(current) => (
+        <PartDialog
+          part={(current.tree[kind] as readonly Parts[K][]).find((part) => part.id === id)}
+          what={WHAT[kind]}
+          segments={segments}
+        >
+          {(part) => children(part, current)}
+        </PartDialog>
+      )}
+    </CurrentBalancer>
+  );
 }
 
-/** The rule of the URL within its policy. */
-export function useCurrentRule(policy: L7Policy): L7Rule | undefined {
+interface CurrentRuleProps {
+  readonly policy: L7Policy;
+  readonly segments: number;
+  readonly children: (rule: L7Rule) => ReactNode;
+}
+
+/** The same for the rule of the URL within its policy. */
+export function CurrentRule({ policy, segments, children }: CurrentRuleProps) {
   const { rule: id } = useParams({ strict: false }) as { rule: string };
-  return useLast(policy.rules.find((each) => each.id === id));
-}
-
-/** The last value that was defined: a dialog keeps its text when its part is deleted elsewhere, and the server then says so. */
-function useLast<T>(value: T | undefined): T | undefined {
-  const last = useRef(value);
-  if (value !== undefined) last.current = value;
-  return last.current;
+  return (
+    <PartDialog part={policy.rules.find((each) => each.id === id)} what="rule" segments={segments}>
+      {children}
+    </PartDialog>
+  );
 }

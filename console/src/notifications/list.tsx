@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import schema from 'schema:NotificationType';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
@@ -57,14 +58,7 @@ export function NotificationList() {
 
 const FILTERS = ['type', 'state', 'webhook'] as const;
 const STATES = ['pending', 'delivered', 'simulated', 'failed'];
-const TYPES = [
-  'host_unhealthy',
-  'lifecycle_policy_run_failed',
-  'lifecycle_policy_run_missed',
-  'quota_request_approved',
-  'quota_request_declined',
-  'quota_threshold',
-];
+const TYPES = (schema.enum ?? []).map(String);
 
 /** The filter in the URL. The server filters: clients may have many notifications. */
 function filterOf(state: ListState): NotificationFilter {
@@ -73,7 +67,7 @@ function filterOf(state: ListState): NotificationFilter {
     limit: PAGE_SIZE,
     offset: (state.page - 1) * PAGE_SIZE,
     order_by: state.sort === 'created' ? 'created_at.asc' : 'created_at.desc',
-    ...(type && { type }),
+    ...(type && { type: type as NonNullable<NotificationFilter['type']> }),
     ...(delivery && { delivery_state: delivery as NonNullable<NotificationFilter['delivery_state']> }),
     ...(webhook && { webhook_id: webhook }),
   };

@@ -4,6 +4,7 @@ import { useReadOnlyReason } from '../api/session.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
+import { auditTabByName } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { pullSecretQuery } from './data.ts';
@@ -24,7 +25,10 @@ export function PullSecretDetail() {
       query={useQuery(pullSecretQuery(scope, name))}
       titleOf={(secret) => secret.name}
       actions={(secret) => <Actions secret={secret} />}
-      tabs={(secret) => [{ key: 'overview', title: 'Overview', render: () => <Overview secret={secret} /> }]}
+      tabs={(secret) => [
+        { key: 'overview', title: 'Overview', render: () => <Overview secret={secret} /> },
+        auditTabByName(scope, 'pull_secrets', secret.name),
+      ]}
     />
   );
 }

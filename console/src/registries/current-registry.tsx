@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { registryQuery, usersQuery } from './data.ts';
 import type { Registry, RegistryUser } from './data.ts';
@@ -16,6 +17,14 @@ export function CurrentRegistry({ children }: { children: (registry: Registry) =
 export function CurrentUser({ children }: { children: (registry: Registry, user: RegistryUser) => ReactNode }) {
   const { id, user } = useParams({ strict: false }) as { id: string; user: string };
   const { data } = useQuery(usersQuery(useScope(), id));
-  const found = data?.results.find((each) => String(each.id) === user);
-  return <CurrentRegistry>{(registry) => (found ? children(registry, found) : null)}</CurrentRegistry>;
+  if (!data) return null;
+  return (
+    <CurrentRegistry>
+      {(registry) => (
+        <PartDialog part={data.results.find((each) => String(each.id) === user)} what="user" segments={3}>
+          {(found) => children(registry, found)}
+        </PartDialog>
+      )}
+    </CurrentRegistry>
+  );
 }

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { PointerEvent } from 'react';
+import { Table } from './table.tsx';
 import { formatDate } from './time.tsx';
 import './chart.css';
 
@@ -42,43 +43,75 @@ export function Chart({ label, times, series, format, base = 1000 }: ChartProps)
     setHovered(nearest(times, first + ((event.clientX - left) / width) * (last - first)));
   };
   return (
-    <div className="chart" role="img" aria-label={`${label}. ${texts.join('; ')}`}>
-      <p className="chart-title">{label}</p>
-      <div className="chart-plot">
-        <div className="chart-scale">
-          {[top, top / 2, 0].map((value) => (
-            <span key={value}>{format(value)}</span>
-          ))}
+    <div className="chart">
+      <div role="img" aria-label={`${label}. ${texts.join('; ')}`}>
+        <p className="chart-title">{label}</p>
+        <div className="chart-plot">
+          <div className="chart-scale">
+            {[top, top / 2, 0].map((value) => (
+              <span key={value}>{format(value)}</span>
+            ))}
+          </div>
+          <svg
+            viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+            preserveAspectRatio="none"
+            onPointerMove={point}
+            onPointerLeave={() => setHovered(null)}
+          >
+            {[0, HEIGHT / 2, HEIGHT].map((y) => (
+              <path key={y} className="chart-grid" d={`M0 ${y}H${WIDTH}`} />
+            ))}
+            {hovered !== null && <path className="chart-grid" d={`M${x(shown)} 0V${HEIGHT}`} />}
+            {series.map(({ label: name, color, values }) => (
+              <path key={name} className="chart-line" stroke={`var(${color})`} d={lineOf(values, x, top)} />
+            ))}
+          </svg>
+          <div className="chart-times">
+            {[first, last].map((time, at) => (
+              <span key={at}>{formatDate(new Date(time * 1000))}</span>
+            ))}
+          </div>
         </div>
-        <svg
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          onPointerMove={point}
-          onPointerLeave={() => setHovered(null)}
-        >
-          {[0, HEIGHT / 2, HEIGHT].map((y) => (
-            <path key={y} className="chart-grid" d={`M0 ${y}H${WIDTH}`} />
-          ))}
-          {hovered !== null && <path className="chart-grid" d={`M${x(shown)} 0V${HEIGHT}`} />}
+        <ul className="chart-legend">
           {series.map(({ label: name, color, values }) => (
-            <path key={name} className="chart-line" stroke={`var(${color})`} d={lineOf(values, x, top)} />
+            <li key={name}>
+              <i style={{ background: `var(${color})` }} /> {name}: {formatOrDash(values[shown], format)}
+            </li>
           ))}
-        </svg>
-        <div className="chart-times">
-          {[first, last].map((time, at) => (
-            <span key={at}>{formatDate(new Date(time * 1000))}</span>
-          ))}
-        </div>
+          <li className="muted">{times[shown] === undefined ? '' : formatDate(new Date(times[shown] * 1000))}</li>
+        </ul>
       </div>
-      <ul className="chart-legend">
-        {series.map(({ label: name, color, values }) => (
-          <li key={name}>
-            <i style={{ background: `var(${color})` }} /> {name}: {formatOrDash(values[shown], format)}
-          </li>
-        ))}
-        <li className="muted">{times[shown] === undefined ? '' : formatDate(new Date(times[shown] * 1000))}</li>
-      </ul>
+      <Values label={label} times={times} series={series} format={format} />
     </div>
+  );
+}
+
+/** Every value as text, newest first, for screen readers and for copying. Rendered when it is opened. */
+function Values({ label, times, series, format }: Omit<ChartProps, 'base'>) {
+  const [isOpen, setOpen] = useState(false);
+  const newestFirst = [...times.keys()].toReversed();
+  return (
+    <details className="chart-values" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        Table of values<span className="visually-hidden">: {label}</span>
+      </summary>
+      {isOpen && (
+        <Table
+          label={label}
+          rows={newestFirst}
+          rowKey={(index) => times[index]!}
+          columns={[
+            { key: 'time', title: 'Time', render: (index) => formatDate(new Date(times[index]! * 1000)) },
+            ...series.map(({ label: name, values }) => ({
+              key: name,
+              title: name,
+              kind: 'number' as const,
+              render: (index: number) => formatOrDash(values[index], format),
+            })),
+          ]}
+        />
+      )}
+    </details>
   );
 }
 

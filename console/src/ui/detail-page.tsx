@@ -1,6 +1,8 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { ApiError } from '../api/errors.ts';
+import { DeletedElsewhere } from './deleted-elsewhere.tsx';
 import { useListState } from './list-state.ts';
 import { PageHead } from './page-head.tsx';
 import type { Crumb } from './page-head.tsx';
@@ -36,7 +38,9 @@ export function DetailPage<T>(props: DetailPageProps<T>) {
       <>
         <PageHead title="Not available" crumbs={crumbs} />
         <ErrorState error={query.error} retry={() => void query.refetch()} />
-        {query.data !== undefined && <Outlet />}
+        {query.data !== undefined && (
+          <Dialogs deleted={query.error instanceof ApiError && query.error.status === 404} />
+        )}
       </>
     );
   }
@@ -56,8 +60,17 @@ export function DetailPage<T>(props: DetailPageProps<T>) {
         actions={props.actions(resource)}
       />
       <Tabs tabs={props.tabs(resource)} />
-      <Outlet />
+      <Dialogs deleted={false} />
     </>
+  );
+}
+
+/** At the same place in both states of the page, so that the dialog is not mounted again and keeps its text. */
+function Dialogs({ deleted }: { deleted: boolean }) {
+  return (
+    <DeletedElsewhere what={deleted ? 'resource' : null}>
+      <Outlet />
+    </DeletedElsewhere>
   );
 }
 

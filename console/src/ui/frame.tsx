@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { useLiveQueries } from '../api/events.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Icon } from './icons.tsx';
-import { KeyboardHelp, useShortcuts } from './keyboard.tsx';
+import { useShortcuts } from './keyboard.tsx';
 import { SECTIONS } from './page.ts';
 import { Palette } from './palette.tsx';
 import { RouteAnnouncer } from './route-announcer.tsx';
@@ -12,6 +12,8 @@ import { HOME, projectsQuery, regionsQuery, rememberScope, useScope } from './sc
 import { RunningTasks } from './running-tasks.tsx';
 import { Toasts } from './toasts.tsx';
 import { useVisiblePages } from './visible-pages.ts';
+
+const KeyboardHelp = lazy(() => import('./keyboard-help.tsx'));
 
 /** Navigation, project and region, search, running tasks and account around every page. */
 export function Frame() {
@@ -50,7 +52,7 @@ export function Frame() {
       </header>
       <Main />
       {overlay === 'palette' && <Palette close={() => setOverlay(null)} />}
-      {overlay === 'help' && <KeyboardHelp close={() => setOverlay(null)} />}
+      <Suspense fallback={null}>{overlay === 'help' && <KeyboardHelp close={() => setOverlay(null)} />}</Suspense>
       <Toasts />
       <RouteAnnouncer />
     </div>

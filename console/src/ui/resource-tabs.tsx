@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { api, unwrap } from '../api/client.ts';
-import type { components } from '../api/openapi.d.ts';
+import type { components, paths } from '../api/openapi.d.ts';
 import { useSession } from '../api/session.ts';
 import { Card } from './detail-page.tsx';
 import type { Tab } from './detail-page.tsx';
 import { useScope } from './scope.tsx';
+import type { Scope } from './scope.tsx';
 import { EmptyState, ErrorState, Skeleton } from './states.tsx';
 import { StatusBadge } from './status.tsx';
 import { Table } from './table.tsx';
@@ -33,8 +34,19 @@ export function resourceTabs(options: {
 
 /** The entries of a row in the audit log. */
 export function auditTab({ table, id }: { readonly table: string; readonly id: string | number }): Tab {
-  return { key: 'audit', title: 'Audit log', render: () => <Audit table={table} id={id} /> };
+  return auditTabOf({ table, row_id: String(id) });
 }
+
+/** The same for a resource without an ID: also of resources that had its name before. */
+export function auditTabByName(scope: Scope, table: string, name: string): Tab {
+  return auditTabOf({ table, row_name: name, project_id: scope.project, region_id: scope.region });
+}
+
+function auditTabOf(filter: RowFilter): Tab {
+  return { key: 'audit', title: 'Audit log', render: () => <Audit filter={filter} /> };
+}
+
+type RowFilter = NonNullable<paths['/cloudyard/v1/audit']['get']['parameters']['query']> & { readonly table: string };
 
 function Tags({ tags }: { tags: readonly Tag[] }) {
   return (
@@ -93,13 +105,12 @@ function Tasks({ ids, id }: { ids: readonly string[]; id: string | number }) {
 
 const AUDIT_ROWS = 50;
 
-function Audit({ table, id }: { table: string; id: string | number }) {
+function Audit({ filter }: { filter: RowFilter }) {
   const { role } = useSession();
   const query = useQuery({
     enabled: role === 'admin',
-    queryKey: [table, 'audit', String(id)],
-    queryFn: () =>
-      unwrap(api.GET('/cloudyard/v1/audit', { params: { query: { table, row_id: String(id), limit: AUDIT_ROWS } } })),
+    queryKey: [filter.table, 'audit', filter],
+    queryFn: () => unwrap(api.GET('/cloudyard/v1/audit', { params: { query: { ...filter, limit: AUDIT_ROWS } } })),
   });
   if (role !== 'admin')
     return <EmptyState title="Admins only">The audit log needs a token with the role admin.</EmptyState>;
@@ -117,7 +128,7 @@ function Audit({ table, id }: { table: string; id: string | number }) {
           { key: 'at', title: 'When', render: (entry) => <FullDate at={entry.at} /> },
           { key: 'operation', title: 'Operation', render: (entry) => <code>{entry.operation}</code> },
           { key: 'token', title: 'Token', render: (entry) => entry.token?.name ?? entry.token?.id ?? 'command' },
-          { key: 'changes', title: 'Changed', kind: 'wrap', render: (entry) => changedColumns(entry, table) },
+          { key: 'changes', title: 'Changed', kind: 'wrap', render: (entry) => changedColumns(entry, filter.table) },
         ]}
       />
     </Card>

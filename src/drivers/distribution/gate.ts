@@ -4,8 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { extname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
 import { accountFor, confined, runtimeFolder } from '../confined.ts';
@@ -33,7 +32,8 @@ const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid']
  * several times in each push, which takes longer than forwarding the bytes. The young generation is still collected.
  */
 const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
-const main = fileURLToPath(new URL('./gate/main.ts', import.meta.url));
+/** Its extension is that of this module: .ts in a checkout, .js in an installed package. */
+const main = join(import.meta.dirname, 'gate', `main${extname(import.meta.filename)}`);
 /** Increment it with a change that must replace running gates instead of adopting them. */
 const version = 1;
 

@@ -37,7 +37,7 @@ it('on a copy of a data directory does not stop the rpcbind of the original, whi
   const [ours, copy] = [newFolder(), newFolder()];
   original = await startLookalike(ours);
   writeFileSync(join(copy, 'rpcbind.pid'), `${original.pid}\n`);
-  const rpcbind = rpcbindFor('/bin/false', copy, silentLogger);
+  const rpcbind = rpcbindFor('/bin/false', { ganesha: copy, runtime: join(copy, 'runtime') }, silentLogger);
   await rpcbind.ensure();
   await rpcbind.stop();
   expect(liveProcess(original.pid!)).not.toBeNull();

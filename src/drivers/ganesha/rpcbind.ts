@@ -6,12 +6,14 @@
  * another loopback address. That keeps UDP, which attackers abuse for amplification, off the network. TCP 111 listens on all
  * addresses, as the packaged service does. It registers nothing for other hosts.
  */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, liveProcess, startedWith, superviseDaemon } from '../../platform/daemon.ts';
 import { confined } from '../confined.ts';
+import type { Layout } from './layout.ts';
 import { callNull, PORTMAPPER } from './rpc.ts';
 
 /** For port 111, and for the change to the account `_rpc`. */
@@ -26,8 +28,9 @@ export interface Rpcbind {
   release(): Promise<void>;
 }
 
-export function rpcbindFor(file: string | null, folder: string, log: Logger): Rpcbind {
-  const pidFile = join(folder, 'rpcbind.pid');
+export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' | 'runtime'>, log: Logger): Rpcbind {
+  const folder = layout.ganesha;
+  const pidFile = pidFileOf(layout);
   let ours: Daemon | null = null;
 
   const start = (program: string) =>
@@ -60,6 +63,12 @@ export function rpcbindFor(file: string | null, folder: string, log: Logger): Rp
     stop: async () => ours?.stop(),
     release: async () => ours?.release(),
   };
+}
+
+/** Not on the disk of the shares, which may be full. Version 0.2.0 wrote it beside the log. */
+function pidFileOf({ ganesha, runtime }: Pick<Layout, 'ganesha' | 'runtime'>): string {
+  const previous = join(ganesha, 'rpcbind.pid');
+  return existsSync(previous) ? previous : join(runtime, 'rpcbind.pid');
 }
 
 const probe = () => callNull({ host: '127.0.0.1', port: 111 }, PORTMAPPER);

@@ -73,7 +73,7 @@ const LOG_POLL_MS = 3;
 
 export function nfsServer(options: NfsServerOptions): NfsServer {
   const { layout, jail, programs, host, port, mountPort, version3, log } = options;
-  const rpcbind = rpcbindFor(programs.rpcbind, layout.ganesha, log);
+  const rpcbind = rpcbindFor(programs.rpcbind, layout, log);
   const logFile = join(layout.ganesha, 'ganesha.log');
   let settings: ServerSettings = { bindAddress: bindAddress(host), port, mountPort, version3: false };
   let daemon: Daemon | null = null;

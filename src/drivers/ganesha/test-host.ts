@@ -77,7 +77,7 @@ export async function testHost(): Promise<TestHost> {
 
 function cleanUp(dataDir: string): void {
   const root = join(dataDir, 'file-shares');
-  for (const name of ['runtime/state/ganesha.pid', 'ganesha.pid', 'rpcbind.pid']) {
+  for (const name of ['runtime/state/ganesha.pid', 'ganesha.pid', 'runtime/rpcbind.pid']) {
     const file = join(root, 'ganesha', name);
     const pid = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN;
     const found = liveProcess(pid);

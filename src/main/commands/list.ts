@@ -8,6 +8,7 @@ import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import type { Roles } from '../open-services.ts';
 import { auditCommands } from './audit.ts';
+import { backupCommands } from './backups.ts';
 import { clientCommands } from './clients.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
@@ -47,14 +48,34 @@ export const commands: Command[] = [
   }),
   command({
     name: 'migrate',
-    summary: "Bring the database to this version's schema",
-    run: (settings) => withServices(settings, async () => print('The database is up to date.')),
+    summary: "Bring the database to this version's schema, or back to that of a backup",
+    options: {
+      'rollback-from': { type: 'string', value: 'FILE', description: 'replace the database by this backup' },
+    },
+    async run(settings, { 'rollback-from': file }) {
+      if (file !== undefined) return (await import('./database.ts')).rollBack(settings, file);
+      return withServices(settings, async () => print('The database is up to date.'));
+    },
+  }),
+  command({
+    name: 'database move',
+    summary: 'Copy the database to an empty one on another server',
+    options: {
+      to: {
+        type: 'string',
+        value: 'FILE',
+        required: true,
+        description: 'a file whose first line is the new DATABASE_URL',
+      },
+    },
+    run: async (settings, { to = '' }) => (await import('./database.ts')).moveDatabase(settings, to),
   }),
   ...tokenCommands,
   ...clientCommands,
   ...quotaCommands,
   ...auditCommands,
   ...secretCommands,
+  ...backupCommands,
   command({
     name: 'doctor',
     summary: 'List the programs that drivers need, what is missing, and the command that installs it',

@@ -13,6 +13,7 @@ export async function withServices(settings: Settings, work: (services: Services
   const { createLogger } = await import('../../platform/log.ts');
   const { migrate, openDatabase } = await import('../database.ts');
   const { configurationFiles, readConfiguration } = await import('../configuration.ts');
+  const { backupBeforeMigration, refuseInterruptedRestore } = await import('../migration-backup.ts');
   const { createServices } = await import('../services.ts');
   mkdirSync(settings.dataDir, { recursive: true });
   const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
@@ -20,7 +21,11 @@ export async function withServices(settings: Settings, work: (services: Services
   const database = await openDatabase(settings, log);
   let services: Services | undefined;
   try {
-    await migrate(database.connection);
+    await refuseInterruptedRestore(settings, database.connection);
+    await migrate(
+      database.connection,
+      backupBeforeMigration(settings, (text) => process.stderr.write(`${text}\n`)),
+    );
     services = await createServices({
       db: database.connect('cloudyard command', poolSize),
       clock: systemClock,

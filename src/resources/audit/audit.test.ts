@@ -223,6 +223,30 @@ describe('the log', () => {
     expect((await page('to_timestamp=2019-12-31T23:59:59Z')).results).toEqual([]);
   });
 
+  it('is filtered by the name of rows, also of deleted and renamed ones', async () => {
+    const client = await newClient();
+    const other = await newClient();
+    const containers: object[] = [];
+    await cloud.post(client.keys, { name: 'named', containers }, client.options);
+    await cloud.post(client.keys, { name: 'not-named', containers }, client.options);
+    await cloud.patch(`${client.keys}/named`, { description: 'new' }, client.options);
+    await cloud.delete(`${client.keys}/named`, client.options);
+    await cloud.post(other.keys, { name: 'named', containers }, other.options);
+    const operations = async (query: string, of = client) =>
+      (await of.entries(query)).map(({ operation }) => operation);
+    const all = ['deleteApiKey', 'updateApiKey', 'createApiKey'];
+    expect(await operations('table=api_keys&row_name=named')).toEqual(all);
+    expect(await operations('table=api_keys&row_name=named', other)).toEqual(['createApiKey']);
+    const inProject = `${log}?table=api_keys&row_name=named&project_id=${client.projectId}`;
+    expect((await cloud.get(inProject)).body.results).toHaveLength(3);
+    expect((await cloud.get(`${inProject}&format=csv`)).body.trim().split('\n')).toHaveLength(4);
+    expect(await operations(`table=api_keys&row_name=named&row_id=${crypto.randomUUID()}`)).toEqual([]);
+    for (const query of ['table=api_keys&row_name=unknown', 'table=volumes&row_name=named']) {
+      expect([query, await operations(query)]).toEqual([query, []]);
+    }
+    expect(paths(await cloud.get(`${log}?row_name=named`))).toEqual(['row_name']);
+  });
+
   it('refuses invalid filters', async () => {
     const refusedAt = async (query: string) => paths(await cloud.get(`${log}?${query}`));
     expect(await refusedAt('limit=0')).toEqual(['limit']);

@@ -20,6 +20,13 @@ export const ListAudit = Type.Object({
     Type.String({ maxLength: 100, description: 'Only changes of this table, such as `file_shares`' }),
   ),
   row_id: Type.Optional(Type.String({ maxLength: 100, description: 'Only changes of the resource with this ID' })),
+  row_name: Type.Optional(
+    Type.String({
+      maxLength: 255,
+      description:
+        'Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table`',
+    }),
+  ),
   from_timestamp: Type.Optional(Described(Moment, 'Only changes at or after this date')),
   to_timestamp: Type.Optional(Described(Moment, 'Only changes at or before this date')),
   limit: Type.Optional(

@@ -2,6 +2,7 @@
 import { atLeast } from '../../authz/actor.ts';
 import type { Actor } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';
+import { invalidInput } from '../../errors/catalogue.ts';
 import type { Db } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
@@ -31,7 +32,8 @@ export function createAuditLog({ db }: { db: Db }) {
   };
 
   /** All entries that match, page by page: constant memory, and no transaction is held meanwhile. */
-  async function* readAll(filter: EntryFilter, forOperator: boolean): AsyncGenerator<AuditEntry[]> {
+  async function* readAll(given: EntryFilter, query: ListAudit, forOperator: boolean): AsyncGenerator<AuditEntry[]> {
+    const filter = await withRowIds(db, given, query);
     let left = filter.limit ?? Infinity;
     let before = filter.before;
     while (left > 0) {
@@ -45,15 +47,16 @@ export function createAuditLog({ db }: { db: Db }) {
 
   return {
     async list(actor: Actor, query: ListAudit): Promise<{ next: number | null; entries: Groups<AuditEntry> }> {
-      return readPage(filterOf(query, visibleTo(actor)), query.limit ?? 100, actor.operator);
+      const filter = await withRowIds(db, filterOf(query, visibleTo(actor)), query);
+      return readPage(filter, query.limit ?? 100, actor.operator);
     },
 
     /** Newest first, without a limit unless the query has one. @throws ClientError 400 before the first entry */
     export: (actor: Actor, query: ListAudit): Groups<AuditEntry> =>
-      readAll(filterOf(query, visibleTo(actor)), actor.operator),
+      readAll(filterOf(query, visibleTo(actor)), query, actor.operator),
 
     /** The same for a command on the host, which sees all entries. */
-    exportAll: (query: ListAudit): Groups<AuditEntry> => readAll(filterOf(query, null), true),
+    exportAll: (query: ListAudit): Groups<AuditEntry> => readAll(filterOf(query, null), query, true),
   };
 }
 
@@ -62,13 +65,26 @@ function visibleTo(actor: Actor): Actor | null {
   return actor.operator && atLeast(actor, 'admin') && !actor.projectIds ? null : actor;
 }
 
-function filterOf(query: ListAudit, visible: EntryFilter['visible']): EntryFilter {
+/** @throws ClientError 400 */
+function filterOf({ row_id, row_name, ...query }: ListAudit, visible: EntryFilter['visible']): EntryFilter {
+  if (row_name !== undefined && query.table === undefined) {
+    throw invalidInput([{ path: 'row_name', message: 'needs table, such as api_keys' }]);
+  }
   return {
     ...query,
     visible,
+    rowIds: row_id === undefined ? undefined : [row_id],
     from: optionalInstant('from_timestamp', query.from_timestamp),
     to: optionalInstant('to_timestamp', query.to_timestamp),
   };
+}
+
+/** The filter with the rows of `row_name`, among those of `row_id`. */
+async function withRowIds(db: Db, filter: EntryFilter, { row_name: name }: ListAudit): Promise<EntryFilter> {
+  const { table, rowIds } = filter;
+  if (name === undefined || table === undefined) return filter;
+  const named = await store.findRowIds(db, { ...filter, table, name });
+  return { ...filter, rowIds: rowIds === undefined ? named : named.filter((id) => rowIds.includes(id)) };
 }
 
 function optionalInstant(path: string, text: string | undefined): Date | undefined {

@@ -10,7 +10,9 @@ import type { ListAudit } from './schema.ts';
 
 export type EntryRow = typeof auditEntries.$inferSelect & { tokenName: string | null };
 
-export interface EntryFilter extends Omit<ListAudit, 'from_timestamp' | 'to_timestamp'> {
+export interface EntryFilter extends Omit<ListAudit, 'from_timestamp' | 'to_timestamp' | 'row_id' | 'row_name'> {
+  /** The rows whose changes are listed; undefined: all. */
+  rowIds: string[] | undefined;
   /** The entries visible to the caller; null: all. */
   visible: { clientId: number; projectIds: number[] | null } | null;
   from: Date | undefined;
@@ -20,28 +22,54 @@ export interface EntryFilter extends Omit<ListAudit, 'from_timestamp' | 'to_time
 /** Newest first; one more than the limit when there are more. Entries may be large, so they are read separately. */
 export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number>[]> {
   const e = auditEntries;
-  const { visible, table, row_id } = filter;
+  const { table, rowIds } = filter;
   return db
     .select({ id: e.id, bytes: sql<number>`pg_column_size(${e.changes})` })
     .from(e)
     .where(
       and(
-        visible ? eq(e.clientId, visible.clientId) : undefined,
-        visible?.projectIds ? inArray(e.projectId, visible.projectIds) : undefined,
-        kit.equals(e.clientId, filter.client_id),
-        kit.equals(e.projectId, filter.project_id),
-        kit.equals(e.regionId, filter.region_id),
+        inScope(filter),
         kit.equals(e.tokenId, filter.token_id),
         kit.equals(e.operation, filter.operation),
         kit.equals(e.requestId, filter.request_id),
         filter.from && gte(e.at, filter.from),
         filter.to && lte(e.at, filter.to),
         filter.before === undefined ? undefined : lt(e.id, filter.before),
-        table === undefined && row_id === undefined ? undefined : changedRow(table, row_id),
+        table === undefined && rowIds === undefined ? undefined : changedRows(table, rowIds),
       ),
     )
     .orderBy(desc(e.id))
     .limit((filter.limit ?? 100) + 1);
+}
+
+/** What the caller may see, in the client, project and region of the filter. */
+function inScope({ visible, ...filter }: Pick<EntryFilter, 'visible' | 'client_id' | 'project_id' | 'region_id'>) {
+  const e = auditEntries;
+  return and(
+    visible ? eq(e.clientId, visible.clientId) : undefined,
+    visible?.projectIds ? inArray(e.projectId, visible.projectIds) : undefined,
+    kit.equals(e.clientId, filter.client_id),
+    kit.equals(e.projectId, filter.project_id),
+    kit.equals(e.regionId, filter.region_id),
+  );
+}
+
+/** Rows that had this name in a recorded change of it, such as their creation; the latest ones of many. */
+export async function findRowIds(db: Db, filter: EntryFilter & { table: string; name: string }): Promise<string[]> {
+  const { table, name } = filter;
+  const { changes, id } = auditEntries;
+  const named = ['before', 'after'].map(
+    (state) => sql`${changes} @> ${JSON.stringify([{ table, [state]: { name } }])}`,
+  );
+  const entries = await db
+    .select({ changes })
+    .from(auditEntries)
+    .where(and(inScope(filter), changedRows(table, undefined), or(...named)))
+    .orderBy(desc(id))
+    .limit(100);
+  const hasName = (change: (typeof entries)[number]['changes'][number]) =>
+    change.table === table && [change.before, change.after].some((row) => row?.['name'] === name);
+  return [...new Set(entries.flatMap((entry) => entry.changes.filter(hasName).map((change) => String(change.id))))];
 }
 
 export async function findEntries(db: Db, ids: number[]): Promise<EntryRow[]> {
@@ -54,10 +82,16 @@ export async function findEntries(db: Db, ids: number[]): Promise<EntryRow[]> {
 }
 
 /**
- * Entries that changed a table, a row, or a row of a table. The index has hashes of tables and ids; the second condition
- * decides. Ids are numbers in some tables and text in others.
+ * Entries that changed a table, one of some rows, or one of some rows of a table. The index has hashes of tables and ids; the
+ * second condition decides. Ids are numbers in some tables and text in others.
  */
-export function changedRow(table: string | undefined, id: string | undefined): SQL | undefined {
+export function changedRows(table: string | undefined, ids: readonly string[] | undefined): SQL | undefined {
+  return ids === undefined
+    ? changedRow(table, undefined)
+    : (or(...ids.map((id) => changedRow(table, id))) ?? sql`false`);
+}
+
+function changedRow(table: string | undefined, id: string | undefined): SQL | undefined {
   const { changes } = auditEntries;
   const keys = [...(table === undefined ? [] : [table]), ...(id === undefined ? [] : [`/${id}`])];
   const hashes = keys.map((key) => sql`hashtextextended(${key}, 0)`);

@@ -1,7 +1,7 @@
 /** Responses about notifications. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, Paging, Uuid } from '../../http/shapes.ts';
 
 export const channels = ['email', 'webhook'] as const;
 export type Channel = (typeof channels)[number];
@@ -9,6 +9,18 @@ export type Channel = (typeof channels)[number];
 /** `simulated`: a simulated driver accepted it. `failed`: not delivered, and not retried. */
 const deliveryStates = ['pending', 'delivered', 'simulated', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
+
+/** Types of messages. A new one is a line here; the console offers it in its filter. */
+const notificationTypes = [
+  'host_unhealthy',
+  'lifecycle_policy_run_failed',
+  'lifecycle_policy_run_missed',
+  'quota_request_approved',
+  'quota_request_declined',
+  'quota_threshold',
+] as const;
+export type NotificationType = (typeof notificationTypes)[number];
+const Kind = Type.Enum([...notificationTypes], { title: 'NotificationType', description: 'Type of a notification' });
 
 /** The text of a message: paragraphs, and a table of figures if there is one. */
 export interface MessageBody {
@@ -18,7 +30,7 @@ export interface MessageBody {
 
 export const ListNotifications = Type.Object({
   ...Paging(100),
-  type: Type.Optional(Described(ShortText, 'Only notifications of this type, such as `quota_threshold`')),
+  type: Type.Optional(Described(Kind, 'Only notifications of this type')),
   webhook_id: Type.Optional(Described(Uuid, 'Only notifications that were sent to this webhook')),
   delivery_state: Type.Optional(
     Type.Enum([...deliveryStates], { description: 'Only notifications with a delivery in this state' }),
@@ -63,7 +75,7 @@ export type Delivery = Static<typeof Delivery>;
 export const Notification = Type.Object(
   {
     id: Described(Uuid, 'ID of the notification'),
-    type: Type.String({ description: 'Kind of notification, such as `quota_threshold`' }),
+    type: Kind,
     client_id: Type.Integer({ description: 'ID of the client' }),
     created_at: Described(Time, 'When the notification was created'),
     subject: Type.String({ description: 'Subject line' }),

@@ -13,15 +13,22 @@ import type { Clients } from '../clients/service.ts';
 import { requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { expiresAfterMs } from './desired.ts';
-import type { Delivery, ListNotifications, MessageBody, Notification, NotificationCollection } from './schema.ts';
+import type {
+  Delivery,
+  ListNotifications,
+  MessageBody,
+  Notification,
+  NotificationCollection,
+  NotificationType,
+} from './schema.ts';
 import * as store from './store.ts';
 import type { DeliveryRow, NotificationRow } from './store.ts';
 
 /** A message from any part of Cloudyard to a client. */
 export interface Message {
   clientId: number;
-  /** For programs, such as `quota_threshold`. */
-  type: string;
+  /** For programs. */
+  type: NotificationType;
   /** One line. */
   subject: string;
   /** For people. */

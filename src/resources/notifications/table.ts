@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { index, integer, json, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from '../../platform/columns.ts';
 import { webhooks } from '../webhooks/table.ts';
-import type { Attempt, Channel, DeliveryState, MessageBody } from './schema.ts';
+import type { Attempt, Channel, DeliveryState, MessageBody, NotificationType } from './schema.ts';
 
 /** All messages to clients, whether or not they have receivers. */
 export const notifications = pgTable(
@@ -12,7 +12,7 @@ export const notifications = pgTable(
     id: uuid('id').primaryKey(),
     clientId: integer('client_id').notNull(),
     /** Such as `quota_threshold`. */
-    type: text('type').notNull(),
+    type: text('type').notNull().$type<NotificationType>(),
     subject: text('subject').notNull(),
     /** For people. */
     body: json('body').notNull().$type<MessageBody>(),

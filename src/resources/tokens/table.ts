@@ -13,6 +13,8 @@ export const tokens = pgTable('tokens', {
     .notNull()
     .references(() => clients.id),
   name: text('name').notNull(),
+  /** Issuer and subject of a person who signed in with OpenID Connect; null: a token that was created by hand. */
+  identity: text('identity'),
   role: text('role').notNull().$type<Role>(),
   /** Null: all projects of the client. */
   projectIds: integer('project_ids').array(),

@@ -1,11 +1,11 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gte, inArray, lte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lte, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { changedRow } from '../audit/store.ts';
+import { changedRows } from '../audit/store.ts';
 import type { EntryRow } from '../audit/store.ts';
 import * as kit from '../store-kit.ts';
 import type { ListUserActions } from './schema.ts';
@@ -55,7 +55,7 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
     filter.region_id && inArray(e.regionId, filter.region_id),
     filter.from && gte(e.at, filter.from),
     filter.to && lte(e.at, filter.to),
-    ids && or(sql`false`, ...ids.map((id) => changedRow(undefined, id))),
+    ids && changedRows(undefined, ids),
     within(sql`${e.origin} ->> 'address'`, filter.source_user_ips),
     within(sql`${e.origin} ->> 'user_agent'`, filter.user_agents),
     name === undefined

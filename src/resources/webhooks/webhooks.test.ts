@@ -53,7 +53,7 @@ const issue = (client: Client, text = 'a message') =>
   transaction(cloud.db, (tx) =>
     cloud.services.notifications.issue(tx, {
       clientId: client.clientId,
-      type: 'test',
+      type: 'quota_threshold',
       subject: text,
       body: { paragraphs: [text] },
       data: { text },
@@ -146,9 +146,11 @@ describe('a webhook', () => {
     ]);
     expect(await subjects(`webhook_id=${id}&delivery_state=failed`)).toEqual([]);
     expect(await subjects(`webhook_id=${randomUUID()}`)).toEqual([]);
-    expect(await subjects('type=test&limit=1')).toEqual(['last']);
-    expect(await subjects('type=other')).toEqual([]);
-    expect((await cloud.get(at(client, 'notifications?order_by=subject'), client)).status).toBe(400);
+    expect(await subjects('type=quota_threshold&limit=1')).toEqual(['last']);
+    expect(await subjects('type=host_unhealthy')).toEqual([]);
+    for (const query of ['order_by=subject', 'type=other']) {
+      expect((await cloud.get(at(client, `notifications?${query}`), client)).status).toBe(400);
+    }
   });
 
   it('keeps its secret when the encryption key is rotated', async () => {
@@ -258,7 +260,12 @@ describe('a message', () => {
       .poll(async () => (await feed(client))[0].deliveries.map((d: { state: string }) => d.state))
       .toEqual(['delivered', 'delivered', 'delivered']);
     const [notification] = await feed(client);
-    expect(notification).toMatchObject({ id, type: 'test', subject: 'grüße <b>', data: { text: 'grüße <b>' } });
+    expect(notification).toMatchObject({
+      id,
+      type: 'quota_threshold',
+      subject: 'grüße <b>',
+      data: { text: 'grüße <b>' },
+    });
     expect(notification.deliveries).toMatchObject([
       { channel: 'email', target: 'a@example.com', attempts: [{ answer: '250 queued' }], attempt_count: 1 },
       { channel: 'email', target: 'b@example.com', next_attempt_at: null, ended_at: expect.any(String) },
@@ -279,7 +286,7 @@ describe('a message', () => {
     const [{ headers, body }] = receiver.calls as [(typeof receiver.calls)[number]];
     expect(JSON.parse(body)).toEqual({
       id,
-      type: 'test',
+      type: 'quota_threshold',
       client_id: client.clientId,
       created_at: notification.created_at,
       subject: 'grüße <b>',

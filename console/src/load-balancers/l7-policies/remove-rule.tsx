@@ -1,6 +1,6 @@
 import { ActionDialog } from '../../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
-import { CurrentPart, useCurrentRule } from '../current.tsx';
+import { CurrentPart, CurrentRule } from '../current.tsx';
 import { KIND } from '../data.ts';
 import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
 import { useLockReason } from '../lock.ts';
@@ -8,15 +8,14 @@ import { policyTitle, ruleText } from './policy.ts';
 
 export function RemoveL7Rule() {
   return (
-    <CurrentPart kind="policies">
-      {(policy, { balancer }) => <RemoveCurrentRule policy={policy} balancer={balancer} />}
+    <CurrentPart kind="policies" segments={5}>
+      {(policy, { balancer }) => (
+        <CurrentRule policy={policy} segments={5}>
+          {(rule) => <RemoveDialog policy={policy} balancer={balancer} rule={rule} />}
+        </CurrentRule>
+      )}
     </CurrentPart>
   );
-}
-
-function RemoveCurrentRule({ policy, balancer }: Omit<RemoveDialogProps, 'rule'>) {
-  const rule = useCurrentRule(policy);
-  return rule ? <RemoveDialog policy={policy} balancer={balancer} rule={rule} /> : null;
 }
 
 interface RemoveDialogProps {

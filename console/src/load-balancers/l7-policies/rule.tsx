@@ -7,7 +7,7 @@ import { RowsField } from '../../ui/form/rows-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import type { Form } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
-import { CurrentPart, useCurrentRule } from '../current.tsx';
+import { CurrentPart, CurrentRule } from '../current.tsx';
 import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
 import { useChange } from '../use-change.ts';
 import { changedFields, compact, editable } from '../values.ts';
@@ -24,7 +24,7 @@ interface PolicyProps {
 
 export function CreateL7Rule() {
   return (
-    <CurrentPart kind="policies">
+    <CurrentPart kind="policies" segments={4}>
       {(policy, { balancer }) => <CreateDialog policy={policy} balancer={balancer} />}
     </CurrentPart>
   );
@@ -59,15 +59,14 @@ function CreateDialog({ policy, balancer }: PolicyProps) {
 
 export function EditL7Rule() {
   return (
-    <CurrentPart kind="policies">
-      {(policy, { balancer }) => <EditCurrentRule policy={policy} balancer={balancer} />}
+    <CurrentPart kind="policies" segments={5}>
+      {(policy, { balancer }) => (
+        <CurrentRule policy={policy} segments={5}>
+          {(rule) => <EditDialog policy={policy} balancer={balancer} rule={rule} />}
+        </CurrentRule>
+      )}
     </CurrentPart>
   );
-}
-
-function EditCurrentRule({ policy, balancer }: PolicyProps) {
-  const rule = useCurrentRule(policy);
-  return rule ? <EditDialog policy={policy} balancer={balancer} rule={rule} /> : null;
 }
 
 function EditDialog({ policy, balancer, rule }: PolicyProps & { rule: L7Rule }) {

@@ -1,5 +1,4 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { request } from '../../api/client.ts';
 import { ApiError, messageOf } from '../../api/errors.ts';
@@ -19,6 +18,11 @@ interface ActionDialogProps {
   readonly calls: readonly [Call, ...Call[]];
   /** The object of each request, for failures of some of several. */
   readonly names?: readonly string[];
+  /**
+   * Called with the indexes of the requests that succeeded when others failed. Another attempt must not repeat them, because they
+   * may not be idempotent: the caller takes them out of `calls`.
+   */
+  readonly onPartialSuccess?: (indexes: readonly number[]) => void;
   /** For the toast. `busy` is shown while tasks run. */
   readonly texts: { readonly busy?: string; readonly done: string };
   /** First part of the keys of the queries that the action changes. */
@@ -37,34 +41,27 @@ export function ActionDialog(props: ActionDialogProps) {
   const { calls, texts, names = [] } = props;
   const navigate = useNavigate();
   const scope = useScope();
-  // After a failure of some requests, another attempt must not repeat the others: they may not be idempotent.
-  const [sent, setSent] = useState<ReadonlySet<string>>(new Set());
   const form = useForm({
     schema: {},
     initial: {},
     send: async () => {
-      const unsent = calls
-        .map((call, index) => ({ call, path: pathOf(call), name: names[index] ?? String(index + 1) }))
-        .filter(({ path }) => !sent.has(path));
       const results = await Promise.allSettled(
-        unsent.map(({ call, path }) => request<{ tasks?: string[] } | undefined>(call.method, path, call.body)),
+        calls.map((call) => request<{ tasks?: string[] } | undefined>(call.method, pathOf(call), call.body)),
       );
-      const succeeded = unsent.filter((_, index) => results[index]!.status === 'fulfilled');
-      const isComplete = succeeded.length === unsent.length;
-      if (!isComplete) setSent(new Set([...sent, ...succeeded.map(({ path }) => path)]));
+      const nameOf = (index: number) => names[index] ?? String(index + 1);
+      const succeeded = [...calls.keys()].filter((index) => results[index]!.status === 'fulfilled');
+      const isComplete = succeeded.length === calls.length;
       void queryClient.invalidateQueries({ queryKey: [props.queryKind] });
       const tasks = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value?.tasks ?? []) : []));
       if (tasks.length > 0) {
         const link = { to: props.to, text: 'Open' };
         const taskPath = (id: string) => scope.path('tasks', id);
-        const some = `${succeeded.length} of ${unsent.length} succeeded: ${succeeded.map(({ name }) => name).join(', ')}`;
+        const some = `${succeeded.length} of ${calls.length} succeeded: ${succeeded.map(nameOf).join(', ')}`;
         const done = isComplete ? texts.done : some;
         trackTasks(tasks, { busy: texts.busy ?? texts.done, done, link, taskPath });
       }
-      throwFailures(
-        results,
-        unsent.map(({ name }) => name),
-      );
+      if (!isComplete && succeeded.length > 0) props.onPartialSuccess?.(succeeded);
+      throwFailures(results, nameOf);
       if (tasks.length === 0) showToast({ tone: 'ok', text: texts.done });
       const search = (current: object) => ({ ...current, ...props.search });
       await navigate({ to: props.to, search: search as never });
@@ -90,9 +87,9 @@ export function ActionDialog(props: ActionDialogProps) {
  * One failure does not stop the other requests.
  * @throws the failure, or all of them in one message; of an expired session only one, which the sign-in dialog handles
  */
-function throwFailures(results: readonly PromiseSettledResult<unknown>[], names: readonly string[]): void {
+function throwFailures(results: readonly PromiseSettledResult<unknown>[], nameOf: (index: number) => string): void {
   const failed = results.flatMap((result, index) =>
-    result.status === 'rejected' ? [{ reason: result.reason as unknown, name: names[index]! }] : [],
+    result.status === 'rejected' ? [{ reason: result.reason as unknown, name: nameOf(index) }] : [],
   );
   if (failed.length === 0) return;
   const expired = failed.find(({ reason }) => reason instanceof ApiError && reason.status === 401);

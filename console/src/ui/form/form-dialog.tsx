@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../../api/session.ts';
 import { ByCode } from '../by-code.tsx';
 import type { Call } from '../by-code.tsx';
+import { DeletedNotice } from '../deleted-elsewhere.tsx';
 import { Dialog, useClose } from '../dialog.tsx';
 import { useTitle } from '../title.ts';
 import type { Form } from './use-form.ts';
@@ -46,6 +47,7 @@ export function FormDialog(props: FormDialogProps) {
           if (!disabledReason && !form.isSubmitting) void form.submit();
         }}
       >
+        {!form.isSubmitting && <DeletedNotice />}
         {form.failure && <Failure {...form.failure} />}
         {children}
         <div className="dialog-actions">

@@ -1,0 +1,52 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { PartDialog } from '../ui/deleted-elsewhere.tsx';
+import { ActionDialog } from '../ui/form/action-dialog.tsx';
+import { scopeParams, useScope } from '../ui/scope.tsx';
+import { CurrentShare } from './current-share.tsx';
+import { accessRulesQuery, KIND } from './data.ts';
+import type { AccessRule, FileShare } from './data.ts';
+
+export function RemoveAccessRule() {
+  return <CurrentShare>{(share) => <CurrentRule share={share} />}</CurrentShare>;
+}
+
+function CurrentRule({ share }: { share: FileShare }) {
+  const { rule: id } = useParams({ strict: false }) as { rule: string };
+  const { data } = useQuery(accessRulesQuery(useScope(), share.id));
+  if (!data) return null;
+  return (
+    <PartDialog part={data.results.find((rule) => rule.id === id)} what="access rule" segments={3}>
+      {(rule) => <RemoveDialog share={share} rule={rule} />}
+    </PartDialog>
+  );
+}
+
+function RemoveDialog({ share, rule }: { share: FileShare; rule: AccessRule }) {
+  const scope = useScope();
+  return (
+    <ActionDialog
+      title={`Remove the access of ${rule.access_to}`}
+      submitLabel="Remove"
+      isDangerous
+      segments={3}
+      calls={[
+        {
+          operationId: 'deleteFileShareAccessRule',
+          method: 'DELETE',
+          path: '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/access_rule/{access_rule_id}',
+          params: { ...scopeParams(scope), file_share_id: share.id, access_rule_id: rule.id },
+        },
+      ]}
+      texts={{ done: `Removed the access of ${rule.access_to}` }}
+      queryKind={KIND}
+      to={scope.path('file-shares', share.id)}
+      search={{ tab: 'access' }}
+    >
+      <p>
+        <code>{rule.access_to}</code> can no longer mount <bdi>{share.name}</bdi>. Programs that use the share from
+        there fail.
+      </p>
+    </ActionDialog>
+  );
+}

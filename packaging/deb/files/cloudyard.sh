@@ -1,0 +1,9 @@
+#!/bin/sh
+# Settings of the services also apply to the commands of an administrator.
+settings=/etc/cloudyard/cloudyard.env
+if [ -r "$settings" ] && [ -w /var/lib/cloudyard/api ]; then
+  : "${CLOUDYARD_DATA_DIR:=/var/lib/cloudyard/api}"
+  export CLOUDYARD_DATA_DIR
+  exec /usr/lib/cloudyard/bin/node --env-file="$settings" /usr/lib/cloudyard/bin/cloudyard.mjs "$@"
+fi
+exec /usr/lib/cloudyard/bin/node /usr/lib/cloudyard/bin/cloudyard.mjs "$@"

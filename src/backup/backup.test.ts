@@ -1,0 +1,327 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createExamples } from '../../bench/examples.ts';
+import { openCloudyard } from '../../test/harness.ts';
+import type { Cloudyard } from '../../test/harness.ts';
+import { inDatabase } from '../../test/postgres.ts';
+import { createApi } from '../main/api.ts';
+import { migrations } from '../main/backups.ts';
+import { readConfiguration } from '../main/configuration.ts';
+import { migrate } from '../main/database.ts';
+import { createServices } from '../main/services.ts';
+import { systemClock } from '../platform/clock.ts';
+import { connect } from '../platform/db.ts';
+import type { ConnectionOptions } from '../platform/db.ts';
+import { createKeyring } from '../platform/encryption.ts';
+import { silentLogger } from '../platform/log.ts';
+import { makeBackup } from './backup.ts';
+import type { BackupOptions } from './backup.ts';
+import { backupStream, openBackupDirectory, readBackupDirectory, unpackBackup } from './block-store.ts';
+import type { BackupSource } from './block-store.ts';
+import { blockPath } from './format.ts';
+import type { Manifest } from './format.ts';
+import { checkBackup, requireEmptyDirectory, restoreBackup } from './restore.ts';
+import type { RestoreOptions } from './restore.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-backup-'));
+const place = (name: string) => join(folder, name);
+const server = inject('postgres');
+const databases: string[] = [];
+
+async function asAdmin(text: string): Promise<void> {
+  const client = new pg.Client(server);
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}
+
+async function emptyDatabase(): Promise<ConnectionOptions> {
+  const name = `restored_${process.pid}_${databases.length}`;
+  databases.push(name);
+  await asAdmin(`create database ${name}`);
+  return inDatabase(server, name);
+}
+
+async function query(connection: ConnectionOptions, text: string): Promise<any[]> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  return (await client.query(text).finally(() => client.end())).rows;
+}
+
+const options = (connection: ConnectionOptions): BackupOptions => ({
+  ...{ connection, migrations: migrations(), version: '9.9.9', reason: 'command', copyFiles: null },
+  keyFile: place('secret.keys'),
+  protection: { passphrase: 'correct horse' },
+  configuration: [{ name: 'regions.yaml', text: 'regions: []\n' }],
+});
+
+const restoreOptions = (source: BackupSource, manifest: Manifest, dataDir: string): RestoreOptions => ({
+  ...{ source, manifest, migrations: migrations(), version: '9.9.9', dataDir, keyFile: join(dataDir, 'secret.keys') },
+  opener: { passphrase: 'correct horse', ageIdentityFile: undefined },
+});
+
+async function restoreInto(source: BackupSource, manifest: Manifest, dataDir: string): Promise<ConnectionOptions> {
+  const given = restoreOptions(source, manifest, dataDir);
+  const keys = await checkBackup(given);
+  await requireEmptyDirectory(given);
+  const connection = await emptyDatabase();
+  await restoreBackup({ ...given, connection, keys });
+  return connection;
+}
+
+/** The bytes of the responses to all GET operations of resources, by path. */
+async function responses(
+  connection: ConnectionOptions,
+  token: string,
+  paths: string[],
+): Promise<Record<string, string>> {
+  const db = connect({ ...connection, log: silentLogger });
+  const services = await createServices({
+    ...{ db, clock: systemClock, log: silentLogger },
+    configuration: readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, silentLogger),
+    keyring: createKeyring([{ id: 'test', key: randomBytes(32) }]),
+  });
+  const app = await createApi(services, { log: silentLogger });
+  const found: Record<string, string> = {};
+  for (const url of paths) {
+    const response = await app.inject({ method: 'GET', url, headers: { authorization: `apikey ${token}` } });
+    // Errors name their request.
+    if (response.statusCode === 200) found[url] = response.body;
+  }
+  await app.close();
+  services.caches.stop();
+  await db.$client.end();
+  return found;
+}
+
+/** Without operations that depend on the time or on this process, and events, which do not end. */
+const unrelated =
+  /healthz|readyz|metrics|docs|openapi|\/dev\/|session|events|authorize|registry_token|forecast|\/usage|verify/;
+
+function pathsOf(parameters: Record<string, string | number>): string[] {
+  const { paths } = JSON.parse(readFileSync('openapi.json', 'utf8')) as { paths: Record<string, object> };
+  return Object.entries(paths)
+    .filter(([path, operations]) => 'get' in operations && !unrelated.test(path))
+    .map(([path]) => path.replace(/\{(\w+)\}/g, (_, name: string) => String(parameters[name] ?? 1)));
+}
+
+let cloud: Cloudyard;
+let stop: () => Promise<void>;
+let paths: string[];
+
+beforeAll(async () => {
+  writeFileSync(place('secret.keys'), 'key-1 AAAA\n');
+  const opened = await openCloudyard(server);
+  ({ cloudyard: cloud, stop } = opened);
+  const request = async (method: string, path: string, body?: unknown) => {
+    const answer = await cloud.request(method, path, body);
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  paths = pathsOf(await createExamples(cloud.services, { request } as never));
+});
+
+afterAll(async () => {
+  await stop?.();
+  for (const name of databases) await asAdmin(`drop database if exists ${name} with (force)`);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a backup', () => {
+  it('restores an installation with the same response, byte for byte, for every resource', async () => {
+    const sink = await openBackupDirectory(place('first'));
+    const manifest = await makeBackup(options(cloud.connection), sink);
+    const before = await responses(cloud.connection, cloud.admin, paths);
+    const restored = await restoreInto(await readBackupDirectory(place('first')), manifest, place('data-1'));
+    await migrate(restored);
+    const after = await responses(restored, cloud.admin, paths);
+    expect(Object.keys(after)).toEqual(Object.keys(before));
+    expect(Object.keys(before).filter((path) => after[path] !== before[path])).toEqual([]);
+    expect(Object.keys(before).length).toBeGreaterThan(60);
+    expect(readFileSync(join(place('data-1'), 'secret.keys'), 'utf8')).toBe('key-1 AAAA\n');
+    expect(readFileSync(join(place('data-1'), 'restored-configuration', 'regions.yaml'), 'utf8')).toBe('regions: []\n');
+    expect(readdirSync(place('data-1')).sort()).toEqual(['restored-configuration', 'secret.keys']);
+    const [{ next }] = await query(restored, "select nextval('projects_id_seq')::int as next");
+    const [{ highest }] = await query(restored, 'select max(id) as highest from projects');
+    expect(next).toBeGreaterThan(highest);
+  });
+
+  it('shares equal blocks with earlier ones, and pruning keeps the blocks of the others', async () => {
+    const store = await openBackupDirectory(place('shared'));
+    const one = await makeBackup(options(cloud.connection), store);
+    const firstBytes = store.written();
+    const two = await makeBackup(options(cloud.connection), store);
+    // Only what workers and servers write all the time.
+    expect(store.written() - firstBytes).toBeLessThan(firstBytes / 10);
+    expect(await store.list()).toEqual([one.id, two.id]);
+    await cloud.post('/cloudyard/v1/clients', { name: 'one more' });
+    const three = await makeBackup(options(cloud.connection), store);
+    await store.remove(one.id);
+    await store.remove(two.id);
+    await store.prune();
+    expect(await store.list()).toEqual([three.id]);
+    await checkBackup(restoreOptions(store, three, place('none')));
+    await store.remove(three.id);
+    await store.prune();
+    expect(
+      readdirSync(join(place('shared'), 'blocks'), { recursive: true, encoding: 'utf8' }).filter((n) =>
+        n.endsWith('.zst'),
+      ),
+    ).toEqual([]);
+  });
+
+  it('goes through a pipe', async () => {
+    const pipe = new PassThrough();
+    const reading = unpackBackup(pipe, place('piped'));
+    const made = await makeBackup(options(cloud.connection), backupStream(pipe));
+    pipe.end();
+    const source = await reading;
+    expect(await source.list()).toEqual([made.id]);
+    expect(await source.manifest(made.id)).toEqual(made);
+    await checkBackup(restoreOptions(source, made, place('none')));
+  });
+
+  it('is refused when a second one of the database runs', async () => {
+    const sink = await openBackupDirectory(place('twice'));
+    const second = async () => {
+      await expect(makeBackup(options(cloud.connection), sink)).rejects.toThrow(
+        'another backup of this database is running',
+      );
+    };
+    await makeBackup(options(cloud.connection), sink, second);
+  });
+
+  it('is not written to a directory that has other contents, or that it cannot create', async () => {
+    await expect(openBackupDirectory(folder)).rejects.toThrow(/is not empty and has no cloudyard-backups.json/);
+    await expect(openBackupDirectory(join(place('secret.keys'), 'x'))).rejects.toThrow('it is not a directory');
+  });
+});
+
+describe('a restore', () => {
+  let manifest: Manifest;
+  let bytes: Buffer;
+
+  const unpack = (changed: Buffer, name: string) => unpackBackup(Readable.from([changed]), place(name));
+
+  beforeAll(async () => {
+    const pipe = new PassThrough();
+    const parts: Buffer[] = [];
+    pipe.on('data', (part: Buffer) => parts.push(part));
+    manifest = await makeBackup(options(cloud.connection), backupStream(pipe));
+    bytes = Buffer.concat(parts);
+  });
+
+  it('refuses a backup that was cut short at any place', async () => {
+    for (const [i, share] of [0, 0.3, 0.7, 0.9].entries()) {
+      const cut = bytes.subarray(0, Math.floor(bytes.length * share));
+      await expect(unpack(cut, `cut-${i}`)).rejects.toThrow('the input was cut short');
+    }
+    await expect(unpack(bytes.subarray(0, bytes.length - 1024), 'cut-end')).rejects.toThrow('cut short');
+  });
+
+  it('refuses a backup with a flipped bit, wherever it is', async () => {
+    // Not in the padding between entries and at the end, which has no meaning.
+    const entries = await unpack(bytes, 'whole');
+    expect(await entries.list()).toEqual([manifest.id]);
+    let refused = 0;
+    for (let i = 0; i < 40; i++) {
+      const changed = Buffer.from(bytes);
+      const at = Math.floor((bytes.length * (i + 0.5)) / 40);
+      if (changed[at] === 0) continue;
+      changed[at]! ^= 1 << (i % 8);
+      const check = async () => {
+        const source = await unpack(changed, `flipped-${i}`);
+        const [id] = await source.list();
+        await checkBackup(restoreOptions(source, await source.manifest(id!), place('none')));
+      };
+      await expect(check(), `byte ${at}`).rejects.toThrow(
+        /damaged|cut short|cannot be read|not part of a backup|not a backup/,
+      );
+      refused++;
+    }
+    expect(refused).toBeGreaterThan(20);
+  });
+
+  it('refuses a newer schema and another format, and names both versions', async () => {
+    const source = await unpack(bytes, 'newer');
+    const newer = { ...manifest, version: '10.0.0', schema: { migration: '0099_future', when: 9e12 } };
+    const newest = migrations().list.at(-1)!.migration;
+    await expect(checkBackup(restoreOptions(source, newer, place('none')))).rejects.toThrow(
+      `backup ${manifest.id} of Cloudyard 10.0.0 has schema 0099_future, which is newer than schema ${newest} of Cloudyard 9.9.9`,
+    );
+    writeFileSync(join(place('newer'), 'cloudyard-backups.json'), '{"format":2}\n');
+    await expect(readBackupDirectory(place('newer'))).rejects.toThrow(
+      'has format 2, but this version reads format 1 only',
+    );
+  });
+
+  it('refuses a wrong passphrase and a missing one', async () => {
+    const source = await unpack(bytes, 'passphrase');
+    const given = restoreOptions(source, manifest, place('none'));
+    const opened = (passphrase?: string) =>
+      checkBackup({ ...given, opener: { passphrase, ageIdentityFile: undefined } });
+    await expect(opened('wrong')).rejects.toThrow('the passphrase does not decrypt the keys');
+    await expect(opened()).rejects.toThrow('set CLOUDYARD_BACKUP_PASSPHRASE_FILE');
+  });
+
+  it('refuses an installation that is not empty, and changes nothing in it', async () => {
+    const source = await unpack(bytes, 'occupied');
+    const given = restoreOptions(source, manifest, place('occupied-data'));
+    const keys = await checkBackup(given);
+    const occupied = await emptyDatabase();
+    await query(occupied, 'create table mine (id int)');
+    await expect(restoreBackup({ ...given, connection: occupied, keys })).rejects.toThrow('the database is not empty');
+    expect(await query(occupied, `select to_regclass('clients') as name`)).toEqual([{ name: null }]);
+    await openBackupDirectory(place('occupied-data'));
+    await expect(requireEmptyDirectory(given)).rejects.toThrow('is not empty (cloudyard-backups.json)');
+  });
+
+  it('that fails half way leaves nothing, and can be repeated', async () => {
+    const source = await unpack(bytes, 'failing');
+    const last = manifest.tables.filter(({ blocks }) => blocks.length > 0).at(-1)!.blocks[0]!;
+    const failing = {
+      ...source,
+      block: async (hash: string) => {
+        if (hash === last) throw new Error('the disk is gone');
+        return source.block(hash);
+      },
+    };
+    const given = restoreOptions(failing, manifest, place('repeated'));
+    const connection = await emptyDatabase();
+    await expect(restoreBackup({ ...given, connection, keys: null })).rejects.toThrow('the disk is gone');
+    expect(await query(connection, `select to_regclass('clients') as name`)).toEqual([{ name: null }]);
+    await requireEmptyDirectory(given);
+    await restoreBackup({ ...given, source, connection, keys: null });
+    expect((await query(connection, 'select count(*)::int as count from file_shares'))[0].count).toBe(20);
+  });
+
+  it('that committed and was then interrupted is not undone by another', async () => {
+    const source = await unpack(bytes, 'committed');
+    const given = restoreOptions(source, manifest, place('committed-data'));
+    const connection = await emptyDatabase();
+    const keys = await checkBackup(given);
+    await restoreBackup({ ...given, connection, keys });
+    const before = readFileSync(given.keyFile);
+    mkdirSync(join(given.dataDir, 'restoring'));
+    writeFileSync(
+      join(given.dataDir, 'restoring', 'targets.json'),
+      JSON.stringify([given.keyFile, join(given.dataDir, 'restored-configuration')]),
+    );
+    await requireEmptyDirectory(given);
+    await expect(restoreBackup({ ...given, connection, keys })).rejects.toThrow('the database is not empty');
+    expect(readFileSync(given.keyFile)).toEqual(before);
+  });
+
+  it('notices a missing block of a directory', async () => {
+    const source = await unpack(bytes, 'missing');
+    const hash = manifest.tables.find(({ blocks }) => blocks.length > 0)!.blocks[0]!;
+    rmSync(join(place('missing'), blockPath(hash)));
+    await expect(checkBackup(restoreOptions(source, manifest, place('none')))).rejects.toThrow(
+      `block ${blockPath(hash)} of the backup cannot be read (ENOENT)`,
+    );
+  });
+});

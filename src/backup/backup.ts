@@ -1,0 +1,88 @@
+/** Makes a backup while servers and workers run. */
+import { readFile } from 'node:fs/promises';
+import pg from 'pg';
+import type { ConnectionOptions } from '../platform/db.ts';
+import type { BackupSink } from './block-store.ts';
+import { beginSnapshot, copySequences, copyTables } from './database-copy.ts';
+import { BackupError, backupIdOf, formatVersion } from './format.ts';
+import type { ConfigurationCopy, FileCopy, Manifest } from './format.ts';
+import { sealKeys } from './key-envelope.ts';
+import type { KeyProtection } from './key-envelope.ts';
+import { requireKnown, schemaOf } from './migrations.ts';
+import type { Migrations } from './migrations.ts';
+
+/** Serializes backups of one database, because pruning must not run beside one. */
+export const backupLock = 0x636c6f75_62;
+
+export interface BackupOptions {
+  connection: ConnectionOptions;
+  migrations: Migrations;
+  version: string;
+  reason: Manifest['reason'];
+  keyFile: string;
+  /** Null: the keys are not in the backup. */
+  protection: KeyProtection | null;
+  configuration: ConfigurationCopy[];
+  /** Copies the data of tenants; null: without it. Called after the database was copied. */
+  copyFiles: ((sink: BackupSink) => Promise<FileCopy[]>) | null;
+  /** Wait for another backup of the database, instead of failing. */
+  wait?: boolean;
+}
+
+/**
+ * Writes a backup to the sink, then calls `finish`, under a lock that excludes other backups of the database.
+ * @throws BackupError
+ */
+export async function makeBackup(
+  options: BackupOptions,
+  sink: BackupSink,
+  finish: (manifest: Manifest) => Promise<void> = async () => {},
+): Promise<Manifest> {
+  const client = new pg.Client({ ...options.connection, application_name: 'cloudyard backup' });
+  // Errors also reject the queries.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    if (options.wait) await client.query('select pg_advisory_lock($1)', [backupLock]);
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [backupLock]);
+    if (!rows[0]!.taken)
+      throw new BackupError('another backup of this database is running; try again when it has ended');
+    const manifest = await copyAll(client, options, sink);
+    await sink.putManifest(manifest);
+    await finish(manifest);
+    return manifest;
+  } finally {
+    await client.end();
+  }
+}
+
+async function copyAll(client: pg.Client, options: BackupOptions, sink: BackupSink): Promise<Manifest> {
+  const { migrations, version, reason, protection, configuration, copyFiles } = options;
+  await beginSnapshot(client);
+  const schema = await schemaOf(client, migrations);
+  if (!schema) throw new BackupError('the database is empty: Cloudyard has not been started with it');
+  requireKnown(migrations, schema, 'the database', version);
+  const now = new Date();
+  const id = backupIdOf(now);
+  const keyText = protection && (await readKeys(options.keyFile));
+  const keys = keyText && (await sealKeys(keyText, id, protection!));
+  const tables = await copyTables(client, sink);
+  const sequences = await copySequences(client);
+  // Ends the snapshot, which keeps PostgreSQL from removing dead rows. The lock belongs to the session.
+  await client.query('commit');
+  const files = copyFiles && (await copyFiles(sink));
+  const createdAt = now.toISOString();
+  const head = { format: formatVersion, id, createdAt, version, schema, reason } as const;
+  return { ...head, tables, sequences, configuration, keys, files };
+}
+
+/** Null if nothing has been encrypted yet. */
+async function readKeys(file: string): Promise<Buffer | null> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw new BackupError(`the key file ${file} cannot be read (${code})`, { cause: error });
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * Stores of backups: a directory, or a tar archive that is written to a stream (format.ts).
+ *
+ * Failure modes: a write that fails (a full disk, a closed pipe) leaves blocks without a manifest, which the next `prune`
+ * removes. Nothing that was complete before changes.
+ */
+import { createWriteStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
+import { zstdCompress, zstdDecompress } from 'node:zlib';
+import {
+  BackupError,
+  blockPath,
+  blocksOf,
+  formatVersion,
+  hashOf,
+  isBackupId,
+  manifestText,
+  parseManifest,
+  requireFormat,
+  storeFile,
+} from './format.ts';
+import type { Manifest } from './format.ts';
+import { readTar, tarEnd, tarEntry } from './tar.ts';
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+/** What a backup is written to. */
+export interface BackupSink {
+  /** Returns its hash. */
+  putBlock(plain: Buffer): Promise<string>;
+  /** The backup is complete afterwards. */
+  putManifest(manifest: Manifest): Promise<void>;
+  /** Bytes written so far; blocks that were there already do not count. */
+  written(): number;
+}
+
+/** What a backup is read from. */
+export interface BackupSource {
+  /** Ids, oldest first. */
+  list(): Promise<string[]>;
+  manifest(id: string): Promise<Manifest>;
+  /** @throws BackupError if it is missing or differs from its hash */
+  block(hash: string): Promise<Buffer>;
+}
+
+export interface BackupDirectory extends BackupSink, BackupSource {
+  remove(id: string): Promise<void>;
+  /** Removes blocks that no backup refers to. No backup may be running. */
+  prune(): Promise<void>;
+}
+
+/** Opens or creates the store. @throws BackupError for a directory that has other contents */
+export async function openBackupDirectory(folder: string): Promise<BackupDirectory> {
+  await explained(folder, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const names = await readdir(folder);
+    if (names.includes(storeFile)) return;
+    const others = names.filter((name) => name !== 'lost+found' && name !== 'blocks');
+    if (others.length > 0) {
+      throw new BackupError(
+        `${folder} is not empty and has no ${storeFile}; use an empty directory, or one that has backups of Cloudyard`,
+      );
+    }
+    await writeDurably(join(folder, storeFile), Buffer.from(`${JSON.stringify({ format: formatVersion })}\n`));
+  });
+  return directoryAt(folder);
+}
+
+/** @throws BackupError if the directory has no backups */
+export async function readBackupDirectory(folder: string): Promise<BackupDirectory> {
+  const text = await readFile(join(folder, storeFile), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new BackupError(`${folder} has no backups: ${storeFile} cannot be read (${error.code})`);
+  });
+  const format = /^\{"format":(\d+)\}\n$/.exec(text)?.[1];
+  if (format === undefined) throw new BackupError(`${join(folder, storeFile)} is damaged`);
+  requireFormat(Number(format), folder);
+  return directoryAt(folder);
+}
+
+function directoryAt(folder: string): BackupDirectory {
+  let written = 0;
+  const block = async (hash: string): Promise<Buffer> => {
+    const name = blockPath(hash);
+    const packed = await readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      throw new BackupError(`block ${name} of the backup cannot be read (${error.code}); use another backup`);
+    });
+    const plain = await decompress(packed).catch(() => null);
+    if (plain !== null && hashOf(plain) === hash) return plain;
+    throw new BackupError(`block ${name} of the backup is damaged; use another backup`);
+  };
+  const list = async () => {
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5));
+    return names.filter(isBackupId).sort();
+  };
+  const manifest = async (id: string) => {
+    const name = join(folder, `${id}.json`);
+    const text = await readFile(name, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      throw new BackupError(`backup ${id} cannot be read from ${folder} (${error.code})`);
+    });
+    const found = parseManifest(text, name);
+    if (found.id !== id) throw new BackupError(`the manifest ${name} is of backup ${found.id}; use another backup`);
+    return found;
+  };
+  return {
+    list,
+    manifest,
+    block,
+    written: () => written,
+    putBlock: (plain) =>
+      explained(folder, async () => {
+        const hash = hashOf(plain);
+        // A block of an earlier backup is verified, because this backup depends on it, too.
+        if (await block(hash).catch(() => null)) return hash;
+        const path = join(folder, blockPath(hash));
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        const packed = await compress(plain);
+        await writeDurably(path, packed);
+        written += packed.length;
+        return hash;
+      }),
+    putManifest: (made) =>
+      explained(folder, () => writeDurably(join(folder, `${made.id}.json`), Buffer.from(manifestText(made)))),
+    remove: (id) => rm(join(folder, `${id}.json`)),
+    async prune() {
+      const used = new Set<string>();
+      for (const id of await list()) for (const hash of blocksOf(await manifest(id))) used.add(hash);
+      const blocks = join(folder, 'blocks');
+      for (const part of await readdir(blocks).catch(() => [])) {
+        for (const name of await readdir(join(blocks, part))) {
+          if (!used.has(name.slice(0, 64)) || !name.endsWith('.zst')) await rm(join(blocks, part, name));
+        }
+      }
+    },
+  };
+}
+
+/** A backup as a tar archive on a stream, in which each block occurs once. */
+export function backupStream(output: Writable): BackupSink {
+  const known = new Set<string>();
+  let written = 0;
+  const send = async (bytes: Buffer) => {
+    written += bytes.length;
+    await new Promise<void>((resolve, reject) => {
+      output.write(bytes, (error) => (error ? reject(error) : resolve()));
+    });
+  };
+  let begun: Promise<void> | undefined;
+  const begin = () =>
+    (begun ??= send(tarEntry(storeFile, Buffer.from(`${JSON.stringify({ format: formatVersion })}\n`))));
+  return {
+    written: () => written,
+    async putBlock(plain) {
+      await begin();
+      const hash = hashOf(plain);
+      if (!known.has(hash)) await send(tarEntry(blockPath(hash), await compress(plain)));
+      known.add(hash);
+      return hash;
+    },
+    async putManifest(manifest) {
+      await begin();
+      await send(tarEntry(`${manifest.id}.json`, Buffer.from(manifestText(manifest))));
+      await send(tarEnd);
+    },
+  };
+}
+
+/** Unpacks the stream of a backup into an empty directory. @throws BackupError if it is not a backup or was cut short */
+export async function unpackBackup(input: Readable, folder: string): Promise<BackupDirectory> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await readTar(input, async (name, body) => {
+    const id = name.replace(/\.json$/, '');
+    if (name !== storeFile && !isBackupId(id) && !/^blocks\/[0-9a-f]{2}\/[0-9a-f]{64}\.zst$/.test(name)) {
+      throw new BackupError(`the input has an entry ${JSON.stringify(name)}, which is not part of a backup`);
+    }
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    const file = createWriteStream(join(folder, name), { mode: 0o600 });
+    await new Promise<void>((resolve, reject) => {
+      file.once('error', reject);
+      file.end(body, resolve);
+    });
+  });
+  const directory = await readBackupDirectory(folder);
+  if ((await directory.list()).length === 0) throw new BackupError('the input was cut short: it has no manifest');
+  return directory;
+}
+
+async function writeDurably(path: string, bytes: Buffer): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    const file = await open(temporary, 'w', 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  await handle.sync().finally(() => handle.close());
+}
+
+const reasons: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is exceeded',
+  EACCES: 'permission denied',
+  EROFS: 'the filesystem is read-only',
+  ENOTDIR: 'it is not a directory',
+};
+
+async function explained<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof BackupError || code === undefined) throw error;
+    throw new BackupError(`the backup cannot be written to ${folder}: ${reasons[code] ?? code}`, { cause: error });
+  }
+}
+
+/** Whether the directory is a store of backups. */
+export async function isBackupDirectory(folder: string): Promise<boolean> {
+  return (await stat(join(folder, storeFile)).catch(() => null)) !== null;
+}

@@ -1,0 +1,124 @@
+/**
+ * The format of backups. A store is a directory:
+ *
+ *   cloudyard-backups.json     identifies the directory and the version of its format
+ *   <id>.json                  the manifest of one backup
+ *   blocks/<ab>/<sha256>.zst   at most 4 MiB of a table or a file, compressed; the name is the SHA-256 of the plain bytes
+ *
+ * Backups share equal blocks, so a further backup stores only what changed. A backup as a stream is the same as a tar archive.
+ *
+ * Invariant: the manifest is written last and has a checksum, and it names each block by its hash. So a backup is either
+ * complete or absent, and every changed bit is detected.
+ */
+import { createHash } from 'node:crypto';
+
+/** A backup that cannot be written or read. */
+export class BackupError extends Error {}
+
+export const formatVersion = 1;
+export const storeFile = 'cloudyard-backups.json';
+export const maxBlockBytes = 4 * 1024 * 1024;
+
+export interface TableCopy {
+  schema: string;
+  name: string;
+  columns: string[];
+  rows: number;
+  /** The blocks of its rows in the text format of COPY. */
+  blocks: string[];
+}
+
+export interface SequenceCopy {
+  schema: string;
+  name: string;
+  last: string;
+  isCalled: boolean;
+}
+
+export interface FileCopy {
+  /** Relative to the data directory. */
+  path: string;
+  mode: number;
+  uid: number;
+  gid: number;
+  size: number;
+  mtimeMs: number;
+  /** Absent: a directory. A target: a symbolic link. */
+  link?: string;
+  /** Null: a block of zeros, which is a hole after the restore. */
+  blocks?: (string | null)[];
+}
+
+export interface ConfigurationCopy {
+  name: string;
+  text: string;
+}
+
+/** The key file, encrypted with a passphrase or for an age recipient. */
+export interface SealedKeys {
+  method: 'passphrase' | 'age';
+  /** Base64. */
+  data: string;
+}
+
+export interface SchemaVersion {
+  /** Name of the newest migration, such as `0008_requested_runs`. */
+  migration: string;
+  /** Its time in the journal of migrations, which orders them. */
+  when: number;
+}
+
+export interface Manifest {
+  format: typeof formatVersion;
+  id: string;
+  createdAt: string;
+  /** Of Cloudyard. */
+  version: string;
+  schema: SchemaVersion;
+  /** Why it was made. */
+  reason: 'command' | 'schedule' | 'migration';
+  tables: TableCopy[];
+  sequences: SequenceCopy[];
+  configuration: ConfigurationCopy[];
+  /** Null: the keys are not in the backup. */
+  keys: SealedKeys | null;
+  /** Null: without the data of tenants. */
+  files: FileCopy[] | null;
+}
+
+export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+export const blockPath = (hash: string): string => `blocks/${hash.slice(0, 2)}/${hash}.zst`;
+
+const idPattern = /^\d{8}T\d{6}\.\d{3}Z$/;
+export const isBackupId = (text: string): boolean => idPattern.test(text);
+/** Sorts by time. */
+export const backupIdOf = (instant: Date): string => instant.toISOString().replace(/[-:]/g, '');
+
+export function manifestText(manifest: Manifest): string {
+  const body = JSON.stringify(manifest);
+  return `{"checksum":"${hashOf(Buffer.from(body))}","manifest":${body}}\n`;
+}
+
+/** @throws BackupError for a manifest that was cut short or changed, or of another version of the format */
+export function parseManifest(text: string, name: string): Manifest {
+  const [, checksum, body] = /^\{"checksum":"([0-9a-f]{64})","manifest":(\{.*\})\}\n$/s.exec(text) ?? [];
+  if (body === undefined || hashOf(Buffer.from(body)) !== checksum) {
+    throw new BackupError(`the manifest ${name} is damaged or was cut short; use another backup`);
+  }
+  const manifest = JSON.parse(body) as Manifest;
+  requireFormat(manifest.format, name);
+  return manifest;
+}
+
+export function requireFormat(format: unknown, name: string): void {
+  if (format === formatVersion) return;
+  throw new BackupError(`${name} has format ${String(format)}, but this version reads format ${formatVersion} only`);
+}
+
+/** All blocks that the backup refers to, each once. */
+export function blocksOf({ tables, files }: Manifest): Set<string> {
+  const found = new Set(tables.flatMap(({ blocks }) => blocks));
+  for (const { blocks = [] } of files ?? []) for (const hash of blocks) if (hash !== null) found.add(hash);
+  return found;
+}

@@ -1,0 +1,67 @@
+/** The migrations of this version, and which of them a database has. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { BackupError } from './format.ts';
+import type { SchemaVersion } from './format.ts';
+
+interface Migration extends SchemaVersion {
+  statements: string[];
+  hash: string;
+}
+
+export interface Migrations {
+  /** Oldest first. */
+  list: SchemaVersion[];
+  read(version: SchemaVersion): Migration;
+}
+
+export function migrationsIn(folder: string): Migrations {
+  const journal = JSON.parse(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')) as {
+    entries: { tag: string; when: number }[];
+  };
+  return {
+    list: journal.entries.map(({ tag, when }) => ({ migration: tag, when })),
+    read({ migration, when }) {
+      const text = readFileSync(join(folder, `${migration}.sql`), 'utf8');
+      const statements = text.split('--> statement-breakpoint');
+      return { migration, when, statements, hash: createHash('sha256').update(text).digest('hex') };
+    },
+  };
+}
+
+/** The newest migration of the database; null for a database without tables of Cloudyard. */
+export async function schemaOf(client: pg.Client, { list }: Migrations): Promise<SchemaVersion | null> {
+  const { rows: tables } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
+  if (tables[0].name === null) return null;
+  const { rows } = await client.query<{ when: string | null }>(
+    'select max(created_at)::text as when from drizzle.__drizzle_migrations',
+  );
+  if (rows[0]!.when === null) return null;
+  const when = Number(rows[0]!.when);
+  return list.find((each) => each.when === when) ?? { migration: 'unknown', when };
+}
+
+/** @throws BackupError for a schema that this version does not know */
+export function requireKnown({ list }: Migrations, schema: SchemaVersion, its: string, version: string): void {
+  if (list.some(({ when }) => when === schema.when)) return;
+  const newest = list.at(-1)!;
+  const newer = schema.when > newest.when ? 'is newer than' : 'is unknown to';
+  throw new BackupError(
+    `${its} has schema ${schema.migration}, which ${newer} schema ${newest.migration} of Cloudyard ${version}`,
+  );
+}
+
+/** Creates the schema of this version in an empty database, in the open transaction of the client. */
+export async function createSchema(client: pg.Client, migrations: Migrations, upTo: SchemaVersion): Promise<void> {
+  // The table in which Drizzle's migrator records what it has run.
+  await client.query(
+    `create schema if not exists drizzle;
+     create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`,
+  );
+  for (const each of migrations.list) {
+    if (each.when > upTo.when) return;
+    for (const statement of migrations.read(each).statements) await client.query(statement);
+  }
+}

@@ -1,0 +1,76 @@
+/** Replaces the contents of a database that nobody uses: the way back after a migration, and the move to another server. */
+import pg from 'pg';
+import type { ConnectionOptions } from '../platform/db.ts';
+import type { BackupSource } from './block-store.ts';
+import { BackupError } from './format.ts';
+import type { Manifest } from './format.ts';
+import type { Migrations } from './migrations.ts';
+import { loadDatabase, requireEmptyDatabase } from './restore.ts';
+
+interface ReplaceOptions {
+  connection: ConnectionOptions;
+  source: BackupSource;
+  manifest: Manifest;
+  migrations: Migrations;
+}
+
+/** @throws BackupError while servers, workers or commands use the database */
+export async function requireUnused(connection: ConnectionOptions): Promise<void> {
+  const users = await withClient(connection, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      `select distinct application_name as name from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and application_name like 'cloudyard%' order by 1`,
+    );
+    return rows.map(({ name }) => name);
+  });
+  if (users.length === 0) return;
+  throw new BackupError(`the database is in use by ${users.join(', ')}; stop all servers and workers first`);
+}
+
+/** In one transaction, so a failure changes nothing. */
+export function replaceDatabase({ connection, ...backup }: ReplaceOptions): Promise<void> {
+  return withClient(connection, async (client) => {
+    await client.query('begin');
+    await client.query('drop schema if exists drizzle, cloudyard_writes cascade');
+    for (const statement of await dropsOf(client)) await client.query(statement);
+    await loadDatabase(client, backup);
+    await client.query('commit');
+    await client.query('analyze');
+  });
+}
+
+/** Into a database without tables, in one transaction. */
+export function fillDatabase({ connection, ...backup }: ReplaceOptions): Promise<void> {
+  return withClient(connection, async (client) => {
+    await client.query('begin');
+    await requireEmptyDatabase(client);
+    await loadDatabase(client, backup);
+    await client.query('commit');
+    await client.query('analyze');
+  });
+}
+
+/** Statements that drop the tables and functions of the schema `public`, but not those of extensions. */
+async function dropsOf(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ text: string }>(
+    `select format('drop table if exists %I.%I cascade', n.nspname, c.relname) as text
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind = 'r'
+       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+     union all
+     select format('drop function if exists %s cascade', p.oid::regprocedure)
+     from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'public'
+       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
+  );
+  return rows.map(({ text }) => text);
+}
+
+async function withClient<T>(connection: ConnectionOptions, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ ...connection, application_name: 'cloudyard restore' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * Restores a backup into an empty installation.
+ *
+ * Invariant: the transaction that loads the rows commits last. Files are staged in `restoring/` of the data directory and
+ * moved to their places before the commit; `restoring/targets.json` names these places. So a restore that was interrupted
+ * before it leaves an empty database, and the next restore removes what the interrupted one had moved.
+ */
+import {
+  chmod,
+  chown,
+  lchown,
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import type { ConnectionOptions } from '../platform/db.ts';
+import type { BackupSource } from './block-store.ts';
+import { loadTables, setSequences } from './database-copy.ts';
+import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
+import type { FileCopy, Manifest } from './format.ts';
+import { openKeys } from './key-envelope.ts';
+import type { KeyOpener } from './key-envelope.ts';
+import { createSchema, requireKnown } from './migrations.ts';
+import type { Migrations } from './migrations.ts';
+
+/** In the data directory. */
+const stagingFolder = 'restoring';
+const targetsFile = 'targets.json';
+/** What may be in the data directory of an empty installation: the embedded database, and backups. */
+const harmless = /^(postgres(\.log|ql-.*)?|backups|restoring|lost\+found)$/;
+
+export interface RestoreOptions {
+  source: BackupSource;
+  manifest: Manifest;
+  migrations: Migrations;
+  version: string;
+  dataDir: string;
+  keyFile: string;
+  opener: KeyOpener;
+}
+
+/** Checks all that can be checked without a change: versions, every block, the keys. Returns the keys. @throws BackupError */
+export async function checkBackup({
+  source,
+  manifest,
+  migrations,
+  version,
+  opener,
+}: RestoreOptions): Promise<Buffer | null> {
+  requireKnown(migrations, manifest.schema, `backup ${manifest.id} of Cloudyard ${manifest.version}`, version);
+  for (const hash of blocksOf(manifest)) await source.block(hash);
+  return manifest.keys && openKeys(manifest.keys, manifest.id, opener);
+}
+
+/**
+ * Files of an interrupted restore do not count; `restoreBackup` removes them if that restore did not commit.
+ * @throws BackupError if the data directory is not empty, or the key file exists
+ */
+export async function requireEmptyDirectory({ dataDir, keyFile }: RestoreOptions): Promise<void> {
+  const interrupted = new Set(await interruptedTargets(dataDir));
+  const found = (await readdir(dataDir).catch(() => [])).filter(
+    (name) => !harmless.test(name) && !interrupted.has(join(dataDir, name)),
+  );
+  if (found.length > 0) {
+    throw new BackupError(
+      `the data directory ${dataDir} is not empty (${found.slice(0, 3).join(', ')}); restore into an empty one`,
+    );
+  }
+  if (existsSync(keyFile) && !interrupted.has(keyFile))
+    throw new BackupError(`the key file ${keyFile} exists; move it away before the restore`);
+}
+
+/** @throws BackupError if the database has tables, or another one is being restored */
+export async function requireEmptyDatabase(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ count: number }>(
+    `select count(*)::int as count from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind = 'r' and n.nspname in ('public', 'drizzle')`,
+  );
+  if (rows[0]!.count > 0) throw new BackupError(`the database is not empty: it has ${rows[0]!.count} tables`);
+}
+
+/** The caller has checked the backup and the data directory. The schema is that of the backup afterwards. */
+export async function restoreBackup(
+  options: RestoreOptions & { connection: ConnectionOptions; keys: Buffer | null },
+): Promise<void> {
+  const { dataDir, connection } = options;
+  const client = new pg.Client({ ...connection, application_name: 'cloudyard restore' });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('begin');
+    await requireEmptyDatabase(client);
+    await loadAll(client, options);
+    // If the outcome is unknown, the files stay: the next start or restore sees which it was (`finishInterrupted`).
+    await client.query('commit');
+    await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+    await client.query('analyze');
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Loads the rows in the open transaction and moves the files to their places. Removes the files if that fails. */
+async function loadAll(client: pg.Client, options: RestoreOptions & { keys: Buffer | null }): Promise<void> {
+  const { source, manifest, migrations, dataDir, keys } = options;
+  // The database is empty: the interrupted restore did not commit.
+  await removeInterrupted(dataDir);
+  try {
+    await loadDatabase(client, { source, manifest, migrations });
+    for (const { from, to } of await stage(options, keys)) {
+      await mkdir(dirname(to), { recursive: true });
+      await rename(from, to);
+    }
+  } catch (error) {
+    await removeInterrupted(dataDir);
+    throw error;
+  }
+}
+
+/** Creates the schema of the backup and loads its rows, in the open transaction of the client. */
+export async function loadDatabase(
+  client: pg.Client,
+  { source, manifest, migrations }: Pick<RestoreOptions, 'source' | 'manifest' | 'migrations'>,
+): Promise<void> {
+  await createSchema(client, migrations, manifest.schema);
+  await loadTables(client, manifest.tables, source);
+  await setSequences(client, manifest.sequences);
+}
+
+/** The places that an interrupted restore was to fill. */
+async function interruptedTargets(dataDir: string): Promise<string[]> {
+  return JSON.parse(await readFile(join(dataDir, stagingFolder, targetsFile), 'utf8').catch(() => '[]'));
+}
+
+/** Removes the files of a restore that did not commit. */
+async function removeInterrupted(dataDir: string): Promise<void> {
+  for (const target of await interruptedTargets(dataDir)) await rm(target, { recursive: true, force: true });
+  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+}
+
+interface Move {
+  from: string;
+  to: string;
+}
+
+/** Writes the key file, the configuration and the files below `restoring/`. Returns where to move them. */
+async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, keys: Buffer | null): Promise<Move[]> {
+  const staging = join(dataDir, stagingFolder);
+  await rm(staging, { recursive: true, force: true });
+  await mkdir(join(staging, 'files'), { recursive: true, mode: 0o700 });
+  // On the filesystem of its target, because a rename does not leave a filesystem.
+  const keysFrom = `${keyFile}.restoring`;
+  const folders = new Set((manifest.files ?? []).map(({ path }) => join(dataDir, path.split('/')[0]!)));
+  const targets = [keyFile, keysFrom, join(dataDir, 'restored-configuration'), ...folders];
+  await writeFile(join(staging, targetsFile), JSON.stringify(targets), { flush: true });
+  const moves: Move[] = [];
+  if (keys) {
+    await mkdir(dirname(keyFile), { recursive: true });
+    await writeFile(keysFrom, keys, { mode: 0o600, flush: true });
+    moves.push({ from: keysFrom, to: keyFile });
+  }
+  await mkdir(join(staging, 'configuration'));
+  for (const { name, text } of manifest.configuration) await writeFile(join(staging, 'configuration', name), text);
+  moves.push({ from: join(staging, 'configuration'), to: join(dataDir, 'restored-configuration') });
+  for (const file of manifest.files ?? []) await writeCopy(join(staging, 'files'), file, source);
+  // Directories last, because writing into one changes its time.
+  for (const file of [...(manifest.files ?? [])].reverse())
+    await setAttributes(join(staging, 'files', file.path), file);
+  for (const name of await readdir(join(staging, 'files'))) {
+    moves.push({ from: join(staging, 'files', name), to: join(dataDir, name) });
+  }
+  return moves;
+}
+
+async function writeCopy(folder: string, file: FileCopy, source: BackupSource): Promise<void> {
+  const path = join(folder, file.path);
+  if (file.link !== undefined) return symlink(file.link, path);
+  if (!file.blocks) return void (await mkdir(path, { recursive: true }));
+  await mkdir(dirname(path), { recursive: true });
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    for (const [i, hash] of file.blocks.entries()) {
+      if (hash !== null) await writeAt(handle, await source.block(hash), i * maxBlockBytes);
+    }
+    await handle.truncate(file.size);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** One write of a nearly full disk may write a part only. */
+async function writeAt(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, undefined, position + done)).bytesWritten;
+  }
+}
+
+async function setAttributes(path: string, { mode, uid, gid, link, mtimeMs }: FileCopy): Promise<void> {
+  const isRoot = process.getuid?.() === 0;
+  if (link !== undefined) return isRoot ? lchown(path, uid, gid) : undefined;
+  if (isRoot) await chown(path, uid, gid);
+  await chmod(path, mode);
+  await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
+}
+
+/** Removes the staging folder of a restore that committed. Returns false if it did not, because the database is empty. */
+export async function finishInterrupted(dataDir: string, connection: ConnectionOptions): Promise<boolean> {
+  const client = new pg.Client(connection);
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
+    if (rows[0].name === null) return false;
+  } finally {
+    await client.end();
+  }
+  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+  return true;
+}

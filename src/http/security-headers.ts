@@ -1,0 +1,15 @@
+/** Headers that restrict what browsers do with a response. Routes that return pages replace the policy with their own. */
+import type { App } from './app.ts';
+
+const contentSecurityPolicy = "default-src 'none'; frame-ancestors 'none'";
+
+/** `hstsSeconds`: how long browsers use HTTPS only, after a response by HTTPS; 0: not sent. */
+export function securityHeaders(app: App, hstsSeconds = 0): void {
+  const transport = hstsSeconds > 0 ? `max-age=${hstsSeconds}` : null;
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-content-type-options', 'nosniff').header('content-security-policy', contentSecurityPolicy);
+    reply.header('referrer-policy', 'no-referrer');
+    if (transport !== null && request.protocol === 'https') reply.header('strict-transport-security', transport);
+    done();
+  });
+}

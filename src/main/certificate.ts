@@ -1,0 +1,38 @@
+/** The certificate of HTTPS, and the port that redirects to it. */
+import { startHttpsRedirect } from '../http/https-redirect.ts';
+import type { Acme } from '../platform/acme/acme.ts';
+import { isServerProcess } from '../platform/server-processes.ts';
+import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
+import type { CertificateSource } from '../platform/tls/certificate.ts';
+import type { Opened } from './open-services.ts';
+
+type Parts = Pick<Opened, 'settings' | 'services' | 'keyring' | 'log' | 'closing'>;
+
+/** The certificate that the API serves; undefined for plain HTTP. @throws CertificateError if it cannot be used */
+export async function openCertificate(parts: Parts): Promise<CertificateSource | undefined> {
+  const { settings, log, closing } = parts;
+  const { files, acme } = settings.tls;
+  if (!files && !acme) return undefined;
+  const source = files ? followCertificateFiles({ files, log }) : await openAcmeOf(parts);
+  closing.push(async () => source.stop());
+  return source;
+}
+
+/** Of the processes of a server, the first one requests certificates. */
+async function openAcmeOf({ settings, services, keyring, log }: Parts): Promise<Acme> {
+  const { openAcme } = await import('../platform/acme/acme.ts');
+  const { dataDir, tls } = settings;
+  return openAcme({ settings: tls.acme!, db: services.db, keyring, dataDir, log, renews: !isServerProcess });
+}
+
+/** Redirects HTTP to the API at `url`, if a port is set for this. Answers the challenges of `source`. */
+export async function openRedirect(parts: Parts, url: string, source: CertificateSource | undefined): Promise<void> {
+  const { settings, log, closing } = parts;
+  const { host, publicUrl, tls } = settings;
+  if (tls.redirectPort === 0) return;
+  const httpsPort = Number(new URL(url).port) || 443;
+  const findChallenge = tls.acme && { findChallenge: (source as Acme).findChallenge };
+  const options = { host, publicUrl, httpsPort, log, port: tls.redirectPort, ...findChallenge };
+  const redirect = await startHttpsRedirect(options);
+  closing.push(redirect.stop);
+}

@@ -1,0 +1,162 @@
+/** `backup` and `restore`. Backups are made while servers run; a restore needs an empty installation. */
+import { createReadStream, mkdirSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { setPriority } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
+import type { Manifest } from '../../backup/format.ts';
+import type { Settings } from '../settings.ts';
+import { command } from '../command-line.ts';
+import type { Command } from '../command-line.ts';
+import { program } from '../program.ts';
+import { UsageError } from '../usage-error.ts';
+import { print, printTable } from './with-services.ts';
+
+const backup = command({
+  name: 'backup',
+  summary: 'Back up the installation while everything runs',
+  options: {
+    to: {
+      type: 'string',
+      value: 'DIR|-',
+      description: 'where to write it; - is standard output (default CLOUDYARD_BACKUP_DIR)',
+    },
+    'with-data': { type: 'boolean', default: false, description: 'also the data of tenants on this host' },
+  },
+  async run(settings, { to, 'with-data': withData }) {
+    const folder = to === undefined ? settings.backup.dir : resolve(to);
+    const began = performance.now();
+    setPriority(lowPriority);
+    const { makeBackup } = await import('../../backup/backup.ts');
+    const { backupStream, openBackupDirectory } = await import('../../backup/block-store.ts');
+    const { backupOptions } = await import('../backups.ts');
+    await withDatabase(settings, async ({ connection }) => {
+      const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
+      const { copyFiles } = await import('../../backup/files.ts');
+      const files = (target: BackupSink) => copyFiles(settings.dataDir, target);
+      const options = { ...backupOptions(settings, connection, 'command'), copyFiles: withData ? files : null };
+      const manifest = await makeBackup(options, sink);
+      const place = to === '-' ? 'standard output' : folder;
+      const seconds = ((performance.now() - began) / 1000).toFixed(1);
+      note(
+        `backup ${manifest.id} in ${place}: ${contentsOf(manifest)}; ${mebibytes(sink.written())} written in ${seconds} s`,
+      );
+      if (!manifest.keys) note(withoutKeys(settings));
+    });
+  },
+});
+
+const restore = command({
+  name: 'restore',
+  summary: 'Restore a backup into an empty installation',
+  options: {
+    from: { type: 'string', value: 'DIR|FILE|-', description: 'where the backup is (default CLOUDYARD_BACKUP_DIR)' },
+    backup: { type: 'string', value: 'ID', description: 'which backup (default: the newest)' },
+    list: { type: 'boolean', default: false, description: 'only list the backups' },
+    'dry-run': { type: 'boolean', default: false, description: 'only verify the backup, every block of it' },
+    'age-identity': { type: 'string', value: 'FILE', description: 'the identity that decrypts the keys' },
+  },
+  async run(settings, { from, backup: id, list, 'dry-run': isDryRun, 'age-identity': identity }) {
+    if (list && isDryRun) throw new UsageError('--list conflicts with --dry-run; give only one');
+    await withSource(settings, from, async (source) => {
+      if (list) return printList(source);
+      const { checkBackup, requireEmptyDirectory, restoreBackup } = await import('../../backup/restore.ts');
+      const { keyOpener, migrations } = await import('../backups.ts');
+      const { version } = await import('../version.ts');
+      const manifest = await source.manifest(id ?? (await newestOf(source)));
+      const { dataDir, keyFile } = settings;
+      const opener = keyOpener(settings, identity);
+      const options = { source, manifest, migrations: migrations(), version, dataDir, keyFile, opener };
+      const keys = await checkBackup(options);
+      if (isDryRun) {
+        print(`backup ${manifest.id} is complete: ${contentsOf(manifest)}`);
+        return;
+      }
+      await requireEmptyDirectory(options);
+      await withDatabase(settings, async ({ connection }) => {
+        await restoreBackup({ ...options, connection, keys });
+        const { migrate } = await import('../database.ts');
+        await migrate(connection);
+      });
+      print(`restored backup ${manifest.id} of ${manifest.createdAt}: ${contentsOf(manifest)}`);
+      print(`its configuration files are in ${join(dataDir, 'restored-configuration')}`);
+      if (!keys) print(`the key file is not in the backup; copy yours to ${keyFile} before you start Cloudyard`);
+    });
+  },
+});
+
+export const backupCommands: Command[] = [backup, restore];
+
+/** Requests of servers on the same host go first. */
+const lowPriority = 10;
+
+/** For messages, because standard output may be the backup. */
+function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function withoutKeys({ keyFile }: Settings): string {
+  return (
+    `the keys are not in the backup: set CLOUDYARD_BACKUP_PASSPHRASE_FILE or CLOUDYARD_BACKUP_AGE_RECIPIENT, ` +
+    `or store ${keyFile} in another place`
+  );
+}
+
+function contentsOf({ tables, files, keys, schema }: Manifest): string {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const data = files ? `, ${files.filter(({ blocks }) => blocks).length} files` : '';
+  return `schema ${schema.migration}, ${rows} rows${data}${keys ? ', keys' : ''}`;
+}
+
+const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+
+async function newestOf(source: BackupSource): Promise<string> {
+  const newest = (await source.list()).at(-1);
+  if (newest === undefined) throw new Error(`no backup found; create one with: ${program} backup`);
+  return newest;
+}
+
+async function printList(source: BackupSource): Promise<void> {
+  const rows: unknown[][] = [['ID', 'REASON', 'VERSION', 'SCHEMA', 'ROWS', 'FILES', 'KEYS']];
+  for (const id of await source.list()) {
+    const { reason, version, schema, tables, files, keys } = await source.manifest(id);
+    const count = tables.reduce((sum, table) => sum + table.rows, 0);
+    rows.push([id, reason, version, schema.migration, count, files?.length ?? '-', keys?.method ?? '-']);
+  }
+  printTable(rows);
+}
+
+/** Opens a directory of backups, or unpacks an archive into the data directory for the time of `work`. */
+export async function withSource(
+  settings: Settings,
+  from: string | undefined,
+  work: (source: BackupSource) => Promise<void>,
+): Promise<void> {
+  const { readBackupDirectory, unpackBackup } = await import('../../backup/block-store.ts');
+  const path = from === undefined ? settings.backup.dir : resolve(from);
+  if (from !== '-' && statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+    return work(await readBackupDirectory(path));
+  }
+  const folder = `${settings.dataDir}.unpacked-${process.pid}`;
+  try {
+    await work(await unpackBackup(from === '-' ? process.stdin : createReadStream(path), folder));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export async function withDatabase(
+  settings: Settings,
+  work: (database: import('../database.ts').Database) => Promise<void>,
+): Promise<void> {
+  const { createLogger } = await import('../../platform/log.ts');
+  const { openDatabase } = await import('../database.ts');
+  mkdirSync(settings.dataDir, { recursive: true });
+  const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
+  const database = await openDatabase(settings, log);
+  try {
+    await work(database);
+  } finally {
+    await database.close();
+  }
+}

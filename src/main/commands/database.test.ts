@@ -1,0 +1,155 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, afterEach, expect, inject, it } from 'vitest';
+import { inDatabase } from '../../../test/postgres.ts';
+import { createSchema } from '../../backup/migrations.ts';
+import { migrations } from '../backups.ts';
+import { migrate } from '../database.ts';
+import { backupBeforeMigration, refuseInterruptedRestore } from '../migration-backup.ts';
+import { checkoutPlaces } from '../root.ts';
+import { readSettings } from '../settings.ts';
+import { moveDatabase, rollBack } from './database.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-migrate-'));
+const server = inject('postgres');
+const names: string[] = [];
+
+/** Also for a server that only a socket reaches. */
+function urlOf(name: string): string {
+  const connection = inDatabase(server, name);
+  if (connection.connectionString) return connection.connectionString;
+  const { user, host, port } = connection;
+  return `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
+}
+
+async function query(url: string, text: string): Promise<any[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  return (await client.query(text).finally(() => client.end())).rows;
+}
+
+async function newDatabase(): Promise<string> {
+  const name = `migrated_${process.pid}_${names.length}`;
+  names.push(name);
+  const client = new pg.Client(server);
+  await client.connect();
+  await client.query(`create database ${name}`).finally(() => client.end());
+  return urlOf(name);
+}
+
+function settingsOf(url: string, name: string) {
+  const dataDir = join(folder, name);
+  mkdirSync(dataDir, { recursive: true });
+  return readSettings({ DATABASE_URL: url, CLOUDYARD_DATA_DIR: dataDir }, checkoutPlaces(process.cwd()), false);
+}
+
+/** As release 0.2.0 left it. */
+async function oldDatabase(): Promise<string> {
+  const url = await newDatabase();
+  const client = new pg.Client(url);
+  await client.connect();
+  const [first] = migrations().list;
+  await createSchema(client, migrations(), first!);
+  await client.query('insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)', ['x', first!.when]);
+  await client.query(`insert into clients (name, operator, created_at) values ('Operator', true, now())`);
+  await client.end();
+  return url;
+}
+
+const tablesOf = (url: string) =>
+  query(
+    url,
+    `select table_name as name, count(*)::int as columns from information_schema.columns
+    where table_schema = 'public' group by 1 order by 1`,
+  );
+
+afterEach(async () => {
+  const client = new pg.Client(server);
+  await client.connect();
+  for (const name of names.splice(0)) await client.query(`drop database if exists ${name} with (force)`);
+  await client.end();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+it('a database is backed up before its migration, and the backup is the way back', async () => {
+  const url = await oldDatabase();
+  const before = await tablesOf(url);
+  const settings = settingsOf(url, 'one');
+  const lines: string[] = [];
+  const backup = backupBeforeMigration(settings, (line) => lines.push(line));
+  await migrate({ connectionString: url }, backup);
+  expect(await tablesOf(url)).not.toEqual(before);
+  const file = / --rollback-from (\S+\.json)$/.exec(lines[0]!)![1]!;
+  await query(url, `insert into clients (name, operator, created_at) values ('later', false, now())`);
+
+  const server = new pg.Client({ connectionString: url, application_name: 'cloudyard api' });
+  await server.connect();
+  await expect(rollBack(settings, file)).rejects.toThrow('in use by cloudyard api; stop all servers and workers first');
+  await server.end();
+  await expect
+    .poll(() => query(url, `select 1 from pg_stat_activity where application_name = 'cloudyard api'`))
+    .toEqual([]);
+
+  await rollBack(settings, file);
+  expect(await tablesOf(url)).toEqual(before);
+  expect(await query(url, 'select name from clients')).toEqual([{ name: 'Operator' }]);
+  expect(await query(url, `select to_regnamespace('cloudyard_writes') as name`)).toEqual([{ name: null }]);
+  // The state before the way back is kept, and the upgrade can be repeated.
+  expect(readdirSync(settings.backup.dir).filter((name) => /^\d.*\.json$/.test(name))).toHaveLength(2);
+  await migrate({ connectionString: url }, backup);
+  expect(lines).toHaveLength(2);
+});
+
+it('an empty database and one that is up to date are not backed up', async () => {
+  const url = await newDatabase();
+  const settings = settingsOf(url, 'two');
+  const backup = backupBeforeMigration(settings, () => {});
+  await migrate({ connectionString: url }, backup);
+  await migrate({ connectionString: url }, backup);
+  expect(readdirSync(settings.dataDir)).toEqual([]);
+});
+
+it('a database whose backup fails is not migrated', async () => {
+  const url = await oldDatabase();
+  const before = await tablesOf(url);
+  const settings = settingsOf(url, 'three');
+  writeFileSync(settings.backup.dir, 'a file');
+  const migrating = migrate(
+    { connectionString: url },
+    backupBeforeMigration(settings, () => {}),
+  );
+  await expect(migrating).rejects.toThrow('the backup before the migration failed, so the database was not migrated');
+  expect(await tablesOf(url)).toEqual(before);
+});
+
+it('a database moves to another server with all of its rows', async () => {
+  const [url, target] = [await newDatabase(), await newDatabase()];
+  await migrate({ connectionString: url });
+  await query(
+    url,
+    `insert into clients (name, operator, created_at) select 'client ' || n, false, now() from generate_series(1, 500) n`,
+  );
+  const settings = settingsOf(url, 'four');
+  const file = join(folder, 'url');
+  writeFileSync(file, `${target}\n`);
+  await moveDatabase(settings, file);
+  const rows = 'select * from clients order by id';
+  expect(await query(target, rows)).toEqual(await query(url, rows));
+  expect(await tablesOf(target)).toEqual(await tablesOf(url));
+  await expect(moveDatabase(settings, file)).rejects.toThrow('the database is not empty');
+  expect(readdirSync(folder).filter((name) => name.includes('moving'))).toEqual([]);
+});
+
+it('a server refuses the data of a restore that did not commit, and accepts that of one that did', async () => {
+  const url = await newDatabase();
+  const settings = settingsOf(url, 'five');
+  const restoring = join(settings.dataDir, 'restoring');
+  mkdirSync(restoring);
+  const check = () => refuseInterruptedRestore(settings, { connectionString: url });
+  await expect(check()).rejects.toThrow('was interrupted; run it again');
+  await migrate({ connectionString: url });
+  await check();
+  expect(readdirSync(settings.dataDir)).toEqual([]);
+});

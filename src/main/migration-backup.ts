@@ -1,0 +1,49 @@
+/** The backup before a migration, which is the way back (`migrate --rollback-from`). */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ConnectionOptions } from '../platform/db.ts';
+import { program } from './program.ts';
+import type { Settings } from './settings.ts';
+
+/**
+ * Returns what `migrate` calls before it changes a database that has rows. `report` gets one line with the place of the
+ * backup. Null if CLOUDYARD_BACKUP_BEFORE_MIGRATION is 0.
+ */
+export function backupBeforeMigration(
+  settings: Settings,
+  report: (text: string) => void,
+): ((connection: ConnectionOptions) => Promise<void>) | null {
+  if (!settings.backup.beforeMigration) return null;
+  return async (connection) => {
+    const { openBackupDirectory } = await import('../backup/block-store.ts');
+    const { makeBackup } = await import('../backup/backup.ts');
+    const { backupOptions } = await import('./backups.ts');
+    const { dir } = settings.backup;
+    try {
+      const options = { ...backupOptions(settings, connection, 'migration'), copyFiles: null, wait: true };
+      const { id } = await makeBackup(options, await openBackupDirectory(dir));
+      report(
+        `backed up the database before its migration; the way back: ${program} migrate --rollback-from ${dir}/${id}.json`,
+      );
+    } catch (cause) {
+      throw new Error(
+        `the backup before the migration failed, so the database was not migrated: ${(cause as Error).message}; ` +
+          'set CLOUDYARD_BACKUP_DIR to another place, or CLOUDYARD_BACKUP_BEFORE_MIGRATION=0 if you have a backup',
+        { cause },
+      );
+    }
+  };
+}
+
+/**
+ * A restore that was interrupted leaves files of tenants without rows, which a worker would move to quarantine.
+ * @throws Error if the database is empty; otherwise the restore ended, and only its cleanup is missing
+ */
+export async function refuseInterruptedRestore(settings: Settings, connection: ConnectionOptions): Promise<void> {
+  if (!existsSync(join(settings.dataDir, 'restoring'))) return;
+  const { finishInterrupted } = await import('../backup/restore.ts');
+  if (await finishInterrupted(settings.dataDir, connection)) return;
+  throw new Error(
+    `a restore into ${settings.dataDir} was interrupted; run it again, or remove the data directory to start without data`,
+  );
+}

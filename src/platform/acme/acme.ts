@@ -1,0 +1,164 @@
+/**
+ * The certificate of this installation from an ACME server. All servers poll its row and serve what it contains; the one
+ * that takes an advisory lock requests a new certificate when less than a third of its life remains.
+ *
+ * Invariant: a certificate that cannot be used never replaces another one, and a failure is retried with growing delays.
+ *
+ * Failure modes: while the ACME server, the database or the key file is away, all servers keep the certificate that they
+ * have. A server that dies while it requests one releases the lock.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openUnboundedPool } from '../db.ts';
+import type { Db } from '../db.ts';
+import type { Keyring } from '../encryption.ts';
+import type { Logger } from '../log.ts';
+import { parseCertificate } from '../tls/certificate.ts';
+import type { Certificate, CertificateSource } from '../tls/certificate.ts';
+import { AcmeError, attemptSeconds, requestCertificate } from './lego.ts';
+import type { AcmeSettings } from './settings.ts';
+import * as store from './store.ts';
+import type { AcmeRow } from './store.ts';
+
+export interface AcmeOptions {
+  settings: AcmeSettings;
+  db: Db;
+  keyring: Keyring;
+  dataDir: string;
+  log: Logger;
+  /** Whether this process also requests certificates. */
+  renews: boolean;
+  pollSeconds?: number;
+  /** Seconds until the first retry; doubled with each failure, up to 6 hours. */
+  retrySeconds?: number;
+}
+
+export interface Acme extends CertificateSource {
+  /** The response to an HTTP challenge; null for an unknown token. */
+  findChallenge(token: string): Promise<string | null>;
+  stop(): Promise<void>;
+}
+
+const lock = 0x61636d65;
+const maxRetrySeconds = 6 * 3600;
+/** How long a challenge is awaited that another server has just received from lego. */
+const challengeWaitMs = 3000;
+const challengePollMs = 100;
+const maxWaiting = 20;
+
+/** Resolves when a stored certificate is in use, if there is one. */
+export async function openAcme(options: AcmeOptions): Promise<Acme> {
+  const { settings, db, log, keyring, pollSeconds = 5 } = options;
+  const listeners: ((certificate: Certificate) => void)[] = [];
+  const over = new AbortController();
+  let current: Certificate | null = null;
+  let version = 0;
+  let failure: string | null = 'no certificate was issued yet';
+
+  const adopt = (row: AcmeRow | null) => {
+    failure = row?.error ?? (current || row?.version ? null : failure);
+    if (!row?.state || row.version === version) return;
+    const next = parseCertificate(store.decryptState(keyring, row.state));
+    [current, version] = [next, row.version];
+    for (const use of listeners) use(next);
+    log.info({ names: next.names, expiresAt: next.expiresAt }, 'using a new TLS certificate');
+  };
+
+  const poll = async () => {
+    const row = await store.findRow(db);
+    adopt(row);
+    if (options.renews && isDue(row)) {
+      await withLock(options, async () => {
+        const latest = await store.findRow(db);
+        adopt(latest);
+        if (isDue(latest)) await renew(options, latest, over.signal);
+      });
+      adopt(await store.findRow(db));
+    }
+  };
+
+  const isDue = (row: AcmeRow | null): boolean => {
+    if (row?.next_attempt_at && row.next_attempt_at > new Date()) return false;
+    if (!current || !settings.domains.every((domain) => current!.names.includes(domain))) return true;
+    const [start, end] = [current.notBefore.getTime(), current.expiresAt.getTime()];
+    return Date.now() > end - (end - start) / 3;
+  };
+
+  const run = async () => {
+    while (!over.signal.aborted) {
+      await poll().catch((error: unknown) => {
+        if (!over.signal.aborted) log.error({ err: error }, 'the TLS certificate cannot be checked');
+      });
+      await sleep(pollSeconds * 1000, undefined, { ref: false, signal: over.signal }).catch(() => {});
+    }
+  };
+
+  adopt(await store.findRow(db));
+  const running = run();
+  return {
+    current: () => current,
+    problem: () => failure,
+    onChange: (use) => void listeners.push(use),
+    findChallenge: challengesOf(db, over.signal),
+    async stop() {
+      over.abort();
+      await running;
+    },
+  };
+}
+
+/** Does nothing if another server has the lock. */
+async function withLock({ db, log }: AcmeOptions, work: () => Promise<void>): Promise<void> {
+  const pool = openUnboundedPool(db, log);
+  try {
+    const client = await pool.connect();
+    try {
+      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [lock]);
+      if (rows[0]!.taken) await work();
+    } finally {
+      client.release(true);
+    }
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Requests a certificate and stores it, or the reason why there is none. */
+async function renew(options: AcmeOptions, row: AcmeRow | null, signal: AbortSignal): Promise<void> {
+  const { settings, db, log, keyring, dataDir, retrySeconds: firstRetrySeconds = 60 } = options;
+  const account = row?.state ? store.decryptState(keyring, row.state).account : null;
+  await store.beginAttempt(db, attemptSeconds);
+  try {
+    const state = await requestCertificate({
+      ...{ settings, account, signal, folder: join(dataDir, 'acme') },
+      onChallenge: (token, response) => store.storeChallenge(db, token, response),
+    });
+    const { expiresAt } = parseCertificate(state);
+    await store.storeState(db, keyring, state);
+    log.info({ domains: settings.domains, expiresAt }, 'the ACME server issued a TLS certificate');
+  } catch (error) {
+    if (signal.aborted) return;
+    const account = error instanceof AcmeError ? error.account : {};
+    const retrySeconds = Math.min(firstRetrySeconds * 2 ** Math.min(row?.failures ?? 0, 20), maxRetrySeconds);
+    await store.storeFailure(db, keyring, { error: (error as Error).message, retrySeconds, account });
+    log.error({ err: error, retrySeconds }, 'the ACME server issued no TLS certificate');
+  }
+}
+
+function challengesOf(db: Db, over: AbortSignal): (token: string) => Promise<string | null> {
+  let waiting = 0;
+  return async (token) => {
+    const deadline = performance.now() + challengeWaitMs;
+    waiting += 1;
+    try {
+      for (;;) {
+        const { response, issuing } = await store.findChallenge(db, token);
+        if (response !== null || !issuing || waiting > maxWaiting || performance.now() > deadline) return response;
+        await sleep(challengePollMs, undefined, { ref: false, signal: over }).catch(() => {});
+        if (over.aborted) return null;
+      }
+    } finally {
+      waiting -= 1;
+    }
+  };
+}

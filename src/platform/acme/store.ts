@@ -1,0 +1,111 @@
+/** SQL of the certificate from ACME, and its encryption. */
+import { prepared } from '../db.ts';
+import type { Db } from '../db.ts';
+import type { Keyring } from '../encryption.ts';
+import { reencryptAll } from '../encryption.ts';
+
+export interface AcmeRow {
+  version: number;
+  state: Buffer | null;
+  issuing: boolean;
+  next_attempt_at: Date | null;
+  failures: number;
+  error: string | null;
+}
+
+/** What is kept between two requests for a certificate. */
+export interface AcmeState {
+  /** The files of the account, by path. */
+  account: Record<string, string>;
+  certificate: string;
+  key: string;
+}
+
+const context = 'acme_certificate';
+
+const encrypted = (keyring: Keyring, state: AcmeState): Buffer =>
+  keyring.encrypt(Buffer.from(JSON.stringify(state)), context);
+
+export const decryptState = (keyring: Keyring, state: Buffer): AcmeState =>
+  JSON.parse(keyring.decrypt(state, context).toString()) as AcmeState;
+
+const select = prepared<AcmeRow>(
+  'acme_certificate',
+  `select version, state, coalesce(issuing_until > now(), false) as issuing, next_attempt_at, failures, error
+   from acme_certificates where id = 1`,
+);
+
+export async function findRow(db: Db): Promise<AcmeRow | null> {
+  return (await select(db))[0] ?? null;
+}
+
+const begin = prepared(
+  'acme_begin',
+  `insert into acme_certificates (id, issuing_until) values (1, now() + $1 * interval '1 second')
+   on conflict (id) do update set issuing_until = excluded.issuing_until`,
+);
+
+export async function beginAttempt(db: Db, seconds: number): Promise<void> {
+  await begin(db, seconds);
+}
+
+const succeed = prepared(
+  'acme_succeed',
+  `with old as (delete from acme_challenges)
+   update acme_certificates set state = $1, version = version + 1, issuing_until = null, next_attempt_at = null,
+     failures = 0, error = null where id = 1`,
+);
+
+export async function storeState(db: Db, keyring: Keyring, state: AcmeState): Promise<void> {
+  await succeed(db, encrypted(keyring, state));
+}
+
+const fail = prepared(
+  'acme_fail',
+  `with old as (delete from acme_challenges)
+   update acme_certificates set issuing_until = null, failures = failures + 1, error = $1,
+     next_attempt_at = now() + $2 * interval '1 second', state = coalesce(state, $3) where id = 1`,
+);
+
+/** Keeps the account if there is no certificate yet, so that the next attempt does not register another one. */
+export async function storeFailure(
+  db: Db,
+  keyring: Keyring,
+  failure: { error: string; retrySeconds: number; account: AcmeState['account'] },
+): Promise<void> {
+  const { error, retrySeconds, account } = failure;
+  await fail(db, error, retrySeconds, encrypted(keyring, { account, certificate: '', key: '' }));
+}
+
+const insertChallenge = prepared(
+  'acme_challenge_insert',
+  `insert into acme_challenges (token, response) values ($1, $2) on conflict (token) do update set response = excluded.response`,
+);
+
+export async function storeChallenge(db: Db, token: string, response: string): Promise<void> {
+  await insertChallenge(db, token, response);
+}
+
+const selectChallenge = prepared<{ response: string | null; issuing: boolean }>(
+  'acme_challenge',
+  `select (select response from acme_challenges where token = $1) as response,
+     coalesce((select issuing_until > now() from acme_certificates where id = 1), false) as issuing`,
+);
+
+/** The response to a challenge, and whether a server requests a certificate, so that it may still come. */
+export async function findChallenge(db: Db, token: string): Promise<{ response: string | null; issuing: boolean }> {
+  return (await selectChallenge(db, token))[0]!;
+}
+
+/** See `reencryptAll`. */
+export function reencryptAcme(db: Db, keyring: Keyring): Promise<number> {
+  return reencryptAll(keyring, () => context, {
+    async after(id) {
+      const row = id === null ? await findRow(db) : null;
+      return row?.state ? [{ id: context, ciphertext: row.state }] : [];
+    },
+    async replace(_id, old, state) {
+      await db.$client.query('update acme_certificates set state = $1 where state = $2', [state, old]);
+    },
+  });
+}

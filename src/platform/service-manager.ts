@@ -1,0 +1,46 @@
+/**
+ * Notifies systemd (`Type=notify`) of readiness, liveness and the stop of this process. Node has no datagram sockets in the
+ * Unix domain, so the program `systemd-notify` sends the messages: one at the start, one at the stop, and two in each
+ * watchdog interval. The unit needs `NotifyAccess=all`, because the sender is a child.
+ *
+ * Failure modes: a message that cannot be sent is logged. systemd then acts on its own timeouts.
+ */
+import type { Logger } from 'pino';
+import { runChild } from './child-process.ts';
+
+export interface ServiceManager {
+  /** Also starts the watchdog's messages: an event loop that is blocked for a whole interval ends the process. */
+  ready(): Promise<void>;
+  stopping(): Promise<void>;
+}
+
+/** Null if systemd does not wait for messages of this process. */
+export function findServiceManager(env: Record<string, string | undefined>, log: Logger): ServiceManager | null {
+  const socket = env['NOTIFY_SOCKET'];
+  if (!socket) return null;
+  let watchdog: NodeJS.Timeout | undefined;
+  const send = (...messages: string[]) =>
+    runChild('systemd-notify', messages, { env: { NOTIFY_SOCKET: socket } }).then(
+      () => {},
+      (error: Error) => log.warn({ err: error }, 'systemd was not notified'),
+    );
+  return {
+    async ready() {
+      await send('READY=1');
+      const interval = watchdogInterval(env);
+      if (interval === null) return;
+      watchdog = setInterval(() => void send('WATCHDOG=1'), interval / 2).unref();
+    },
+    async stopping() {
+      clearInterval(watchdog);
+      await send('STOPPING=1');
+    },
+  };
+}
+
+/** Milliseconds. Null without a watchdog, and in a child of the process that it watches. */
+function watchdogInterval({ WATCHDOG_USEC: microseconds, WATCHDOG_PID: pid }: Record<string, string | undefined>) {
+  const interval = Number(microseconds) / 1000;
+  if (!(interval > 0) || (pid !== undefined && Number(pid) !== process.pid)) return null;
+  return interval;
+}

@@ -1,0 +1,81 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { silentLogger } from '../log.ts';
+import { requires } from '../../../test/requires.ts';
+import { followCertificateFiles, readCertificateFiles } from './certificate-files.ts';
+import { statusOf } from './certificate.ts';
+import type { Certificate } from './certificate.ts';
+import { testCertificate } from './test-certificates.ts';
+import type { TestPem } from './test-certificates.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-certificate-files-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const files = { certificate: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
+
+function write(pem: Partial<TestPem>): void {
+  for (const [name, text] of Object.entries(pem)) {
+    writeFileSync(join(folder, 'new.pem'), text);
+    renameSync(join(folder, 'new.pem'), files[name as keyof TestPem]);
+  }
+}
+
+describe.skipIf(!requires('openssl'))('the files of a certificate', () => {
+  const [first, second] = [testCertificate(), testCertificate()];
+
+  it('are refused with the file and the reason', () => {
+    write(first);
+    expect(readCertificateFiles(files)).toMatchObject({ names: ['localhost', '127.0.0.1'] });
+    write({ key: second.key });
+    expect(() => readCertificateFiles(files)).toThrow(
+      `${files.certificate}, ${files.key}: the key does not belong to the certificate`,
+    );
+    write({ certificate: 'garbage' });
+    expect(() => readCertificateFiles(files)).toThrow('the certificate is not a PEM certificate');
+    write({ certificate: first.certificate, key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n' });
+    expect(() => readCertificateFiles(files)).toThrow('the key is not an unencrypted PEM private key');
+    const absent = { ...files, key: join(folder, 'absent.pem') };
+    expect(() => readCertificateFiles(absent)).toThrow(`${absent.key} cannot be read (ENOENT)`);
+  });
+
+  it('replace the certificate when they change, and never with one that cannot be used', async () => {
+    write(first);
+    const used: Certificate[] = [];
+    const source = followCertificateFiles({ files, log: silentLogger, pollMs: 10 });
+    source.onChange((certificate) => used.push(certificate));
+    const now = new Date();
+    expect(statusOf(source, now)).toMatchObject({ healthy: true, detail: 'localhost, 127.0.0.1' });
+
+    const expired = testCertificate({ endsAt: new Date(now.getTime() - 60_000) });
+    for (const [pem, problem] of [
+      [{ certificate: 'garbage' }, 'is not a PEM certificate'],
+      [{ certificate: second.certificate }, 'does not belong to the certificate'],
+      [expired, 'the certificate expired at'],
+    ] as const) {
+      write(pem);
+      await vi.waitUntil(() => source.problem()?.includes(problem), { timeout: 10_000, interval: 5 });
+      expect(source.current()).toMatchObject(first);
+      expect(statusOf(source, now).healthy).toBe(false);
+    }
+    expect(used).toEqual([]);
+
+    write(second);
+    await vi.waitUntil(() => source.problem() === null, { timeout: 10_000, interval: 5 });
+    expect(source.current()).toMatchObject(second);
+    expect(used).toMatchObject([second]);
+    expect(statusOf(source, new Date(now.getTime() + 40 * 86_400_000))).toMatchObject({
+      healthy: false,
+      detail: expect.stringContaining('the certificate expired at'),
+    });
+    source.stop();
+  });
+
+  it('are used at a start although the certificate has expired', () => {
+    write(testCertificate({ endsAt: new Date(Date.now() - 60_000) }));
+    const source = followCertificateFiles({ files, log: silentLogger });
+    expect(statusOf(source, new Date())).toMatchObject({ healthy: false });
+    source.stop();
+  });
+});

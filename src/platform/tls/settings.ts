@@ -1,0 +1,50 @@
+/** The settings of HTTPS. */
+import { acmeSettingNames, readAcmeSettings } from '../acme/settings.ts';
+import type { AcmeSettings } from '../acme/settings.ts';
+import type { SettingReader } from '../setting-reader.ts';
+import type { CertificateFiles } from './certificate-files.ts';
+
+export interface TlsSettings {
+  /** Files of the certificate; null: plain HTTP, unless ACME supplies one. */
+  files: CertificateFiles | null;
+  /** Where the certificate comes from; null: from files, or plain HTTP. */
+  acme: AcmeSettings | null;
+  /** A port that redirects HTTP to HTTPS; 0: none. */
+  redirectPort: number;
+  /** `max-age` of Strict-Transport-Security; 0: the header is not sent. */
+  hstsSeconds: number;
+}
+
+export const tlsSettingNames = [
+  'CLOUDYARD_TLS_CERTIFICATE',
+  'CLOUDYARD_TLS_KEY',
+  'CLOUDYARD_HTTP_REDIRECT_PORT',
+  'CLOUDYARD_HSTS_SECONDS',
+  ...acmeSettingNames,
+] as const;
+
+export function readTlsSettings(reader: SettingReader<(typeof tlsSettingNames)[number]>): TlsSettings {
+  const { integer, reject } = reader;
+  const files = filesIn(reader);
+  const redirectPort = integer('CLOUDYARD_HTTP_REDIRECT_PORT', 0, 0, 65535);
+  const hstsSeconds = integer('CLOUDYARD_HSTS_SECONDS', 0, 0, 2 * 365 * 86_400);
+  const acme = readAcmeSettings(reader);
+  if (files && acme) reject('CLOUDYARD_TLS_CERTIFICATE conflicts with CLOUDYARD_ACME_DOMAINS; set only one');
+  if (!files && !acme && redirectPort > 0) {
+    reject('CLOUDYARD_HTTP_REDIRECT_PORT requires CLOUDYARD_TLS_CERTIFICATE or CLOUDYARD_ACME_DOMAINS');
+  }
+  if (acme?.challenge === 'http-01' && redirectPort === 0) {
+    reject(
+      'CLOUDYARD_ACME_CHALLENGE=http-01 requires CLOUDYARD_HTTP_REDIRECT_PORT, which serves port 80 of the domains',
+    );
+  }
+  return { files, acme, redirectPort, hstsSeconds };
+}
+
+function filesIn({ path, reject }: SettingReader<(typeof tlsSettingNames)[number]>): CertificateFiles | null {
+  const certificate = path('CLOUDYARD_TLS_CERTIFICATE');
+  const key = path('CLOUDYARD_TLS_KEY');
+  if (certificate && key) return { certificate, key };
+  if (certificate || key) reject('CLOUDYARD_TLS_CERTIFICATE and CLOUDYARD_TLS_KEY must be set together');
+  return null;
+}

@@ -1,0 +1,78 @@
+/** The packages as their users get them: the contents of the npm package, and a server that runs from it. */
+import { spawn } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { root } from '../../src/main/root.ts';
+import { httpClient } from '../http-client.ts';
+import { processesOf, until } from '../processes.ts';
+import { buildPackage, emptyFolder, install, pack, pinnedPath } from './installed.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
+let folder: string;
+
+beforeAll(() => {
+  folder = emptyFolder();
+  buildPackage();
+});
+
+afterAll(() => {
+  for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+describe('the npm package', () => {
+  it('contains the compiled server, the console, the configuration and the migrations, and nothing else', () => {
+    const notCompiled = /\.test\.ts$|\/test-[\w-]+\.ts$|^src\/main\/generate\.ts$/;
+    const inCheckout = (pattern: string) => globSync(pattern, { cwd: root });
+    const modules = inCheckout('src/**/*.ts')
+      .filter((path) => !notCompiled.test(path))
+      .map((path) => path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'));
+    const data = ['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'].flatMap(
+      inCheckout,
+    );
+    const commands = ['cloudyard', 'directory-lock', 'module-resolution', 'installed', 'node-flags'];
+    const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+    const expected = [...modules, ...data, ...commands.map((name) => `bin/${name}.mjs`), ...documents].sort();
+    const { contents } = pack(folder);
+    expect(contents.filter((path) => !expected.includes(path))).toEqual([]);
+    expect(expected.filter((path) => !contents.includes(path))).toEqual([]);
+    expect(contents).toContain('console/dist/index.html');
+    expect(contents).toContain('dist/drivers/distribution/gate/main.js');
+  });
+
+  it('serves from an empty directory, with its data in the XDG data directory', async () => {
+    const [directory, data] = [join(folder, 'empty'), join(folder, 'xdg-data')];
+    mkdirSync(directory);
+    install(pack(folder), directory);
+    const drivers = ['FILE_SHARE', 'LOAD_BALANCER', 'VOLUME', 'REGISTRY'];
+    const child = spawn('npx', ['--offline', 'cloudyard', 'start'], {
+      cwd: directory,
+      // As a shell does: Ctrl-C reaches npx and its children.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...{ PATH: pinnedPath, HOME: folder, XDG_DATA_HOME: data, CLOUDYARD_PORT: '0' },
+        ...Object.fromEntries(drivers.map((kind) => [`CLOUDYARD_${kind}_DRIVER`, 'simulated'])),
+      },
+    });
+    let [output, hasEnded] = ['', false];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.once('close', () => (hasEnded = true));
+    await until(() => output.includes('Cloudyard is ready.') || hasEnded, 120, 'ready');
+    const [, url] = /^ {2}API +(http:\S+)$/m.exec(output)!;
+    const [, token] = /^ {2}Token +(\S+\$\S+)$/m.exec(output)!;
+    const { get, post } = httpClient(url!, token!);
+    const network = (await get('/cloud/v1/networks/1/1')).body['results'][0].id as string;
+    const share = { name: 'first', protocol: 'NFS', size: 1, network: { network_id: network } };
+    const [task] = (await post('/cloud/v1/file_shares/1/1', share)).body['tasks'] as string[];
+    expect((await get(`/cloud/v1/tasks/${task}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });
+    expect((await fetch(`${url}/console/`)).status).toBe(200);
+    expect(existsSync(join(data, 'cloudyard', 'secret.keys'))).toBe(true);
+
+    process.kill(-child.pid!, 'SIGINT');
+    await until(() => hasEnded, 60, 'the end of the server');
+    expect(processesOf(folder)).toEqual([]);
+  });
+});
