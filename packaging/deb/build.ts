@@ -52,12 +52,12 @@ export async function buildDebianPackages(options: Options): Promise<BuiltPackag
 
 async function fillServer(tree: string): Promise<void> {
   const installed = (path: string) => join(tree, library, path);
-  const bin = ['directory-lock', 'drizzle-resolution', 'installed', 'node-flags'];
-  for (const name of bin) copy(join(root, 'bin', `${name}.mjs`), installed(`bin/${name}.mjs`));
+  for (const path of commandModules()) copy(join(root, path), installed(path));
   // Its first line names an interpreter that Debian would look for; usr/bin/cloudyard names the own one.
   const command = readFileSync(join(root, 'bin', 'cloudyard.mjs'), 'utf8');
   write(installed('bin/cloudyard.mjs'), command.replace(/^#!.*\n/, ''));
-  for (const path of ['dist', 'config', 'migrations', 'console/dist', 'package.json']) copy(join(root, path), installed(path));
+  for (const path of ['dist', 'config', 'migrations', 'console/dist', 'package.json'])
+    copy(join(root, path), installed(path));
   rmSync(installed('console/dist/.vite'), { recursive: true, force: true });
   for (const name of readdirSync(installed('migrations/meta'))) {
     if (name !== '_journal.json') rmSync(installed(`migrations/meta/${name}`));
@@ -66,7 +66,8 @@ async function fillServer(tree: string): Promise<void> {
   copy(join(root, 'node_modules/node/bin/node'), installed('bin/node'));
   execFileSync('strip', ['--strip-all', '--remove-section=.comment', '--remove-section=.note', installed('bin/node')]);
 
-  for (const name of ['regions.yaml', 'quotas.yaml', 'prices.yaml']) copy(join(root, 'config', name), join(tree, 'etc/cloudyard', name));
+  for (const name of ['regions.yaml', 'quotas.yaml', 'prices.yaml'])
+    copy(join(root, 'config', name), join(tree, 'etc/cloudyard', name));
   copy(join(sources, 'cloudyard.env'), join(tree, 'etc/cloudyard/cloudyard.env'));
   write(join(tree, 'usr/bin/cloudyard'), readFileSync(join(sources, 'cloudyard.sh')), 0o755);
   for (const name of ['cloudyard-serve.service', 'cloudyard-worker@.service']) {
@@ -76,10 +77,16 @@ async function fillServer(tree: string): Promise<void> {
   for (const [path, text] of Object.entries(completionScripts(root))) write(join(tree, path), text);
 }
 
+/** Those of the npm package. */
+function commandModules(): string[] {
+  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+  return files.filter((path) => path.startsWith('bin/'));
+}
+
 /** The services start Node themselves: the process that systemd watches is the server. */
 function unit(text: string): string {
   const environment = Object.entries(allocator).map(([name, value]) => `${name}=${value}`);
-  const preload = `--import=/${library}/bin/drizzle-resolution.mjs`;
+  const preload = `--import=/${library}/bin/module-resolution.mjs`;
   const command = [`/${library}/bin/node`, ...nodeFlags, preload, `/${library}/dist/main/cloudyard.js`];
   return text.replace('@ENVIRONMENT@', environment.join(' ')).replace('@NODE@', command.join(' '));
 }
@@ -87,7 +94,8 @@ function unit(text: string): string {
 /** Without headers, static libraries and the build system of extensions. */
 function fillDatabase(tree: string): void {
   const installed = join(tree, library, postgres);
-  for (const path of ['package.json', 'dist/index.js', 'native']) copy(join(root, postgres, path), join(installed, path));
+  for (const path of ['package.json', 'dist/index.js', 'native'])
+    copy(join(root, postgres, path), join(installed, path));
   for (const path of ['include', 'lib/pkgconfig', 'lib/postgresql/pgxs']) {
     rmSync(join(installed, 'native', path), { recursive: true, force: true });
   }
@@ -113,7 +121,12 @@ function finish(name: PackageName, tree: string, { folder, version, compression 
   if (configuration.length > 0) write(join(metadata, 'conffiles'), configuration.map((path) => `/${path}\n`).join(''));
   const sums = files
     .filter((path) => !path.startsWith('etc/') && lstatSync(join(tree, path)).isFile())
-    .map((path) => `${createHash('md5').update(readFileSync(join(tree, path))).digest('hex')}  ${path}\n`);
+    .map(
+      (path) =>
+        `${createHash('md5')
+          .update(readFileSync(join(tree, path)))
+          .digest('hex')}  ${path}\n`,
+    );
   write(join(metadata, 'md5sums'), sums.join(''));
   for (const script of ['postinst', 'prerm', 'postrm']) {
     const path = join(sources, `${name}.${script}`);

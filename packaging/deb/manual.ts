@@ -41,5 +41,9 @@ function run(checkout: string, ...args: string[]): string {
 }
 
 function escaped(text: string): string {
-  return text.trimEnd().replace(/\\/g, '\\e').replace(/-/g, '\\-').replace(/^([.'])/gm, '\\&$1');
+  return text
+    .trimEnd()
+    .replace(/\\/g, '\\e')
+    .replace(/-/g, '\\-')
+    .replace(/^([.'])/gm, '\\&$1');
 }

@@ -17,7 +17,8 @@ const descriptions: Record<PackageName, Description> = {
     section: 'admin',
     relations: {
       Depends: 'libc6 (>= 2.28), libgcc-s1, libstdc++6, adduser, ca-certificates, mount',
-      Recommends: 'cloudyard-postgresql, haproxy, nfs-ganesha, nfs-ganesha-vfs, xfsprogs, rpcbind, nftables, iputils-ping',
+      Recommends:
+        'cloudyard-postgresql, haproxy, nfs-ganesha, nfs-ganesha-vfs, xfsprogs, rpcbind, nftables, iputils-ping',
       Suggests: 'docker-registry, nginx-light, libnginx-mod-stream, postgresql',
     },
     summary: 'self-hosted cloud control plane',
@@ -70,7 +71,8 @@ export function copyright(name: PackageName, checkout: string): string {
   const own = 'Files: *\nCopyright: 2026 Cloudyard contributors\nLicense: Apache-2.0\n';
   const licence = 'License: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n';
   if (name === 'cloudyard-postgresql') {
-    const postgres = 'Files: usr/lib/cloudyard/node_modules/*\nCopyright: 1996-2026 PostgreSQL Global Development Group\nLicense: PostgreSQL\n';
+    const postgres =
+      'Files: usr/lib/cloudyard/node_modules/*\nCopyright: 1996-2026 PostgreSQL Global Development Group\nLicense: PostgreSQL\n';
     const text = 'License: PostgreSQL\n The text is at https://www.postgresql.org/about/licence/.\n';
     return [head, own, postgres, licence, text].join('\n');
   }
