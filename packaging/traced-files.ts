@@ -6,7 +6,7 @@
  */
 import { existsSync, globSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { productionPackages } from './production-packages.ts';
 
@@ -41,12 +41,18 @@ export async function tracedFiles(checkout: string): Promise<string[]> {
   const described = packages.flatMap(({ path }) => [
     join(path, 'package.json'),
     ...globSync(join(path, notices), { cwd: checkout }),
-    // A folder of a package may declare the format of its modules.
-    ...globSync(join(path, '*', '**', 'package.json'), { cwd: checkout, exclude: ['**/node_modules'] }).filter((file) =>
-      files.some((each) => each.startsWith(file.slice(0, -'package.json'.length))),
-    ),
   ]);
-  return [...new Set([...files, ...described])].sort();
+  return [...new Set([...files, ...described, ...files.flatMap((file) => descriptionsAbove(checkout, file))])].sort();
+}
+
+/** A folder within a package may declare the format of its modules. */
+function descriptionsAbove(checkout: string, file: string): string[] {
+  const found = [];
+  for (let folder = dirname(file); folder !== packageOf(file); folder = dirname(folder)) {
+    const path = join(folder, 'package.json');
+    if (existsSync(join(checkout, path))) found.push(path);
+  }
+  return found;
 }
 
 function packageOf(file: string): string {

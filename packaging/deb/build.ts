@@ -52,8 +52,7 @@ export async function buildDebianPackages(options: Options): Promise<BuiltPackag
 
 async function fillServer(tree: string): Promise<void> {
   const installed = (path: string) => join(tree, library, path);
-  const bin = ['directory-lock', 'module-resolution', 'installed', 'node-flags'];
-  for (const name of bin) copy(join(root, 'bin', `${name}.mjs`), installed(`bin/${name}.mjs`));
+  for (const path of commandModules()) copy(join(root, path), installed(path));
   // Its first line names an interpreter that Debian would look for; usr/bin/cloudyard names the own one.
   const command = readFileSync(join(root, 'bin', 'cloudyard.mjs'), 'utf8');
   write(installed('bin/cloudyard.mjs'), command.replace(/^#!.*\n/, ''));
@@ -76,6 +75,12 @@ async function fillServer(tree: string): Promise<void> {
   }
   write(join(tree, 'usr/share/man/man1/cloudyard.1.gz'), compressed(manualPage(root)));
   for (const [path, text] of Object.entries(completionScripts(root))) write(join(tree, path), text);
+}
+
+/** Those of the npm package. */
+function commandModules(): string[] {
+  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+  return files.filter((path) => path.startsWith('bin/'));
 }
 
 /** The services start Node themselves: the process that systemd watches is the server. */

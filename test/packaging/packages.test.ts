@@ -1,4 +1,4 @@
-/** The packages as their users get them: the contents of the npm package, and a server that runs from it. */
+/** The npm package as its users get it: its contents, and a server that runs from it. */
 import { spawn } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,12 +29,19 @@ describe('the npm package', () => {
     const modules = inCheckout('src/**/*.ts')
       .filter((path) => !notCompiled.test(path))
       .map((path) => path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'));
+    const tables = inCheckout('src/client/*.json').map((path) => path.replace(/^src/, 'dist'));
     const data = ['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'].flatMap(
       inCheckout,
     );
     const commands = ['cloudyard', 'directory-lock', 'module-resolution', 'installed', 'node-flags'];
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
-    const expected = [...modules, ...data, ...commands.map((name) => `bin/${name}.mjs`), ...documents].sort();
+    const expected = [
+      ...modules,
+      ...tables,
+      ...data,
+      ...commands.map((name) => `bin/${name}.mjs`),
+      ...documents,
+    ].sort();
     const { contents } = pack(folder);
     expect(contents.filter((path) => !expected.includes(path))).toEqual([]);
     expect(expected.filter((path) => !contents.includes(path))).toEqual([]);
