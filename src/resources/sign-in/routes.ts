@@ -127,7 +127,7 @@ function requestOf(request: FastifyRequest): SignInRequest {
   return { requestId: request.id, facts: factsOf(request) };
 }
 
-/** Shows a person what went wrong. */
+/** Shows errors on a page, because a person reads them. */
 async function page(reply: FastifyReply, work: () => Promise<FastifyReply>): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store');
   try {
