@@ -41,6 +41,8 @@ export interface Acme extends CertificateSource {
 
 const lock = 0x61636d65;
 const maxRetrySeconds = 6 * 3600;
+/** Servers whose domains differ would otherwise replace the certificates of each other until the ACME server refuses. */
+const maxPauseSeconds = 3600;
 /** How long a challenge is awaited that another server has just received from lego. */
 const challengeWaitMs = 3000;
 const challengePollMs = 100;
@@ -133,8 +135,9 @@ async function renew(options: AcmeOptions, row: AcmeRow | null, signal: AbortSig
       ...{ settings, account, signal, folder: join(dataDir, 'acme') },
       onChallenge: (token, response) => store.storeChallenge(db, token, response),
     });
-    const { expiresAt } = parseCertificate(state);
-    await store.storeState(db, keyring, state);
+    const { notBefore, expiresAt } = parseCertificate(state);
+    const thirdOfLife = (expiresAt.getTime() - notBefore.getTime()) / 3000;
+    await store.storeState(db, keyring, state, Math.min(thirdOfLife, maxPauseSeconds));
     log.info({ domains: settings.domains, expiresAt }, 'the ACME server issued a TLS certificate');
   } catch (error) {
     if (signal.aborted) return;

@@ -52,12 +52,13 @@ export async function beginAttempt(db: Db, seconds: number): Promise<void> {
 const succeed = prepared(
   'acme_succeed',
   `with old as (delete from acme_challenges)
-   update acme_certificates set state = $1, version = version + 1, issuing_until = null, next_attempt_at = null,
-     failures = 0, error = null where id = 1`,
+   update acme_certificates set state = $1, version = version + 1, issuing_until = null,
+     next_attempt_at = now() + $2 * interval '1 second', failures = 0, error = null where id = 1`,
 );
 
-export async function storeState(db: Db, keyring: Keyring, state: AcmeState): Promise<void> {
-  await succeed(db, encrypted(keyring, state));
+/** No server requests another certificate for `pauseSeconds`. */
+export async function storeState(db: Db, keyring: Keyring, state: AcmeState, pauseSeconds: number): Promise<void> {
+  await succeed(db, encrypted(keyring, state), pauseSeconds);
 }
 
 const fail = prepared(
