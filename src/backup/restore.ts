@@ -21,7 +21,7 @@ import {
 } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { BackupSource } from './block-store.ts';
@@ -58,8 +58,26 @@ export async function checkBackup({
   opener,
 }: RestoreOptions): Promise<Buffer | null> {
   requireKnown(migrations, manifest.schema, `backup ${manifest.id} of Cloudyard ${manifest.version}`, version);
+  requireInside(manifest);
   for (const hash of blocksOf(manifest)) await source.block(hash);
   return manifest.keys && openKeys(manifest.keys, manifest.id, opener);
+}
+
+/**
+ * Backups may be stored where others can write, and a restore runs as root.
+ * @throws BackupError for a file that the restore would write outside of the data directory
+ */
+function requireInside({ id, files, configuration }: Manifest): void {
+  const links = new Set((files ?? []).flatMap(({ path, link }) => (link === undefined ? [] : [path])));
+  const isInside = (path: string) => {
+    const names = path.split('/');
+    const isRelative = names.every((name) => !['', '.', '..'].includes(name));
+    return isRelative && !names.some((_, at) => links.has(names.slice(0, at).join('/')));
+  };
+  const outside =
+    files?.find(({ path }) => !isInside(path))?.path ?? configuration.find(({ name }) => basename(name) !== name)?.name;
+  if (outside === undefined) return;
+  throw new BackupError(`backup ${id} has a file ${JSON.stringify(outside)} outside of the data directory`);
 }
 
 /**
