@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 /** The `cloudyard` command. Runs on Node 20 or newer, before any dependency is installed. */
-import { join } from 'node:path';
-import { ensureInstalled, isCheckout, main, root, runPinned } from './installed.mjs';
+import { readFileSync } from 'node:fs';
+import { ensureInstalled, main, programFile, runClient, runPinned } from './installed.mjs';
 import { allocator, nodeFlags } from './node-flags.mjs';
 
-/** Node does not strip types below node_modules, so an installed package contains dist/ in place of src/. */
-const script = isCheckout ? ['src', 'main', 'cloudyard.ts'] : ['dist', 'main', 'cloudyard.js'];
+/** The first words of the client's commands, which need no flags and, on a new Node, no process of their own. */
+const firstWords = JSON.parse(readFileSync(programFile('client/first-words.json'), 'utf8'));
 
 await main(async () => {
   await ensureInstalled();
-  await runPinned(join(root, ...script), process.argv.slice(2), nodeFlags, allocator);
+  const args = process.argv.slice(2);
+  if (firstWords.includes(args[0])) return runClient(args);
+  await runPinned(programFile('main/cloudyard.ts'), args, nodeFlags, allocator);
 });

@@ -9,6 +9,7 @@
  */
 import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, statSync } from 'node:fs';
+import module from 'node:module';
 import { constants, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -17,6 +18,11 @@ import { modified, withLock } from './directory-lock.mjs';
 export const root = fileURLToPath(new URL('..', import.meta.url));
 /** An installed package contains dist/ in place of src/. */
 export const isCheckout = existsSync(join(root, 'src'));
+
+/** Node does not strip types below node_modules, so an installed package contains dist/ in place of src/. */
+export function programFile(path) {
+  return isCheckout ? join(root, 'src', path) : join(root, 'dist', path.replace(/\.ts$/, '.js'));
+}
 
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 /** npm writes this file at the end of an install. */
@@ -65,6 +71,17 @@ export async function runPinned(script, args, nodeFlags = [], environment = {}) 
 function userCache() {
   const given = process.env.XDG_CACHE_HOME ?? '';
   return isAbsolute(given) ? given : join(homedir(), '.cache');
+}
+
+/** Runs a command of the client, in this process if its Node is new enough: a second Node would double the start-up. */
+export async function runClient(args) {
+  const script = programFile('client/start.ts');
+  if (Number.parseInt(process.versions.node, 10) < oldestNode) {
+    const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
+    process.exit(await run(nodeToUse(), [script, ...args], options));
+  }
+  module.enableCompileCache(cacheSetting().NODE_COMPILE_CACHE);
+  await import(pathToFileURL(script).href);
 }
 
 /** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */

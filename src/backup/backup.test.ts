@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -297,6 +297,23 @@ describe('a restore', () => {
     await requireEmptyDirectory(given);
     await restoreBackup({ ...given, source, connection, keys: null });
     expect((await query(connection, 'select count(*)::int as count from file_shares'))[0].count).toBe(20);
+  });
+
+  it('that committed and was then interrupted is not undone by another', async () => {
+    const source = await unpack(bytes, 'committed');
+    const given = restoreOptions(source, manifest, place('committed-data'));
+    const connection = await emptyDatabase();
+    const keys = await checkBackup(given);
+    await restoreBackup({ ...given, connection, keys });
+    const before = readFileSync(given.keyFile);
+    mkdirSync(join(given.dataDir, 'restoring'));
+    writeFileSync(
+      join(given.dataDir, 'restoring', 'targets.json'),
+      JSON.stringify([given.keyFile, join(given.dataDir, 'restored-configuration')]),
+    );
+    await requireEmptyDirectory(given);
+    await expect(restoreBackup({ ...given, connection, keys })).rejects.toThrow('the database is not empty');
+    expect(readFileSync(given.keyFile)).toEqual(before);
   });
 
   it('notices a missing block of a directory', async () => {

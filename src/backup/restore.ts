@@ -3,7 +3,7 @@
  *
  * Invariant: the transaction that loads the rows commits last. Files are staged in `restoring/` of the data directory and
  * moved to their places before the commit; `restoring/targets.json` names these places. So a restore that was interrupted
- * leaves an empty database, and the next restore removes what the interrupted one had moved.
+ * before it leaves an empty database, and the next restore removes what the interrupted one had moved.
  */
 import {
   chmod,
@@ -19,6 +19,7 @@ import {
   utimes,
   writeFile,
 } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
@@ -61,16 +62,22 @@ export async function checkBackup({
   return manifest.keys && openKeys(manifest.keys, manifest.id, opener);
 }
 
-/** @throws BackupError if the data directory or the key file of the installation exists */
+/**
+ * Files of an interrupted restore do not count; `restoreBackup` removes them if that restore did not commit.
+ * @throws BackupError if the data directory is not empty, or the key file exists
+ */
 export async function requireEmptyDirectory({ dataDir, keyFile }: RestoreOptions): Promise<void> {
-  await removeInterrupted(dataDir);
-  const found = (await readdir(dataDir).catch(() => [])).filter((name) => !harmless.test(name));
+  const interrupted = new Set(await interruptedTargets(dataDir));
+  const found = (await readdir(dataDir).catch(() => [])).filter(
+    (name) => !harmless.test(name) && !interrupted.has(join(dataDir, name)),
+  );
   if (found.length > 0) {
     throw new BackupError(
       `the data directory ${dataDir} is not empty (${found.slice(0, 3).join(', ')}); restore into an empty one`,
     );
   }
-  if (existsSync(keyFile)) throw new BackupError(`the key file ${keyFile} exists; move it away before the restore`);
+  if (existsSync(keyFile) && !interrupted.has(keyFile))
+    throw new BackupError(`the key file ${keyFile} exists; move it away before the restore`);
 }
 
 /** @throws BackupError if the database has tables, or another one is being restored */
@@ -86,29 +93,38 @@ export async function requireEmptyDatabase(client: pg.Client): Promise<void> {
 export async function restoreBackup(
   options: RestoreOptions & { connection: ConnectionOptions; keys: Buffer | null },
 ): Promise<void> {
-  const { source, manifest, migrations, dataDir, connection, keys } = options;
+  const { dataDir, connection } = options;
   const client = new pg.Client({ ...connection, application_name: 'cloudyard restore' });
   client.on('error', () => {});
   await client.connect();
   try {
     await client.query('begin');
     await requireEmptyDatabase(client);
-    await loadDatabase(client, { source, manifest, migrations });
-    const moves = await stage(options, keys);
-    for (const { from, to } of moves) {
-      await mkdir(dirname(to), { recursive: true });
-      await rename(from, to);
-    }
+    await loadAll(client, options);
+    // If the outcome is unknown, the files stay: the next start or restore sees which it was (`finishInterrupted`).
     await client.query('commit');
+    await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
     await client.query('analyze');
-  } catch (error) {
-    await client.query('rollback').catch(() => {});
-    await removeInterrupted(dataDir);
-    throw error;
   } finally {
     await client.end().catch(() => {});
   }
-  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+}
+
+/** Loads the rows in the open transaction and moves the files to their places. Removes the files if that fails. */
+async function loadAll(client: pg.Client, options: RestoreOptions & { keys: Buffer | null }): Promise<void> {
+  const { source, manifest, migrations, dataDir, keys } = options;
+  // The database is empty: the interrupted restore did not commit.
+  await removeInterrupted(dataDir);
+  try {
+    await loadDatabase(client, { source, manifest, migrations });
+    for (const { from, to } of await stage(options, keys)) {
+      await mkdir(dirname(to), { recursive: true });
+      await rename(from, to);
+    }
+  } catch (error) {
+    await removeInterrupted(dataDir);
+    throw error;
+  }
 }
 
 /** Creates the schema of the backup and loads its rows, in the open transaction of the client. */
@@ -121,12 +137,15 @@ export async function loadDatabase(
   await setSequences(client, manifest.sequences);
 }
 
-/** Removes what an interrupted restore left. */
+/** The places that an interrupted restore was to fill. */
+async function interruptedTargets(dataDir: string): Promise<string[]> {
+  return JSON.parse(await readFile(join(dataDir, stagingFolder, targetsFile), 'utf8').catch(() => '[]'));
+}
+
+/** Removes the files of a restore that did not commit. */
 async function removeInterrupted(dataDir: string): Promise<void> {
-  const staging = join(dataDir, stagingFolder);
-  const text = await readFile(join(staging, targetsFile), 'utf8').catch(() => '[]');
-  for (const target of JSON.parse(text) as string[]) await rm(target, { recursive: true, force: true });
-  await rm(staging, { recursive: true, force: true });
+  for (const target of await interruptedTargets(dataDir)) await rm(target, { recursive: true, force: true });
+  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
 }
 
 interface Move {
@@ -171,12 +190,19 @@ async function writeCopy(folder: string, file: FileCopy, source: BackupSource): 
   const handle = await open(path, 'wx', 0o600);
   try {
     for (const [i, hash] of file.blocks.entries()) {
-      if (hash !== null) await handle.write(await source.block(hash), 0, undefined, i * maxBlockBytes);
+      if (hash !== null) await writeAt(handle, await source.block(hash), i * maxBlockBytes);
     }
     await handle.truncate(file.size);
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** One write of a nearly full disk may write a part only. */
+async function writeAt(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, undefined, position + done)).bytesWritten;
   }
 }
 

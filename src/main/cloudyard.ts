@@ -2,6 +2,7 @@
  * The `cloudyard` command. It reads the environment, and no other module does. The settings load all drivers, so they are
  * loaded after the command line is parsed.
  */
+import firstWords from '../client/first-words.json' with { type: 'json' };
 import { forbidCoreDumps } from '../platform/child-process.ts';
 import { closest } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
@@ -12,6 +13,9 @@ import { version } from './version.ts';
 
 async function main(args: string[]): Promise<void> {
   const [first = 'help', ...rest] = args;
+  const isHelpOfClient = first === 'help' && firstWords.includes(rest[0] ?? '');
+  if (isHelpOfClient) return runClientCommand([...rest, '--help']);
+  if (firstWords.includes(first)) return runClientCommand(args);
   if (first === '--version') return print(`cloudyard ${version}`);
   if (first === 'help') return print(await help(rest));
   if (args.includes('--help') || args.includes('-h')) return print(await help(args));
@@ -26,13 +30,20 @@ async function main(args: string[]): Promise<void> {
   await invocation.run(settings);
 }
 
+/** The client prints its own errors. */
+async function runClientCommand(args: string[]): Promise<void> {
+  const code = await (await import('../client/main.ts')).runClient(args);
+  if (code !== 0) process.exit(code);
+}
+
 async function help(args: string[]): Promise<string> {
   const text = helpOf(commands, args);
   if (args.some((arg) => !arg.startsWith('-'))) return text;
   const more = 'Options of a command: cloudyard COMMAND --help. Version: cloudyard --version';
   const { settingNames } = await import('./settings.ts');
   const settings = settingNames.map((name) => `  ${name}`).join('\n');
-  return `${text}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
+  const { clientHelp } = await import('../client/help.ts');
+  return `${text}\n\n${clientHelp()}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
 }
 
 function print(text: string): void {

@@ -1,13 +1,15 @@
 /**
  * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md,
- * docs/compatibility.md, and for the console the types of its API client and the operations that answer with tasks.
+ * docs/compatibility.md, for the console the types of its API client and the operations that answer with tasks, and for the
+ * client the table of its commands.
  * `--check` writes nothing and fails when a file is stale, or when the tables have a change that no migration contains.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { apiTypes } from '../../console/api-types.ts';
 import { runChildSync } from '../platform/child-process.ts';
+import { clientTable, clientTableText, firstWordsText } from './client-table.ts';
 import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
 import { root } from './root.ts';
@@ -17,6 +19,7 @@ const check = process.argv.includes('--check');
 
 async function generated(): Promise<Record<string, string>> {
   const { document, operations } = await declaredApi();
+  const commands = clientTable(document as never);
   return {
     'openapi.json': `${JSON.stringify(document, null, 2)}\n`,
     'policy.txt': policyText(operations),
@@ -28,6 +31,8 @@ async function generated(): Promise<Record<string, string>> {
     ),
     'console/src/api/openapi.d.ts': await apiTypes(document as object),
     'console/src/code/task-operations.ts': taskOperationsModule(document as never),
+    'src/client/operations.json': clientTableText(commands),
+    'src/client/first-words.json': firstWordsText(commands),
   };
 }
 
@@ -88,7 +93,7 @@ const stale: string[] = [];
 for (const [file, text] of Object.entries(await generated())) {
   const path = join(root, file);
   if (!check) writeFileSync(path, text);
-  else if (readFileSync(path, 'utf8') !== text) stale.push(file);
+  else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) stale.push(file);
 }
 if (check && hasUnwrittenMigration()) {
   stale.push('migrations (a table changed: npx drizzle-kit generate --name what-changed)');

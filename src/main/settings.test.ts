@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { clientVariables } from '../client/contexts.ts';
 import { SettingsError } from '../platform/setting-reader.ts';
 import { checkoutPlaces, installedPlaces } from './root.ts';
 import { readSettings, settingNames, unknownSettings } from './settings.ts';
@@ -33,7 +34,7 @@ describe('the documents', () => {
     (file) => {
       const named = readFileSync(file, 'utf8').matchAll(/\bCLOUDYARD_[A-Z][A-Z_]*[A-Z]\b/g);
       const ours = [...named].map(([name]) => name).filter((name) => !name.startsWith('CLOUDYARD_TEST_'));
-      expect(settingNames).toEqual(expect.arrayContaining([...new Set(ours)]));
+      expect([...settingNames, ...clientVariables]).toEqual(expect.arrayContaining([...new Set(ours)]));
     },
   );
 

@@ -1,5 +1,6 @@
 /** All settings: those of Cloudyard itself (platform/settings.ts) and those that the kinds of drivers declare. */
 import { isIP } from 'node:net';
+import { clientVariables } from '../client/contexts.ts';
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DriverSettings } from '../drivers/kinds.ts';
 import { createSettingReader } from '../platform/setting-reader.ts';
@@ -32,7 +33,8 @@ export function readSettings(env: Record<string, string | undefined>, places: Pl
 
 /** Variables that look like settings but are not: probably misspelled, so every command warns about them. */
 export function unknownSettings(env: Record<string, string | undefined>): string[] {
-  return Object.keys(env).filter((name) => name.startsWith('CLOUDYARD_') && !settingNames.includes(name));
+  const known = new Set([...settingNames, ...clientVariables]);
+  return Object.keys(env).filter((name) => name.startsWith('CLOUDYARD_') && !known.has(name));
 }
 
 function isWildcard(host: string): boolean {

@@ -22,7 +22,7 @@ import {
   renameSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -342,7 +342,7 @@ function replaceKeyFile(file: string, text: string): void {
 function syncedWrite(file: string, text: string): void {
   const handle = openSync(file, 'wx', 0o600);
   try {
-    writeSync(handle, text);
+    writeFileSync(handle, text);
     fsyncSync(handle);
   } finally {
     closeSync(handle);

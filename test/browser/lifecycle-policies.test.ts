@@ -229,6 +229,11 @@ describe('the pages of lifecycle policies', () => {
       .getByText(/\d+ coming/)
       .first()
       .waitFor();
+    // The first 100 hourly runs: the days after them are not shown as days without runs.
+    await page.getByText(/^Coming runs are shown until /).waitFor();
+    const { now } = (await consoleOf.yard.get('/cloudyard/v1/dev/clock')).body;
+    const day = page.locator('.calendar .today .day');
+    await expect.poll(() => day.innerText()).toBe(String(new Date(now).getDate()));
     await checkPage(page);
     await page.getByRole('link', { name: 'Retention' }).click();
     await page.getByRole('link', { name: `Snapshot of volume ${volume}` }).waitFor();

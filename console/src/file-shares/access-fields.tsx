@@ -1,5 +1,6 @@
 import { useEffect } from 'react';
 import { FieldErrors } from '../ui/form/field.tsx';
+import { useFocusAdded } from '../ui/form/use-focus-added.ts';
 import type { Form } from '../ui/form/use-form.ts';
 import { Icon } from '../ui/icons.tsx';
 
@@ -13,13 +14,18 @@ export function AccessFields({ form }: { form: Form }) {
   const rows = (form.get('access') as readonly Access[] | undefined) ?? [];
   const set = (next: readonly Access[]) => form.set('access', next);
   useEffect(() => form.register('access'));
+  const { list, added } = useFocusAdded();
+  const add = () => {
+    set([...rows, { access_mode: 'rw', ip_address: '' }]);
+    added();
+  };
   const replace = (index: number, row: Access) => set(rows.map((each, at) => (at === index ? row : each)));
   return (
     <fieldset className="field" aria-describedby="access-help access-error">
       <legend>
         Access <span className="optional">(optional)</span>
       </legend>
-      <div className="rows">
+      <div className="rows" ref={list}>
         {rows.map((row, index) => (
           <div key={index} className="rows-item">
             <input
@@ -50,11 +56,7 @@ export function AccessFields({ form }: { form: Form }) {
           </div>
         ))}
         <div>
-          <button
-            type="button"
-            className="button small"
-            onClick={() => set([...rows, { access_mode: 'rw', ip_address: '' }])}
-          >
+          <button type="button" className="button small" onClick={add}>
             <Icon name="plus" /> Add
           </button>
         </div>

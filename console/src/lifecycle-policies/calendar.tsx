@@ -1,13 +1,15 @@
 import './lifecycle-policies.css';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useSession } from '../api/session.ts';
+import { clockQuery } from '../development/data.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
 import { ErrorState, Skeleton } from '../ui/states.tsx';
 import { formatDate, parseDate } from '../ui/time.tsx';
-import { forecastQuery, missedRunsQuery, runsQuery } from './data.ts';
+import { COMING_RUNS, forecastQuery, missedRunsQuery, runsQuery } from './data.ts';
 import type { Forecast, MissedRun, Policy, Run } from './data.ts';
 import { MissedRuns, outcomeOf, PastRuns } from './run-tables.tsx';
 
@@ -37,10 +39,13 @@ export function Calendar({ policy }: { policy: Policy }) {
       </button>
     </div>
   );
+  const until = completeUntil(forecast.data.runs);
+  const coming = forecast.data.runs.filter(({ utc }) => until === null || parseDate(utc) <= until);
   return (
     <>
       <Card title={monthName.format(month)} actions={tools}>
-        <Month month={month} runs={runs.data.results} missed={missed.data.results} coming={forecast.data.runs} />
+        <Month month={month} runs={runs.data.results} missed={missed.data.results} coming={coming} />
+        {until && <p className="card-body muted">Coming runs are shown until {formatDate(until)}.</p>}
       </Card>
       {missed.data.count > 0 && <MissedRuns policy={policy} missed={missed.data.results} />}
       <Card title="Past runs">
@@ -62,6 +67,13 @@ function monthOf(chosen: string, runs: readonly Run[], coming: Forecast['runs'])
   const at = coming[0]?.utc ?? runs[0]?.due_at;
   const day = at === undefined ? new Date() : parseDate(at);
   return new Date(day.getFullYear(), day.getMonth(), 1);
+}
+
+/** The last time until which the runs of every schedule are known; null if all are. */
+function completeUntil(coming: Forecast['runs']): Date | null {
+  const bySchedule = Map.groupBy(coming, (run) => run.schedule_id);
+  const ends = [...bySchedule.values()].filter((runs) => runs.length >= COMING_RUNS).map((runs) => runs.at(-1)!.utc);
+  return ends.length === 0 ? null : new Date(Math.min(...ends.map((at) => parseDate(at).getTime())));
 }
 
 /** Times of the runs of a day, by kind. */
@@ -99,7 +111,7 @@ function Month({ month, ...all }: MonthProps) {
   const dates = Array.from({ length }, (_, index) => new Date(month.getFullYear(), month.getMonth(), index + 1));
   const before = (month.getDay() + 6) % 7;
   const after = (7 - ((before + length) % 7)) % 7;
-  const [today] = useState(() => new Date().toDateString());
+  const today = useToday();
   // 1 January 2024 was a Monday.
   const weekdays = Array.from({ length: 7 }, (_, index) => weekdayName.format(new Date(2024, 0, index + 1)));
   return (
@@ -123,6 +135,15 @@ function Month({ month, ...all }: MonthProps) {
       ))}
     </div>
   );
+}
+
+/** In development mode the clock of the server may be moved. */
+function useToday(): string {
+  const { is_development, is_operator, role } = useSession();
+  const mayRead = is_development && is_operator && role === 'admin';
+  const clock = useQuery({ ...clockQuery, enabled: mayRead, refetchInterval: false });
+  const [opened] = useState(() => Date.now());
+  return new Date(clock.data?.now ?? opened).toDateString();
 }
 
 const BADGES = [

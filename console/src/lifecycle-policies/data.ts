@@ -24,7 +24,7 @@ const RUNS = 1000;
 /** Missed runs that the calendar shows. */
 const MISSED_RUNS = 200;
 /** Of each schedule. */
-const COMING_RUNS = 100;
+export const COMING_RUNS = 100;
 
 export const policyParams = (scope: Scope, id: number | string) => ({ ...scopeParams(scope), policy_id: Number(id) });
 

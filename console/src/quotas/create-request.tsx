@@ -5,6 +5,7 @@ import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useFocusAdded } from '../ui/form/use-focus-added.ts';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
 import { Icon } from '../ui/icons.tsx';
@@ -69,12 +70,17 @@ export function CreateQuotaRequest() {
 function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotasOf> }) {
   const rows = form.get('rows') as readonly Row[];
   const set = (next: readonly Row[]) => form.set('rows', next);
+  const { list, added } = useFocusAdded();
+  const add = () => {
+    set([...rows, { kind: '', limit: '' }]);
+    added();
+  };
   const replace = (index: number, row: Row) => set(rows.map((each, at) => (at === index ? row : each)));
   const options = quotas.map(({ kind, limit }) => ({ kind, text: `${quotaTitle(kind)} (now ${formatNumber(limit)})` }));
   return (
     <fieldset className="field">
       <legend>Limits</legend>
-      <div className="rows">
+      <div className="rows" ref={list}>
         {rows.map(({ kind, limit }, index) => (
           <div key={index} className="rows-item">
             <select
@@ -110,7 +116,7 @@ function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotas
           </div>
         ))}
         <div>
-          <button type="button" className="button small" onClick={() => set([...rows, { kind: '', limit: '' }])}>
+          <button type="button" className="button small" onClick={add}>
             <Icon name="plus" /> Add
           </button>
         </div>

@@ -1,5 +1,6 @@
 import { useEffect, useId } from 'react';
 import { FieldErrors } from '../../ui/form/field.tsx';
+import { useFocusAdded } from '../../ui/form/use-focus-added.ts';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Icon } from '../../ui/icons.tsx';
 
@@ -21,9 +22,14 @@ export function MemberTable({ form, path }: { form: Form; path: string }) {
   const id = useId();
   const members = (form.get(path) as readonly Member[] | undefined) ?? [];
   useEffect(() => form.register(path));
+  const { list, added } = useFocusAdded<HTMLFieldSetElement>();
   const set = (next: readonly Member[]) => form.set(path, next);
+  const add = () => {
+    set([...members, next(members)]);
+    added();
+  };
   return (
-    <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
+    <fieldset ref={list} className="field" aria-describedby={`${id}-help ${id}-error`}>
       <legend>Members</legend>
       {members.length > 0 && (
         <div className="table-wrap">
@@ -58,7 +64,7 @@ export function MemberTable({ form, path }: { form: Form; path: string }) {
         </div>
       )}
       <div>
-        <button type="button" className="button small" onClick={() => set([...members, next(members)])}>
+        <button type="button" className="button small" onClick={add}>
           <Icon name="plus" /> Add member
         </button>
       </div>

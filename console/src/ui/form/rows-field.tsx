@@ -1,6 +1,7 @@
 import { useEffect, useId } from 'react';
 import { Icon } from '../icons.tsx';
 import { FieldErrors } from './field.tsx';
+import { useFocusAdded } from './use-focus-added.ts';
 import type { Form } from './use-form.ts';
 
 interface RowColumn {
@@ -27,13 +28,18 @@ export function RowsField({ form, path, label, help, columns }: RowsFieldProps) 
   const rows = (form.get(path) as readonly Row[] | null | undefined) ?? [];
   const set = (next: readonly Row[]) => form.set(path, next);
   useEffect(() => form.register(path));
+  const { list, added } = useFocusAdded();
+  const add = () => {
+    set([...rows, empty]);
+    added();
+  };
   const empty: Row = columns[0]?.key === undefined ? '' : Object.fromEntries(columns.map(({ key }) => [key!, '']));
   return (
     <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
       <legend>
         {label} {!form.isEdit && <span className="optional">(optional)</span>}
       </legend>
-      <div className="rows">
+      <div className="rows" ref={list}>
         {rows.map((row, index) => (
           <div key={index} className="rows-item">
             {columns.map((column) => (
@@ -61,7 +67,7 @@ export function RowsField({ form, path, label, help, columns }: RowsFieldProps) 
           </div>
         ))}
         <div>
-          <button type="button" className="button small" onClick={() => set([...rows, empty])}>
+          <button type="button" className="button small" onClick={add}>
             <Icon name="plus" /> Add
           </button>
         </div>

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Icon } from '../icons.tsx';
 import type { ControlProps } from './control.ts';
+import { useFocusAdded } from './use-focus-added.ts';
 import type { Form } from './use-form.ts';
 
 type Row = readonly [key: string, value: string];
@@ -13,9 +14,14 @@ export function TagsInput({ form, path, control }: { form: Form; path: string; c
     const named = next.filter(([key]) => key !== '');
     form.set(path, named.length === 0 ? undefined : Object.fromEntries(named));
   }
+  const { list, added } = useFocusAdded();
+  const add = () => {
+    change([...rows, ['', '']]);
+    added();
+  };
   const replace = (index: number, row: Row) => change(rows.map((each, at) => (at === index ? row : each)));
   return (
-    <div className="rows" role="group" aria-describedby={control['aria-describedby']}>
+    <div className="rows" ref={list} role="group" aria-describedby={control['aria-describedby']}>
       {rows.map(([key, value], index) => (
         <div key={index} className="rows-item">
           <input
@@ -44,7 +50,7 @@ export function TagsInput({ form, path, control }: { form: Form; path: string; c
         </div>
       ))}
       <div>
-        <button id={control.id} type="button" className="button small" onClick={() => change([...rows, ['', '']])}>
+        <button id={control.id} type="button" className="button small" onClick={add}>
           <Icon name="plus" /> Add
         </button>
       </div>

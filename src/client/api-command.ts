@@ -1,0 +1,80 @@
+/** `cloudyard api METHOD PATH`: any request, with the credentials of the context. */
+import { Command } from 'commander';
+import { parsedBody, textOf } from './body.ts';
+import { targetOf } from './contexts.ts';
+import { usageError } from './errors.ts';
+import { createApi, listAll, withQuery } from './http.ts';
+import type { Io } from './io.ts';
+import { addTargetOptions } from './program-options.ts';
+
+interface ApiOptions {
+  body?: string;
+  field?: string[];
+  paginate?: boolean;
+  context?: string;
+  project?: string;
+  region?: string;
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+export function addApiCommand(program: Command, io: Io): void {
+  const command = program
+    .command('api')
+    .summary('Send any request and print the response')
+    .description(
+      'Send any request and print the response as it is. {project} and {region} in the path are replaced by those of the context.',
+    )
+    .argument('<method>', methods.join(', '))
+    .argument('<path>', 'path with its query, such as /cloud/v1/projects')
+    .option('--body <JSON>', 'the body as JSON or YAML, @FILE, or - for standard input')
+    .option(
+      '-f, --field <KEY=VALUE>',
+      'a field of the body, or of the query for GET; JSON values such as 1, true and null keep their type',
+      (text: string, before: string[] = []) => [...before, text],
+    )
+    .option('--paginate', 'request all pages of a list and print one');
+  addTargetOptions(command).action((method: string, path: string, options: ApiOptions) =>
+    send(method.toUpperCase(), path, options, io),
+  );
+}
+
+async function send(method: string, given: string, options: ApiOptions, io: Io): Promise<void> {
+  if (!methods.includes(method)) throw usageError(`the method must be one of: ${methods.join(', ')}`);
+  if (!given.startsWith('/') || given.startsWith('//')) throw usageError('the path must start with one /');
+  if (options.paginate && method !== 'GET') throw usageError('--paginate needs the method GET');
+  const target = targetOf(options, io.env);
+  const api = createApi(target);
+  const path = given.replaceAll('{project}', target.project).replaceAll('{region}', target.region);
+  const fields = Object.fromEntries((options.field ?? []).map(fieldOf));
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (isRead && options.body !== undefined) throw usageError(`--body needs another method than ${method}`);
+  if (isRead) {
+    const query = withQuery(path, fields);
+    if (options.paginate) {
+      const results = await listAll(api, query);
+      return io.out(`${JSON.stringify({ count: results.length, results }, null, 2)}\n`);
+    }
+    return print(await api.send({ method, path: query }), io);
+  }
+  const body = options.body === undefined ? undefined : await parsedBody(await textOf('--body', options.body, io));
+  const hasFields = Object.keys(fields).length > 0;
+  if (hasFields && Array.isArray(body)) throw usageError('--body is an array, so -f cannot add to it');
+  const sent = hasFields ? { ...(body as object | undefined), ...fields } : body;
+  await print(await api.send({ method, path, body: sent }), io);
+}
+
+function print({ text, body }: { text: string; body: unknown }, io: Io): void {
+  if (body !== undefined) io.out(`${JSON.stringify(body, null, 2)}\n`);
+  else if (text !== '') io.out(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+function fieldOf(text: string): [string, unknown] {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (key === undefined) throw usageError(`-f must be KEY=VALUE, not ${JSON.stringify(text)}`);
+  try {
+    return [key, JSON.parse(value!)];
+  } catch {
+    return [key, value];
+  }
+}

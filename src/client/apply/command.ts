@@ -1,0 +1,300 @@
+/** `cloudyard apply` and `cloudyard diff`: makes the server's resources equal to those that files describe. */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { targetOf } from '../contexts.ts';
+import type { Target } from '../contexts.ts';
+import { CommandError, exitCodes, usageError } from '../errors.ts';
+import { createApi, listAll } from '../http.ts';
+import type { Api } from '../http.ts';
+import type { Io } from '../io.ts';
+import { createNames, withIds } from '../names.ts';
+import type { Names } from '../names.ts';
+import { formatted } from '../output.ts';
+import { addCommonOptions } from '../program-options.ts';
+import { operandNames, secondsOf } from '../resource-command.ts';
+import type { CommonOptions } from '../resource-command.ts';
+import { operationById, table } from '../table.ts';
+import { createProgress, defaultTimeout, waitForTasks } from '../waiting.ts';
+import { accessRules, kinds } from './kinds.ts';
+import type { Kind } from './kinds.ts';
+import { readManifest } from './manifest.ts';
+import type { Resource } from './manifest.ts';
+import { planUpdate, surplusOf } from './plan.ts';
+import type { FieldChange, Live, Step, Tag } from './plan.ts';
+
+interface ApplyOptions extends CommonOptions {
+  file: string[];
+  prune?: string;
+  timeout?: string;
+  exitCode?: boolean;
+}
+
+/** What is done to a resource, in this order. */
+interface Action {
+  action: 'create' | 'update' | 'delete' | 'none';
+  kind: Kind;
+  name: string;
+  target: Target;
+  changes: FieldChange[];
+  steps: Step[];
+  /** Of an existing resource. */
+  live?: Live;
+}
+
+export function addApplyCommands(program: Command, io: Io): void {
+  const apply = program
+    .command('apply')
+    .summary('Create and update the resources that files describe')
+    .description(
+      'Create the resources that YAML or JSON files describe, and update those that differ. Each is a map with its kind and ' +
+        'the fields of its creation. Other resources can be named in place of their IDs.',
+    );
+  withFiles(apply)
+    .option('--timeout <SECONDS>', 'longest wait for the tasks of one change', String(defaultTimeout))
+    .action((options: ApplyOptions) => applyFiles(options, io));
+  const diff = program.command('diff').summary('Print what apply would change');
+  withFiles(diff)
+    .option('--exit-code', 'exit with 1 if anything differs')
+    .action((options: ApplyOptions) => printDifferences(options, io));
+}
+
+function withFiles(command: Command): Command {
+  command
+    .requiredOption('-f, --file <FILE>', 'YAML or JSON file, or - for standard input; repeat it for more', collect)
+    .option('--prune <KEY=VALUE>', 'delete resources with this tag that the files do not describe');
+  return addCommonOptions(command, '{project_id}/{region_id}');
+}
+
+function collect(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}
+
+async function applyFiles(options: ApplyOptions, io: Io): Promise<void> {
+  const timeout = secondsOf(options.timeout);
+  const actions = await plan(options, io);
+  const done: Action[] = [];
+  try {
+    for (const action of actions) {
+      await execute(action, timeout, options, io);
+      done.push(action);
+    }
+  } finally {
+    await print(done, options, io, true);
+  }
+}
+
+async function printDifferences(options: ApplyOptions, io: Io): Promise<void> {
+  const actions = (await plan(options, io)).filter(({ action }) => action !== 'none');
+  await print(actions, options, io, false);
+  if (options.exitCode && actions.length > 0) {
+    throw new CommandError(`${actions.length} resources differ`, exitCodes.failed);
+  }
+}
+
+const past = { create: 'created', update: 'updated', delete: 'deleted', none: 'unchanged' };
+
+async function print(actions: Action[], options: ApplyOptions, io: Io, isDone: boolean): Promise<void> {
+  const rows = actions.map(({ action, kind, name, changes }) => ({
+    action: isDone ? past[action] : action,
+    kind: kind.name,
+    name,
+    changes: isData(options) ? changes : changes.map(describe).join('; '),
+  }));
+  const columns = options.columns ?? (isData(options) ? undefined : 'action,kind,name,changes');
+  io.out(await formatted(rows, ['action', 'kind', 'name', 'changes'], { ...options, ...(columns && { columns }) }));
+}
+
+function isData({ output }: ApplyOptions): boolean {
+  return output === 'json' || output === 'yaml';
+}
+
+function describe({ field, from, to }: FieldChange): string {
+  const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+  return `${field}: ${text(from)} -> ${text(to)}`;
+}
+
+/** Reads the files and compares. Sends no change. @throws CommandError for all that cannot be applied */
+async function plan(options: ApplyOptions, io: Io): Promise<Action[]> {
+  const prune = options.prune === undefined ? undefined : tagOf(options.prune);
+  const resources: Resource[] = [];
+  for (const file of options.file) {
+    const text = file === '-' ? await io.readInput() : readFile(file);
+    resources.push(...readManifest(file === '-' ? 'standard input' : file, text));
+  }
+  refuseDuplicates(resources);
+  const target = targetOf(options, io.env);
+  const scopes = createScopes(target);
+  const sorted = [...kinds().values()].flatMap((kind) => resources.filter((resource) => resource.kind === kind));
+  const faults: string[] = [];
+  const actions: Action[] = [];
+  for (const resource of sorted) {
+    const scope = scopes.of(resource);
+    const action = await planResource(resource, scope, resources, faults);
+    if (action) actions.push(action);
+  }
+  if (faults.length > 0) throw new CommandError(faults.join('\n'));
+  return prune ? [...actions, ...(await planDeletions(prune, resources, scopes))] : actions;
+}
+
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usageError((error as Error).message, error);
+  }
+}
+
+function tagOf(text: string): Tag {
+  const [, key, value] = /^([^=\s]+)=(.+)$/.exec(text) ?? [];
+  if (key === undefined) throw usageError(`--prune must be KEY=VALUE, not ${JSON.stringify(text)}`);
+  return { key, value: value! };
+}
+
+/** Files are checked one by one; this compares them with each other. */
+function refuseDuplicates(resources: Resource[]): void {
+  const seen = new Map<string, Resource>();
+  for (const resource of resources) {
+    const { kind, name, project, region } = resource;
+    const key = JSON.stringify([kind.name, name, project, region]);
+    const first = seen.get(key);
+    if (first)
+      throw usageError(`${resource.at('name')}: ${kind.name} ${name} is already described at ${first.at('name')}`);
+    seen.set(key, resource);
+  }
+}
+
+interface Scope {
+  target: Target;
+  api: Api;
+  names: Names;
+  /** All resources of the kind, read once. */
+  live(kind: Kind): Promise<Live[]>;
+}
+
+function createScopes(target: Target) {
+  const known = new Map<string, Scope>();
+  const of = ({ project, region }: { project?: string; region?: string }): Scope => {
+    const own = { ...target, ...(project !== undefined && { project }), ...(region !== undefined && { region }) };
+    const key = JSON.stringify([own.project, own.region]);
+    const scope = known.get(key) ?? createScope(own);
+    known.set(key, scope);
+    return scope;
+  };
+  return { of, all: () => [...known.values()] };
+}
+
+function createScope(target: Target): Scope {
+  const api = createApi(target);
+  const names = createNames(api);
+  const lists = new Map<Kind, Promise<Live[]>>();
+  return {
+    ...{ target, api, names },
+    live(kind) {
+      const paged = 'limit' in (kind.list.query ?? {});
+      const list = lists.get(kind) ?? names.path(kind.list.path, {}).then((path) => listAll(api, path, { paged }));
+      lists.set(kind, list);
+      return list;
+    },
+  };
+}
+
+async function planResource(
+  { kind, name, spec, at }: Resource,
+  { target, api, names, live }: Scope,
+  resources: Resource[],
+  faults: string[],
+): Promise<Action | undefined> {
+  const matches = (await live(kind)).filter((other) => other.name === name);
+  if (matches.length > 1) {
+    faults.push(`${at('name')}: ${matches.length} resources of the kind ${kind.name} have the name ${name}`);
+    return undefined;
+  }
+  const known = await knownIds(spec, names, resources).catch((error: unknown) => {
+    if (!(error instanceof CommandError)) throw error;
+    faults.push(`${at()}: ${error.message}`);
+    return undefined;
+  });
+  if (known === undefined) return undefined;
+  const [found] = matches;
+  const common = { kind, name, target };
+  if (!found) return { ...common, action: 'create', changes: [], steps: [{ operation: kind.create, body: spec }] };
+  const { changes, steps, fixed } = planUpdate(kind, known, await withRules(kind, found, spec, api, names));
+  for (const change of fixed)
+    faults.push(`${at(change.field)}: ${kind.name} ${name} cannot change ${describe(change)}`);
+  return { ...common, action: steps.length > 0 ? 'update' : 'none', changes, steps, live: found };
+}
+
+/** Names of resources that the files create are kept: they have no id yet. */
+async function knownIds(
+  spec: Record<string, unknown>,
+  names: Names,
+  resources: Resource[],
+): Promise<Record<string, unknown>> {
+  const tolerant: Names = {
+    ...names,
+    async id(parameter, value, values) {
+      try {
+        return await names.id(parameter, value, values);
+      } catch (error) {
+        const [kind] = operationById(table().lists[parameter]!).command;
+        const isDescribed = resources.some((other) => other.kind.name === kind && other.name === value);
+        if (isDescribed && (error as CommandError).exitCode === exitCodes.notFound) return value;
+        throw error;
+      }
+    },
+  };
+  return (await withIds(spec, tolerant)) as Record<string, unknown>;
+}
+
+async function withRules(
+  kind: Kind,
+  found: Live,
+  spec: Record<string, unknown>,
+  api: Api,
+  names: Names,
+): Promise<Live> {
+  if (kind.name !== accessRules.kind || !(accessRules.field in spec)) return found;
+  const path = await names.path(accessRules.list().path, { file_share_id: String(found.id) });
+  return { ...found, [accessRules.field]: await listAll(api, path) };
+}
+
+/** Dependents first: the reverse order of creation. */
+async function planDeletions(
+  tag: Tag,
+  resources: Resource[],
+  scopes: ReturnType<typeof createScopes>,
+): Promise<Action[]> {
+  scopes.of({});
+  const actions: Action[] = [];
+  for (const scope of scopes.all()) {
+    for (const kind of [...kinds().values()].filter(({ tagged }) => tagged).reverse()) {
+      const here = resources.filter((resource) => resource.kind === kind && scopes.of(resource) === scope);
+      const surplus = surplusOf(await scope.live(kind), new Set(here.map(({ name }) => name)), tag);
+      for (const live of surplus) {
+        const steps = [{ operation: kind.remove }];
+        actions.push({ action: 'delete', kind, name: live.name ?? '', target: scope.target, changes: [], steps, live });
+      }
+    }
+  }
+  return actions;
+}
+
+async function execute(action: Action, timeout: number, options: ApplyOptions, io: Io): Promise<void> {
+  const { kind, name, target, steps, live } = action;
+  const api = createApi(target);
+  // Names are looked up again: earlier actions have created resources.
+  const names = createNames(api);
+  for (const { operation, values = {}, body } of steps) {
+    try {
+      const [own] = operandNames(operation.path);
+      const id = own?.endsWith('_name') ? live?.name : live?.id;
+      const path = await names.path(operation.path, { ...(own && { [own]: String(id) }), ...values });
+      const { body: answer } = await api.send({ method: operation.method, path, body: await withIds(body, names) });
+      const tasks = operation.result === 'tasks' ? ((answer?.tasks ?? []) as string[]) : [];
+      await waitForTasks(api, tasks, timeout, createProgress(io.err, options.quiet === true));
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      throw new CommandError(`${kind.name} ${name}: ${error.message}`, error.exitCode, error);
+    }
+  }
+}

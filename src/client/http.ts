@@ -1,0 +1,160 @@
+/**
+ * Requests to the server. `node:http` is loaded without `import`, whose namespace of a builtin evaluates its lazy properties:
+ * of `node:http` these load the implementation of `fetch`, which takes 40 ms of the CPU.
+ *
+ * Failure modes: a response with an error status is an ApiError; a server that cannot be reached is a CommandError.
+ */
+import type { IncomingMessage, RequestOptions } from 'node:http';
+import { CommandError, exitCodes } from './errors.ts';
+import type { Target } from './contexts.ts';
+
+export interface Request {
+  method: string;
+  /** With the query. */
+  path: string;
+  body?: unknown;
+  contentType?: string;
+}
+
+export interface Response {
+  status: number;
+  headers: IncomingMessage['headers'];
+  text: string;
+  /** The parsed body; undefined if it is not JSON. */
+  body: any;
+}
+
+/** Longer than the longest wait that the server grants. */
+const silenceMs = 120_000;
+
+/** The server could not be reached, or the connection broke. */
+export class ConnectionError extends CommandError {}
+
+export class ApiError extends CommandError {
+  readonly status: number;
+  constructor({ status, body, text }: Response) {
+    const faults = (body?.errors ?? []) as { path: string; message: string }[];
+    const message = body?.message ?? (text.trim().slice(0, 200) || `the server answered with status ${status}`);
+    // The message of an invalid request repeats its faults.
+    const others = faults.filter((fault) => !String(message).includes(`${fault.path}: ${fault.message}`));
+    const lines = others.map((fault) => `\n  ${fault.path}: ${fault.message}`).join('');
+    const trace = status >= 500 && body?.request_id ? ` (request ${body.request_id})` : '';
+    super(`${message}${trace}${lines}`, status === 404 ? exitCodes.notFound : exitCodes.failed);
+    this.status = status;
+  }
+}
+
+export interface Api {
+  readonly target: Target;
+  /** @throws ApiError for a status of 400 or more */
+  send(request: Request): Promise<Response>;
+  /** Writes the body as it arrives. */
+  stream(request: Request, write: (chunk: Buffer) => void): Promise<void>;
+}
+
+export function createApi(target: Target): Api {
+  return {
+    target,
+    async send(request) {
+      const response = await receive(await open(target, request));
+      if (response.status >= 400) throw new ApiError(response);
+      return response;
+    },
+    async stream(request, write) {
+      const incoming = await open(target, request, 0);
+      if (incoming.statusCode! >= 400) throw new ApiError(await receive(incoming));
+      for await (const chunk of incoming) write(chunk as Buffer);
+    },
+  };
+}
+
+function open(
+  target: Target,
+  { method, path, body, contentType }: Request,
+  timeout = silenceMs,
+): Promise<IncomingMessage> {
+  const url = new URL(target.url + path);
+  const isForm = contentType === 'application/x-www-form-urlencoded';
+  const payload =
+    body === undefined
+      ? undefined
+      : isForm
+        ? new URLSearchParams(body as Record<string, string>).toString()
+        : JSON.stringify(body);
+  const options: RequestOptions = {
+    method,
+    timeout,
+    headers: {
+      accept: '*/*',
+      'user-agent': 'cloudyard',
+      ...(target.token !== undefined && { authorization: `apikey ${target.token}` }),
+      ...(payload !== undefined && {
+        'content-type': contentType ?? 'application/json',
+        'content-length': Buffer.byteLength(payload),
+      }),
+    },
+  };
+  const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
+  return new Promise<IncomingMessage>((resolve, reject) => {
+    const fail = (error: unknown) => reject(connectionError(url, error));
+    let sent;
+    try {
+      sent = request(url, options, resolve);
+    } catch (error) {
+      // A token with characters that a header cannot have.
+      return reject(new CommandError((error as Error).message, exitCodes.usage, error));
+    }
+    sent.once('error', fail);
+    sent.once('timeout', () => sent.destroy(new Error(`no response for ${timeout / 1000} s`)));
+    sent.end(payload);
+  });
+}
+
+async function receive(incoming: IncomingMessage): Promise<Response> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  } catch (error) {
+    throw new ConnectionError(`the connection broke: ${(error as Error).message}`, exitCodes.failed, error);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  const isJson = incoming.headers['content-type']?.includes('json') && text !== '';
+  return { status: incoming.statusCode!, headers: incoming.headers, text, body: isJson ? parsed(text) : undefined };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CommandError('the server sent JSON that is not valid', exitCodes.failed, error);
+  }
+}
+
+function connectionError(url: URL, error: unknown): ConnectionError {
+  // An AggregateError for several addresses has no message of its own.
+  const { message, code } = error as NodeJS.ErrnoException;
+  return new ConnectionError(`cannot reach ${url.origin}: ${message || code}`, exitCodes.failed, error);
+}
+
+export function withQuery(path: string, query: Record<string, unknown>): string {
+  const values = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of Array.isArray(value) ? value : [value]) values.append(name, String(each));
+  }
+  return values.size === 0 ? path : `${path}${path.includes('?') ? '&' : '?'}${values}`;
+}
+
+const pageSize = 1000;
+
+/** All results of a list, page by page. A list without pages is requested once. */
+export async function listAll(api: Api, path: string, { paged = true } = {}): Promise<any[]> {
+  const found: any[] = [];
+  for (;;) {
+    const page = paged ? withQuery(path, { limit: pageSize, offset: found.length }) : path;
+    const { body } = await api.send({ method: 'GET', path: page });
+    const results = (body?.results ?? []) as unknown[];
+    found.push(...results);
+    const count = typeof body?.count === 'number' ? body.count : found.length;
+    if (!paged || results.length === 0 || found.length >= count) return found;
+  }
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { formatted } from './output.ts';
+
+const rows = [
+  { id: 1, name: 'one', status: 'available', tags: [{ key: 'team', value: 'web' }], network: { id: 7 }, note: null },
+  { id: 22, name: 'a\u001b[31mred\nline', status: '', tags: [], network: null, note: 'x' },
+];
+const fields = ['id', 'name', 'status', 'tags', 'network', 'note'];
+
+describe('formatted', () => {
+  it('aligns a table, without characters that control a terminal', async () => {
+    expect(await formatted(rows, fields, { columns: 'id,name,status,tags' })).toBe(
+      [
+        'ID  NAME            STATUS     TAGS',
+        '1   one             available  team=web',
+        '22  a [31mred line  -          -',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('has all columns when it is wide', async () => {
+    const [head] = (await formatted(rows, fields, { output: 'wide' })).split('\n');
+    expect(head!.trim().split(/\s+/)).toEqual(['ID', 'NAME', 'STATUS', 'TAGS', 'NETWORK', 'NOTE']);
+  });
+
+  it('prints nothing for an empty list, except as JSON and YAML', async () => {
+    expect(await formatted([], fields, {})).toBe('');
+    expect(await formatted([], fields, { output: 'json' })).toBe('[]\n');
+    expect(await formatted([], fields, { output: 'yaml' })).toBe('[]\n');
+  });
+
+  it('selects columns by path in every format', async () => {
+    const options = { columns: 'id,network.id' };
+    expect(JSON.parse(await formatted(rows, fields, { ...options, output: 'json' }))).toEqual([
+      { id: 1, 'network.id': 7 },
+      { id: 22, 'network.id': null },
+    ]);
+    expect(await formatted(rows[0], fields, { ...options, output: 'yaml' })).toBe('id: 1\nnetwork.id: 7\n');
+    expect(await formatted(rows[0], fields, options)).toBe('id          1\nnetwork.id  7\n');
+  });
+
+  it('prints only IDs, or names of what has no ID, when it is quiet', async () => {
+    expect(await formatted(rows, fields, { quiet: true })).toBe('1\n22\n');
+    expect(await formatted({ name: 'key' }, fields, { quiet: true })).toBe('key\n');
+  });
+
+  it('refuses unknown columns and formats', async () => {
+    await expect(formatted([], fields, { columns: 'id,nmae' })).rejects.toThrow('unknown column nmae; known: id, name');
+    await expect(formatted(rows, fields, { output: 'xml' })).rejects.toThrow(
+      '--output must be one of: table, wide, json, yaml',
+    );
+  });
+});

@@ -1,0 +1,139 @@
+/** Writes data to standard output: tables for people, JSON and YAML for programs. */
+import { usageError } from './errors.ts';
+
+export const formats = ['table', 'wide', 'json', 'yaml'] as const;
+export type Format = (typeof formats)[number];
+
+export interface OutputOptions {
+  output?: string;
+  columns?: string;
+  quiet?: boolean;
+}
+
+/** The columns of a table, in this order, if the resource has them. */
+const usual = [
+  ...['id', 'name', 'display_name', 'key', 'value', 'task_type', 'state', 'status', 'provisioning_status'],
+  ...['operating_status', 'role', 'protocol', 'protocol_port', 'address', 'ip_address', 'access_mode', 'action'],
+  ...[
+    'access_level',
+    'access_to',
+    'type',
+    'size',
+    'storage_limit',
+    'operation',
+    'cidr',
+    'connection_point',
+    'vip_address',
+    'url',
+    'error',
+    'created_at',
+  ],
+];
+const mostUsual = 7;
+/** Resources without them show their first properties. */
+const fewest = 4;
+
+export function formatOf({ output }: OutputOptions): Format {
+  const format = (output ?? 'table') as Format;
+  if (!formats.includes(format)) throw usageError(`--output must be one of: ${formats.join(', ')}`);
+  return format;
+}
+
+/** The text of a result, which ends with a line break unless it is empty. `fields` are the properties that it can have. */
+export async function formatted(data: unknown, fields: string[], options: OutputOptions): Promise<string> {
+  const format = formatOf(options);
+  const columns = options.columns?.split(',').map((name) => name.trim());
+  if (columns) checkColumns(columns, data, fields);
+  if (options.quiet) return lines(rowsOf(data).map(identity));
+  if (format === 'json') return `${JSON.stringify(columns ? selected(data, columns) : data, null, 2)}\n`;
+  if (format === 'yaml') {
+    const { stringify } = await import('yaml');
+    return stringify(columns ? selected(data, columns) : data, { lineWidth: 0 });
+  }
+  if (!Array.isArray(data)) return propertyTable(data, columns);
+  return listTable(data, columns ?? columnsOf(data, fields, format === 'wide'));
+}
+
+function lines(values: string[]): string {
+  return values.map((value) => `${value}\n`).join('');
+}
+
+function rowsOf(data: unknown): Record<string, unknown>[] {
+  return (Array.isArray(data) ? data : [data]).filter((row) => row !== null && row !== undefined) as never[];
+}
+
+/** What other commands accept: the id, or else the name. */
+function identity(row: Record<string, unknown>): string {
+  if (typeof row !== 'object') return String(row);
+  const value = row['id'] ?? row['name'] ?? row['key'] ?? Object.values(row)[0];
+  return cell(value);
+}
+
+function checkColumns(columns: string[], data: unknown, fields: string[]): void {
+  const known = new Set([...fields, ...rowsOf(data).flatMap((row) => Object.keys(row))]);
+  const unknown = columns.filter((name) => !known.has(name.split('.')[0]!));
+  if (known.size > 0 && unknown.length > 0) {
+    throw usageError(`unknown column ${unknown.join(', ')}; known: ${[...known].join(', ')}`);
+  }
+}
+
+function selected(data: unknown, columns: string[]): unknown {
+  const pick = (row: unknown) => Object.fromEntries(columns.map((name) => [name, valueAt(row, name) ?? null]));
+  return Array.isArray(data) ? data.map(pick) : pick(data);
+}
+
+function valueAt(row: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown> | null)?.[key], row);
+}
+
+function columnsOf(rows: unknown[], fields: string[], wide: boolean): string[] {
+  const known = fields.length > 0 ? fields : [...new Set(rows.flatMap((row) => Object.keys(row as object)))];
+  const frequent = usual.filter((name) => known.includes(name)).slice(0, mostUsual);
+  const others = known.filter((name) => !frequent.includes(name));
+  if (wide) return [...frequent, ...others];
+  return frequent.length >= fewest ? frequent : [...frequent, ...others].slice(0, fewest);
+}
+
+/** Empty for an empty list: standard output has nothing but data. */
+function listTable(rows: unknown[], columns: string[]): string {
+  if (rows.length === 0) return '';
+  const cells = rows.map((row) => columns.map((name) => cell(valueAt(row, name))));
+  return aligned([columns.map((name) => name.toUpperCase()), ...cells]);
+}
+
+function propertyTable(data: unknown, columns: string[] | undefined): string {
+  if (data === null || data === undefined) return '';
+  if (typeof data !== 'object') return `${cell(data)}\n`;
+  const names = columns ?? Object.keys(data);
+  return aligned(names.map((name) => [name, cell(valueAt(data, name))]));
+}
+
+function aligned(rows: string[][]): string {
+  const widths = rows[0]!.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0));
+  return lines(
+    rows.map((row) => row.map((text, i) => (i === row.length - 1 ? text : text.padEnd(widths[i]!))).join('  ')),
+  );
+}
+
+/** One line, without characters that control a terminal. */
+function cell(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-';
+  const text = typeof value === 'object' ? compact(value) : String(value);
+  // eslint-disable-next-line no-control-regex
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
+}
+
+/** Lists of scalars, and of resources by name or id, are shorter than their JSON. */
+function compact(value: object): string {
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  if (value.length === 0) return '-';
+  const parts = value.map((item: unknown) => {
+    if (typeof item !== 'object' || item === null) return String(item);
+    const { key, value: own, name, id } = item as Record<string, unknown>;
+    if (key !== undefined && own !== undefined) return `${key}=${own}`;
+    return name ?? id;
+  });
+  return parts.every((part) => typeof part === 'string' || typeof part === 'number')
+    ? parts.join(',')
+    : JSON.stringify(value);
+}

@@ -1,0 +1,26 @@
+/** Options that commands share. */
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import { formats } from './output.ts';
+import { defaultTimeout } from './waiting.ts';
+
+export function addCommonOptions(command: Command, path = ''): Command {
+  command
+    .addOption(new Option('-o, --output <FORMAT>', 'format of the result').choices(formats).default('table'))
+    .option('--columns <NAMES>', 'columns of the table, or fields, separated by commas')
+    .option('-q, --quiet', 'print only IDs, and no progress');
+  return addTargetOptions(command, path);
+}
+
+export function addTargetOptions(command: Command, path = '{project_id}/{region_id}'): Command {
+  if (path.includes('{project_id}')) command.option('--project <PROJECT>', 'ID or name of the project');
+  if (path.includes('{region_id}')) command.option('--region <REGION>', 'ID or name of the region');
+  return command.option('--context <NAME>', 'context to use in place of the current one');
+}
+
+export function addWaitOptions(command: Command): Command {
+  return command
+    .option('--wait', 'wait for the tasks (default)', true)
+    .option('--no-wait', 'print the IDs of the tasks and do not wait for them')
+    .option('--timeout <SECONDS>', 'longest wait', String(defaultTimeout));
+}

@@ -1,0 +1,163 @@
+/** Runs the command of an operation: builds the request, waits for tasks, and prints the result. */
+import { bodyOf } from './body.ts';
+import { targetOf } from './contexts.ts';
+import { usageError } from './errors.ts';
+import { createApi, listAll, withQuery } from './http.ts';
+import type { Api, Response } from './http.ts';
+import type { Io } from './io.ts';
+import { createNames, withIds } from './names.ts';
+import type { Names, Values } from './names.ts';
+import { formatOf, formatted } from './output.ts';
+import type { OutputOptions } from './output.ts';
+import { operationById, operationOf, pathParameters } from './table.ts';
+import type { Operation } from './table.ts';
+import { optionValue } from './values.ts';
+import { createProgress, defaultTimeout, waitForTasks } from './waiting.ts';
+import type { Task } from './waiting.ts';
+
+export interface CommonOptions extends OutputOptions {
+  context?: string;
+  project?: string;
+  region?: string;
+}
+
+export interface RunOptions extends CommonOptions {
+  wait?: boolean;
+  timeout?: string;
+  body?: string;
+}
+
+export interface Invocation {
+  operation: Operation;
+  /** Values of the path parameters without project and region, in their order. */
+  operands: string[];
+  options: RunOptions;
+  /** Texts of the options for fields of the query and of the body, by the names of the API. */
+  query: Record<string, string[]>;
+  fields: Record<string, string[]>;
+}
+
+/** Operations that answer before their task ends, and the operation whose `task_id` names that task. */
+const followed: Record<string, string> = { revertVolume: 'getVolume' };
+
+export async function runOperation({ operation, operands, options, query, fields }: Invocation, io: Io): Promise<void> {
+  formatOf(options);
+  const timeout = secondsOf(options.timeout);
+  const api = createApi(targetOf(options, io.env));
+  const names = createNames(api);
+  const values: Values = Object.fromEntries(operandNames(operation.path).map((name, i) => [name, operands[i]!]));
+  const body = await bodyOf(operation, options.body, fields, io);
+  const path = withQuery(await names.path(operation.path, values), await queryOf(operation, query, names));
+  const print = async (data: unknown, of: Operation = operation) =>
+    io.out(await formatted(data, of.fields ?? [], options));
+
+  if (operation.result === 'stream') return api.stream({ method: 'GET', path }, (chunk) => io.out(chunk.toString()));
+  if (operation.result === 'list' && operation.method === 'GET') {
+    const paged = 'limit' in (operation.query ?? {}) && !('limit' in query) && !('offset' in query);
+    // The log of changes is paged by `before`, and is long: one page, unless there is a count.
+    return print(await listAll(api, path, { paged: paged && 'offset' in (operation.query ?? {}) }));
+  }
+  const response = await api.send({
+    method: operation.method,
+    path,
+    body: await withIds(body, names, values),
+    ...(operation.contentType && { contentType: operation.contentType }),
+  });
+  const tasks = await tasksOf(operation, response, values, api, names);
+  if (tasks.length === 0) return printResponse(response, operation, print, io);
+  if (options.wait === false) return print(options.quiet ? tasks.map((id) => ({ id })) : { tasks });
+  const progress = createProgress(io.err, options.quiet === true);
+  const ended = await waitForTasks(api, tasks, timeout, progress);
+  const shown = await resultOf(operation, ended, values, api, names);
+  if (shown) await print(shown.data, shown.operation);
+}
+
+/** The parameters that the command takes as operands. */
+export function operandNames(path: string): string[] {
+  return pathParameters(path).filter((name) => name !== 'project_id' && name !== 'region_id');
+}
+
+export function secondsOf(text: string | undefined): number {
+  if (text === undefined) return defaultTimeout;
+  if (!/^\d{1,9}(\.\d+)?$/.test(text))
+    throw usageError(`--timeout must be a number of seconds, not ${JSON.stringify(text)}`);
+  return Number(text);
+}
+
+async function queryOf(
+  { query: declared = {} }: Operation,
+  texts: Record<string, string[]>,
+  names: Names,
+): Promise<Record<string, unknown>> {
+  const missing = Object.keys(declared).filter((name) => declared[name]!.required && !texts[name]);
+  if (missing.length > 0)
+    throw usageError(`required: ${missing.map((name) => `--${name.replaceAll('_', '-')}`).join(', ')}`);
+  const entries = Object.entries(texts).map(([name, values]) => {
+    const value = optionValue(`--${name.replaceAll('_', '-')}`, values, declared[name]!);
+    // The filters by tags are JSON.
+    const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return [name, isMap ? JSON.stringify(value) : value];
+  });
+  return (await withIds(Object.fromEntries(entries), names)) as Record<string, unknown>;
+}
+
+async function tasksOf(
+  operation: Operation,
+  { body }: Response,
+  values: Values,
+  api: Api,
+  names: Names,
+): Promise<string[]> {
+  if (operation.result === 'tasks') return (body?.tasks ?? []) as string[];
+  const follow = followed[operation.id];
+  if (!follow) return [];
+  const shown = await api.send({ method: 'GET', path: await names.path(operationById(follow).path, values) });
+  return shown.body.task_id ? [shown.body.task_id as string] : [];
+}
+
+async function printResponse(
+  { body, text, status }: Response,
+  operation: Operation,
+  print: (data: unknown, of?: Operation) => Promise<void>,
+  io: Io,
+): Promise<void> {
+  if (body !== undefined) return print(operation.result === 'list' ? body.results : body);
+  if (status !== 204 && text !== '') io.out(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+/** The resource after the change: what was created, or what the operands name. Nothing after a deletion. */
+async function resultOf(
+  { command, method, path }: Operation,
+  tasks: Task[],
+  values: Values,
+  api: Api,
+  names: Names,
+): Promise<{ data: unknown; operation: Operation } | undefined> {
+  if (method === 'DELETE') return undefined;
+  const show = operationOf([...command.slice(0, -1), 'show']);
+  const wanted = show ? operandNames(show.path) : [];
+  const last = wanted.at(-1);
+  const id = createdId(tasks, show?.path ?? path);
+  const isCreation = last !== undefined && !(last in values) && id !== undefined;
+  const all: Values = isCreation ? { ...values, [last]: id } : values;
+  if (show && wanted.every((name) => name in all)) {
+    const { body } = await api.send({ method: 'GET', path: await names.path(show.path, all) });
+    return { data: body, operation: show };
+  }
+  if (id === undefined) return undefined;
+  return { data: { id }, operation: { ...operationById('getTask'), fields: ['id'] } };
+}
+
+/** A load balancer and its listeners are created by one task, which names the ids of each kind. */
+function createdId(tasks: Task[], path: string): string | undefined {
+  const created = Object.assign({}, ...tasks.map((task) => task.created_resources ?? {})) as Record<string, unknown[]>;
+  const collection =
+    path
+      .replace('/{project_id}/{region_id}', '')
+      .split('/')
+      .findLast((part) => /^\w+$/.test(part)) ?? '';
+  const kinds = Object.keys(created);
+  const kind = kinds.find((name) => name === collection || `lb${name}` === collection) ?? kinds[0];
+  const id = kind === undefined ? undefined : created[kind]![0];
+  return id === undefined ? undefined : String(id);
+}
