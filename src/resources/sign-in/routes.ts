@@ -127,7 +127,7 @@ function requestOf(request: FastifyRequest): SignInRequest {
   return { requestId: request.id, facts: factsOf(request) };
 }
 
-/** Shows a person, in a browser, what went wrong. */
+/** Shows errors on a page if a browser asks, because a person reads them. */
 async function page(reply: FastifyReply, work: () => Promise<FastifyReply>): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store');
   try {
