@@ -9,8 +9,7 @@ import { optionOf } from './body.ts';
 import { createApi, withQuery } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, referenceOf } from './names.ts';
-import { operandNames } from './resource-command.ts';
-import { choicesOf, operationById, operationOf, propertiesOf, table } from './table.ts';
+import { choicesOf, operandNames, operationById, operationOf, propertiesOf, scopeNames, table } from './table.ts';
 import type { Operation } from './table.ts';
 import firstWords from './first-words.json' with { type: 'json' };
 
@@ -127,7 +126,7 @@ const common = ['--output', '--columns', '--quiet', '--context', '--help'];
 function optionsOf({ path, query = {}, body, result }: Operation): string[] {
   const fields = body ? [...propertiesOf(body).keys()].map((name) => optionOf(name)) : [];
   const filters = Object.keys(query).map((name) => optionOf(name, 'query'));
-  const scope = ['project', 'region'].filter((name) => path.includes(`{${name}_id}`)).map((name) => `--${name}`);
+  const scope = scopeNames(path).map((name) => `--${name.replace('_id', '')}`);
   return [
     ...filters,
     ...fields,

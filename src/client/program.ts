@@ -8,9 +8,9 @@ import { usageError } from './errors.ts';
 import type { Io, Run } from './io.ts';
 import { kindOf } from './names.ts';
 import { addCommonOptions, addWaitOptions } from './program-options.ts';
-import { operandNames, runOperation } from './resource-command.ts';
+import { runOperation } from './resource-command.ts';
 import type { RunOptions } from './resource-command.ts';
-import { choicesOf, propertiesOf, table, typeOf, valueSchema } from './table.ts';
+import { choicesOf, operandNames, propertiesOf, table, typeOf, valueSchema } from './table.ts';
 import type { Operation, Schema } from './table.ts';
 import { isObject } from './values.ts';
 

@@ -9,7 +9,7 @@ import { createNames, withIds } from './names.ts';
 import type { Names, Values } from './names.ts';
 import { formatOf, formatted, requireColumns } from './output.ts';
 import type { OutputOptions } from './output.ts';
-import { operationById, operationOf, pathParameters } from './table.ts';
+import { operandNames, operationById, operationOf } from './table.ts';
 import type { Operation } from './table.ts';
 import { optionValue } from './values.ts';
 import { createProgress, defaultTimeout, waitForTasks } from './waiting.ts';
@@ -84,11 +84,6 @@ function printedFields(operation: Operation, { wait, quiet }: RunOptions): strin
 
 function showOf({ command }: Operation): Operation | undefined {
   return operationOf([...command.slice(0, -1), 'show']);
-}
-
-/** The parameters that the command takes as operands. */
-export function operandNames(path: string): string[] {
-  return pathParameters(path).filter((name) => name !== 'project_id' && name !== 'region_id');
 }
 
 export function secondsOf(text: string | undefined): number {
