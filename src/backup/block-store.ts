@@ -144,6 +144,8 @@ function directoryAt(folder: string): BackupDirectory {
 export function backupStream(output: Writable): BackupSink {
   const known = new Set<string>();
   let written = 0;
+  // Errors also reject the writes. Without a listener the event would end the process before it has closed the database.
+  output.on('error', () => {});
   const send = async (bytes: Buffer) => {
     written += bytes.length;
     await new Promise<void>((resolve, reject) => {
