@@ -52,6 +52,10 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     let host: TestHost;
     let driver: HaproxyDriver;
     let neighbour: DesiredLoadBalancer;
+    let quietHost: TestHost;
+    let quietDriver: HaproxyDriver;
+    /** Of the same member, in a HAProxy that nobody attacks. */
+    let quiet: DesiredLoadBalancer;
     let pem: string;
     let opened: { destroy(): void }[] = [];
     const apply = async (desired: DesiredLoadBalancer) => {
@@ -65,7 +69,13 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
       pem = authority(`${host.dataDir}/authority`).issue('a.example');
       driver = host.driver({ maxConnections });
       await driver.start();
-      neighbour = await apply(balancer({ members: [member((await httpMember('victim')).port)] }, {}, victim));
+      const { port } = await httpMember('victim');
+      neighbour = await apply(balancer({ members: [member(port)] }, {}, victim));
+      quietHost = testHost();
+      quietDriver = quietHost.driver();
+      await quietDriver.start();
+      quiet = balancer({ members: [member(port)] }, {}, victim);
+      await quietDriver.apply(quiet, signal);
     });
     afterEach(async () => {
       for (const each of opened) each.destroy();
@@ -73,6 +83,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     });
     afterAll(async () => {
       await driver.stop().finally(host.cleanUp);
+      await quietDriver?.stop().finally(quietHost.cleanUp);
       await closeMembers();
     });
 
@@ -104,15 +115,28 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
     };
     const secured = () => ({ protocol: 'TERMINATED_HTTPS', port: 443, certificate: { id: 'one', pem } }) as const;
     const sources = (count: number) => (at: number) => `127.250.0.${1 + (at % count)}`;
-    /** Milliseconds of the fastest of several requests, because the machine may be busy. */
-    const neighbourAnswers = async (tries = 5): Promise<number> => {
-      let best = Infinity;
+    /** Milliseconds; Infinity without an answer of the member. */
+    const answerMs = async ({ address }: DesiredLoadBalancer): Promise<number> => {
+      const began = performance.now();
+      const { name } = await ask(address, {}, '/').catch(() => ({ name: null }));
+      return name === 'victim' ? performance.now() - began : Infinity;
+    };
+    /**
+     * The neighbour answers within 100 ms, or on a slow or busy machine within ten times the time of a HAProxy that nobody
+     * attacks. Compares the answers of this rank among several, 0 for the fastest.
+     */
+    const expectPrompt = async ({ tries = 5, rank = 0 } = {}) => {
+      const [attacked, unattacked]: [number[], number[]] = [[], []];
       for (let at = 0; at < tries; at += 1) {
-        const began = performance.now();
-        const { name } = await ask(neighbour.address, {}, '/').catch(() => ({ name: null }));
-        if (name === 'victim') best = Math.min(best, performance.now() - began);
+        attacked.push(await answerMs(neighbour));
+        unattacked.push(await answerMs(quiet));
       }
-      return best;
+      const [own, usual] = [attacked, unattacked].map((times) => times.sort((a, b) => a - b)[rank]!) as [
+        number,
+        number,
+      ];
+      expect(usual).toBeLessThan(Infinity);
+      expect(own).toBeLessThan(Math.max(100, 10 * usual));
     };
     const processConnections = async () => Number(/^CurrConns: (\d+)/m.exec(await host.ask('show info'))?.[1]);
 
@@ -123,7 +147,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         );
         const from = sources(9);
         await hold(Array.from({ length: 8_050 }, (_, at) => ({ address, port: 80, from: from(at) })));
-        expect(await neighbourAnswers()).toBeLessThan(100);
+        await expectPrompt();
         expect(await processConnections()).toBeLessThan(maxConnections / 2 + 100);
       });
 
@@ -132,7 +156,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         const { address } = await apply(balancer({}, {}, { ...attacker, listeners, pools: [] }));
         const from = sources(9);
         await hold(Array.from({ length: 8_050 }, (_, at) => ({ address, port: 7_000 + (at % 20), from: from(at) })));
-        expect(await neighbourAnswers()).toBeLessThan(100);
+        await expectPrompt();
       });
 
       it('one source address does not take all connections of a listener', async () => {
@@ -152,7 +176,7 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         for (let at = 0; at < 60; at += 1) opened.push(await manyStreams(address, 100, refused));
         await until(() => hanging.open() + refused.count >= 5_900, 30, 'all streams refused or at the member');
         expect(hanging.open()).toBeLessThanOrEqual(maxConnections / 2);
-        expect(await neighbourAnswers()).toBeLessThan(100);
+        await expectPrompt();
       });
 
       it('endless request headers time out after 10 s', async () => {
@@ -197,11 +221,8 @@ describe.skipIf(!requires('haproxy', 'openssl'))(
         const before = cpuSeconds(workerPid(await host.ask('show info')));
         const { answers, ended } = flood(address, 5, wrong);
         await until(() => answers.has(429), 30, 'a refusal');
-        const slowest: number[] = [];
-        for (let at = 0; at < 10; at += 1) slowest.push(await neighbourAnswers(1));
+        await expectPrompt({ tries: 10, rank: 6 });
         await ended;
-        // The 67th percentile, because the machine may be busy.
-        expect(slowest.sort((a, b) => a - b)[6]).toBeLessThan(100);
         // Half of the checks that a process makes in a second, for five full seconds and one partial.
         expect(answers.get(401) ?? 0).toBeLessThanOrEqual(70);
         expect(answers.get(429) ?? 0).toBeGreaterThan(70);
