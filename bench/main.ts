@@ -31,6 +31,7 @@ import { startServer } from './start-server.ts';
 import { tableOf } from './table.ts';
 import type { Row } from './table.ts';
 import { updatePool } from './update-pool.ts';
+import { week } from './week.ts';
 import { createWorkplace } from './workplace.ts';
 import type { Workplace } from './workplace.ts';
 
@@ -62,6 +63,7 @@ const benches: Record<string, Bench> = {
   silence,
   commands: clientCommands,
   backup,
+  week,
 };
 
 /** Run only if they are named: they take long, or need the package registry. */

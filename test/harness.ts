@@ -26,6 +26,7 @@ import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { openDevelopmentClock } from '../src/platform/development-clock.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
+import type { Keyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
 import { defaultClientLimits } from '../src/platform/settings.ts';
@@ -69,6 +70,8 @@ export interface CloudyardOptions {
   maxBacklog?: number;
   /** CIDRs of registries that may verify pull secrets. */
   verifyNetworks?: string[];
+  /** A migrated database with rows, in place of an empty one. It is dropped at the end. */
+  existing?: { database: Awaited<ReturnType<typeof cloneDatabase>>; keyring: Keyring; token: string };
   /** False if the test writes rows or counters directly. Otherwise the harness compares them at the end. */
   audit?: boolean;
 }
@@ -138,11 +141,12 @@ export async function cloneDatabase(
 }
 
 export async function openCloudyard(server: ConnectionOptions, options: CloudyardOptions = {}) {
-  const { connection, drop } = await cloneDatabase(server);
+  const { existing } = options;
+  const { connection, drop } = existing?.database ?? (await cloneDatabase(server));
   const log = options.log ?? silentLogger;
   const db = connect({ ...connection, poolSize: 10, log });
   const clock = createTestClock();
-  const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
+  const keyring = existing?.keyring ?? createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
   const movableClock = options.development ? await openDevelopmentClock(db) : null;
@@ -164,7 +168,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
     ...(options.maxBacklog && { maxBacklog: options.maxBacklog }),
   });
   const { operatorId } = await services.clients.bootstrap();
-  const admin = await services.tokens.createFirst(operatorId);
+  const admin = existing?.token ?? (await services.tokens.createFirst(operatorId));
   const app = await createApi(services, { log, clientLimits });
   const workers: Worker[] = [];
   const rounds = createRounds();

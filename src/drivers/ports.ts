@@ -12,6 +12,9 @@ interface BusyPort {
   remedy: string;
 }
 
+/** How often an operation that needs a port of another program is tried again. */
+export const busyPortSeconds = 5;
+
 /** The first port that another program has. A daemon of this data directory keeps its port over restarts of Cloudyard. */
 export async function findBusyPort(ports: readonly DriverPort[], dataDir: string): Promise<BusyPort | null> {
   for (const { port, host, setting } of ports) {

@@ -55,3 +55,26 @@ it('releases what a failed start adopted, and stops it only if it is stopped its
   expect(stopped.ended.at(-1)).toBe('stop');
   await driver.stop();
 });
+
+it('is started again every few seconds while another program has its port, which operations name', async () => {
+  const error = new DriverError('port 2049 is in use', {
+    ...{ customerMessage: 'another program uses port 2049', retryable: true, maxRetrySeconds: 0.001 },
+  });
+  let starts = 0;
+  const driver = restartingDriver<VolumeDriver>({
+    ...{ title: 'volumes', name: 'disk', error, failed: null, create: () => createSimulatedVolumeDriver({}) },
+    // Without the limit the second start would be an hour later.
+    ...{ idle: createSimulatedVolumeDriver({}), firstDelayMs: 3_600_000, log: silentLogger },
+    async start(one) {
+      starts += 1;
+      if (starts < 3) throw error;
+      return one;
+    },
+  });
+  await expect(driver.apply(volume, signal)).rejects.toMatchObject({
+    ...{ retryable: true, maxRetrySeconds: 20 },
+    customerMessage: expect.stringContaining('another program uses port 2049'),
+  });
+  await vi.waitFor(() => expect(driver.status()).toMatchObject({ healthy: true }));
+  await driver.stop();
+});

@@ -33,6 +33,8 @@ export interface RestartingOptions<D> {
   log: Logger;
 }
 
+/** Of operations while another program has a port of the driver; there may be thousands. */
+const operationSeconds = 20;
 /** Doubles with each failure. */
 const firstDelayMs = 1000;
 const lastDelayMs = 60_000;
@@ -58,8 +60,9 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
   const restart = async (): Promise<void> => {
     const first = options.firstDelayMs ?? firstDelayMs;
     for (let delay = first; !ending.signal.aborted; delay = Math.min(delay * 2, lastDelayMs)) {
-      log.error({ kind: title, driver: name, err: error, retryMs: delay }, 'the driver did not start');
-      await sleep(delay, undefined, { signal: ending.signal }).catch(() => {});
+      const retryMs = Math.min(delay, mostSecondsOf(error) * 1000);
+      log.error({ kind: title, driver: name, err: error, retryMs }, 'the driver did not start');
+      await sleep(retryMs, undefined, { signal: ending.signal }).catch(() => {});
       if (ending.signal.aborted) return;
       try {
         await attempt();
@@ -116,11 +119,18 @@ export async function releaseDriver(driver: Pick<Startable, 'stop' | 'release'>)
   await (driver.release ? driver.release() : driver.stop());
 }
 
+const mostSecondsOf = (error: Error): number =>
+  error instanceof DriverError ? error.maxRetrySeconds : Number.POSITIVE_INFINITY;
+
 function unavailable(title: string, cause: Error): DriverError {
+  // Only a cause that ends by itself has a sentence that helps customers.
+  const endsItself = Number.isFinite(mostSecondsOf(cause));
+  const reason = endsItself ? ` (${(cause as DriverError).customerMessage})` : '';
   return new DriverError(`the driver of ${title} did not start: ${cause.message}`, {
-    customerMessage: `the host does not manage ${title} at the moment; the operation is retried`,
+    customerMessage: `the host does not manage ${title} at the moment${reason}; the operation is retried`,
     retryable: true,
     shortage: true,
+    ...(endsItself && { maxRetrySeconds: operationSeconds }),
     cause,
   });
 }

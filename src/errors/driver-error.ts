@@ -2,19 +2,28 @@
  * A failure on a host. `message` is for the operator; `customerMessage` is the sentence that the task shows. `retryable`:
  * whether a retry may succeed (a busy device) or not (an invalid setting). `shortage`: the host lacks space, memory or
  * descriptors, or its driver did not start, which is retryable, and for longer, because an operator has to act.
+ * `maxRetrySeconds`: what the operation waits for may end at any moment (another program has the port), so it is retried
+ * at least this often, and as long as a shortage.
  */
 export class DriverError extends Error {
   readonly customerMessage: string;
   readonly retryable: boolean;
   readonly shortage: boolean;
-  constructor(
-    message: string,
-    options: { customerMessage: string; retryable: boolean; shortage?: boolean; cause?: unknown },
-  ) {
+  readonly maxRetrySeconds: number;
+  constructor(message: string, options: DriverErrorOptions) {
     super(message, { cause: options.cause });
     this.name = 'DriverError';
     this.customerMessage = options.customerMessage;
     this.retryable = options.retryable;
     this.shortage = options.shortage ?? false;
+    this.maxRetrySeconds = options.maxRetrySeconds ?? Number.POSITIVE_INFINITY;
   }
+}
+
+interface DriverErrorOptions {
+  customerMessage: string;
+  retryable: boolean;
+  shortage?: boolean;
+  maxRetrySeconds?: number;
+  cause?: unknown;
 }

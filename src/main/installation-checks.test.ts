@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
+import { openKeyFile } from '../platform/encryption.ts';
+import { aCertificate } from '../resources/secrets/test-certificates.ts';
 import { checkInstallation } from './installation-checks.ts';
 import { checkoutPlaces } from './root.ts';
 import { readSettings } from './settings.ts';
@@ -43,6 +45,38 @@ async function failed(env: Record<string, string> = {}, clock = 'yes'): Promise<
 
 it('an installation without faults passes', async () => {
   expect(await failed()).toEqual({});
+});
+
+it('the certificate from ACME is checked, and why there is none', async () => {
+  const keyFile = join(folder, 'acme.keys');
+  const acme = {
+    ...{ CLOUDYARD_ACME_DOMAINS: 'cloud.example.org', CLOUDYARD_ACME_EMAIL: 'a@example.org' },
+    ...{ CLOUDYARD_HTTP_REDIRECT_PORT: '80', CLOUDYARD_KEY_FILE: keyFile },
+  };
+  expect(await failed(acme)).toEqual({});
+  await query(`insert into acme_certificates (id, error) values (1, 'the domain does not resolve')`);
+  const name = 'certificate of HTTPS';
+  expect(await failed(acme)).toEqual({ [name]: expect.stringMatching(/^none yet; .* does not resolve \| curl/) });
+
+  const day = 86_400_000;
+  const issued = (notAfter: number) =>
+    aCertificate({ notBefore: new Date(), notAfter: new Date(Date.now() + notAfter) });
+  const store = async ({ pem: certificate }: { pem: string }) => {
+    const state = Buffer.from(JSON.stringify({ account: {}, certificate, key: '' }));
+    const encrypted = openKeyFile(keyFile).encrypt(state, 'acme_certificate').toString('hex');
+    await query(`update acme_certificates set state = decode('${encrypted}', 'hex'), version = version + 1`);
+  };
+  await store(issued(90 * day));
+  // A failed renewal matters only when it is late.
+  expect(await failed(acme)).toEqual({});
+  const began = new Date(Date.now() - 80 * day);
+  await store(aCertificate({ notBefore: began, notAfter: new Date(Date.now() + 10 * day) }));
+  expect(await failed(acme)).toEqual({ [name]: expect.stringMatching(/^expires .* does not resolve \| curl/) });
+
+  expect(await failed({ ...acme, CLOUDYARD_KEY_FILE: join(folder, 'absent.keys') })).toEqual({
+    [name]: expect.stringContaining('cannot be read: key file'),
+  });
+  await query('delete from acme_certificates');
 });
 
 it('each fault is named with a command that fixes it', async () => {

@@ -9,7 +9,9 @@ import pg from 'pg';
 import { backupState, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
 import { runChild } from '../platform/child-process.ts';
+import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
+import { openKeyFile } from '../platform/encryption.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
@@ -131,7 +133,8 @@ async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[
   const schema = await checkSchema(client);
   const all = [await checkClockOf(client), ...(await checkServer(client)), schema];
   if (!schema.ok) return all;
-  return [...all, await checkCertificates(client), await checkBackups(client, settings)];
+  const listeners = await checkCertificates(client);
+  return [...all, ...(await checkAcme(client, settings)), listeners, await checkBackups(client, settings)];
 }
 
 function connectionOf({ databaseUrl, dataDir }: Settings): pg.ClientConfig | null {
@@ -203,6 +206,25 @@ async function checkSchema(client: pg.Client): Promise<Finding> {
   }
   const detail = `${schema?.migration ?? 'none'}; this version has ${newest.migration}`;
   return { name, ok: false, detail, remedy: `${program} migrate` };
+}
+
+/** The certificate that servers request from an ACME server, when a third of its life remains. */
+async function checkAcme(client: pg.Client, { tls, keyFile }: Settings): Promise<Finding[]> {
+  if (!tls.acme) return [];
+  const name = 'certificate of HTTPS';
+  const remedy = 'curl -s "$CLOUDYARD_URL/healthz"    # tls has the reason; docs/guides/tls.md';
+  try {
+    const row = await findRow({ $client: client } as unknown as Db);
+    const pem = row?.state ? decryptState(openKeyFile(keyFile), row.state).certificate : '';
+    const reason = row?.error ? `; the last request failed: ${row.error}` : '';
+    if (pem === '') return [{ name, ok: !row?.error, detail: `none yet${reason}`, ...(row?.error && { remedy }) }];
+    const { validFrom, validTo } = new X509Certificate(pem);
+    const [start, end] = [Date.parse(validFrom), Date.parse(validTo)];
+    const ok = end - Date.now() > (end - start) / 4;
+    return [{ name, ok, detail: `expires ${new Date(end).toISOString()}${reason}`, ...(!ok && { remedy }) }];
+  } catch (error) {
+    return [{ name, ok: false, detail: `cannot be read: ${(error as Error).message}`, remedy }];
+  }
 }
 
 /** Certificates that listeners of load balancers use. */

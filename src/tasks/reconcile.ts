@@ -14,7 +14,7 @@ export type Outcome =
   /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
   /** A retryable error: retried with backoff, for longer if an operator has to act; the last attempt ends like `failed`. */
-  | { kind: 'retry'; message: string; cause: unknown; shortage?: boolean }
+  | { kind: 'retry'; message: string; cause: unknown; shortage?: boolean; maxRetrySeconds?: number }
   /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };
 
@@ -42,6 +42,7 @@ export interface Reconciler {
 const maxAttempts = 6;
 /** An hour: an operator has to add space to the host, or to raise a time limit of the database. */
 const maxAttemptsInShortage = 29;
+const secondsInShortage = 3600;
 const reconcileTimeout = 10 * 60_000;
 
 export interface ReconcileDeps {
@@ -69,9 +70,10 @@ export async function runReconcile(
     case 'retry':
       deps.onDriverError(resource);
       log.warn({ err: outcome.cause }, 'reconcile attempt failed');
-      if (attempt < (outcome.shortage ? maxAttemptsInShortage : maxAttempts)) {
+      if (attempt < attemptsOf(outcome)) {
         await deps.tasks.recordRetry(deps.db, id, attempt, outcome.message);
-        return { againAfter: backoffSeconds(attempt), attempts: attempt };
+        const againAfter = Math.min(backoffSeconds(attempt), outcome.maxRetrySeconds ?? Number.POSITIVE_INFINITY);
+        return { againAfter, attempts: attempt };
       }
       await recordFailure(deps, reconciler, id, generation, outcome.message);
       return { done: true };
@@ -81,6 +83,11 @@ export async function runReconcile(
       await recordFailure(deps, reconciler, id, generation, outcome.message);
       return { done: true };
   }
+}
+
+function attemptsOf({ shortage, maxRetrySeconds }: Extract<Outcome, { kind: 'retry' }>): number {
+  if (maxRetrySeconds !== undefined && Number.isFinite(maxRetrySeconds)) return secondsInShortage / maxRetrySeconds;
+  return shortage ? maxAttemptsInShortage : maxAttempts;
 }
 
 /** `generation` is the attempted one; null when the attempt failed before it read the row. */
@@ -102,8 +109,8 @@ async function attemptOutcome(
     // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
     if (error instanceof DriverError) {
       const kind = error.retryable ? 'retry' : 'failed';
-      const { customerMessage: message, shortage } = error;
-      return { outcome: { kind, message, cause: error, shortage }, generation };
+      const { customerMessage: message, shortage, maxRetrySeconds } = error;
+      return { outcome: { kind, message, cause: error, shortage, maxRetrySeconds }, generation };
     }
     const timeLimit = exceededTimeLimit(error);
     if (timeLimit !== null) {

@@ -83,6 +83,24 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     await until(async () => (await shown()).operating_status === 'ONLINE', 5, 'online');
   });
 
+  it('names a port that another program has on its task, and listens when the port is free', async () => {
+    const stranger = createServer();
+    const busy = await freePort();
+    await new Promise<void>((resolve) => stranger.listen(busy, address, resolve));
+    const listener = { name: 'busy', load_balancer_id: path.split('/').at(-1), protocol: 'TCP', protocol_port: busy };
+    const { tasks } = (await yard.post('/cloud/v1/lblisteners/1/1', listener)).body;
+    const task = async () => (await yard.get(`/cloud/v1/tasks/${tasks[0]}`)).body;
+    await until(async () => (await task()).data?.last_error !== undefined, 30, 'the error');
+    expect(await task()).toMatchObject({
+      state: 'RUNNING',
+      data: { last_error: `Another program of the host uses port ${busy}.` },
+    });
+    await new Promise((resolve) => stranger.close(resolve));
+    expect((await yard.get(`/cloud/v1/tasks/${tasks[0]}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });
+    const { id } = (await yard.get('/cloud/v1/lblisteners/1/1')).body.results.find((each: any) => each.name === 'busy');
+    expect((await yard.ended(await yard.delete(`/cloud/v1/lblisteners/1/1/${id}`))).state).toBe('FINISHED');
+  });
+
   it('shows a failed member within two seconds of its health check, and counts traffic', async () => {
     await end(1);
     await until(async () => (await shown()).operating_status === 'DEGRADED', 4, 'degraded');

@@ -3,6 +3,7 @@
  * next start. A driver that does not start does not affect the others.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openYard, until } from '../processes.ts';
@@ -89,5 +90,21 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'one host', () => {
     await until(async () => (await status('load balancers')).healthy, 60, 'load balancers to be managed again');
     expect(yard.pids()).toMatchObject({ haproxy, ganesha });
     await request();
+  });
+
+  it('starts the file server when the port that another program has is free', async () => {
+    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'ganesha' });
+    const stranger = createServer();
+    await new Promise<void>((resolve) => stranger.listen(yard.nfsPort, resolve));
+    await yard.start(['start']);
+    const { tasks } = (await yard.post(shares, newShare('a share', await defaultNetwork(yard)))).body;
+    const task = async () => (await yard.get(`/cloud/v1/tasks/${tasks[0]}`)).body;
+    await until(async () => (await task()).data?.last_error !== undefined, 30, 'the error');
+    expect(await task()).toMatchObject({
+      state: 'RUNNING',
+      data: { last_error: expect.stringContaining(`another program of the host uses port ${yard.nfsPort}`) },
+    });
+    await new Promise((resolve) => stranger.close(resolve));
+    expect((await yard.get(`/cloud/v1/tasks/${tasks[0]}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });
   });
 });

@@ -357,7 +357,11 @@ describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(host.port, '127.0.0.1', resolve));
     try {
-      await expect(host.driver().start()).rejects.toThrow(`port ${host.port} on 127.0.0.1 is in use`);
+      await expect(host.driver().start()).rejects.toMatchObject({
+        message: expect.stringContaining(`port ${host.port} on 127.0.0.1 is in use`),
+        customerMessage: `another program of the host uses port ${host.port} of the file server`,
+        maxRetrySeconds: 5,
+      });
     } finally {
       await new Promise((resolve) => other.close(resolve));
       host.cleanUp();

@@ -23,6 +23,7 @@ import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../
 import { hostError } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
+import { busyPortSeconds } from '../ports.ts';
 import { shared } from '../turns.ts';
 import { renderCore, type ServerSettings } from './configuration.ts';
 import type { GaneshaPrograms } from './detect.ts';
@@ -305,8 +306,9 @@ async function refuseBusyPort(port: number, bound: string | null): Promise<void>
     });
   } catch (cause) {
     throw new DriverError(`port ${port} on ${address} is in use by another program, perhaps another NFS server`, {
-      customerMessage: 'the file server does not respond',
+      customerMessage: `another program of the host uses port ${port} of the file server`,
       retryable: true,
+      maxRetrySeconds: busyPortSeconds,
       cause,
     });
   } finally {

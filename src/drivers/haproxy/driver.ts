@@ -13,10 +13,12 @@ import type { LoadBalancerDriver, ObservedLoadBalancer } from '../load-balancer.
 import type { DriverStatus } from '../driver.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
+import { busyPortSeconds } from '../ports.ts';
 import { oneAtATime, shared } from '../turns.ts';
 import { resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { createDrains } from './drains.ts';
+import { serveExcluded } from './excluded.ts';
 import { createExporter } from './exporter.ts';
 import { restore, type Host, markRunning, prepareStart, reloadEverything, servedSpecs } from './host.ts';
 import { layoutOf } from './layout.ts';
@@ -61,6 +63,7 @@ const HARD_STOP_SECONDS = 3_600;
 /** Each takes 5 to 50 MB, and every change of a tenant can leave one behind. */
 const OLD_WORKERS = 100;
 const TRUNCATE_LOGS_MS = 60_000;
+const EXCLUDED_MS = busyPortSeconds * 1000;
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
@@ -84,9 +87,13 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
       pending.push({ change, resolve, reject });
       runPending().catch(reject);
     });
-  let truncating: NodeJS.Timeout | undefined;
+  const timers: NodeJS.Timeout[] = [];
+  const serveFree = () =>
+    void exclusively(() => serveExcluded(host)).catch((err: unknown) =>
+      log.warn({ err }, 'cannot serve excluded load balancers yet'),
+    );
   const finish = async (how: 'stop' | 'release') => {
-    clearInterval(truncating);
+    for (const timer of timers) clearInterval(timer);
     host.drains.stop();
     host.probes.stop();
     await exporter.stop();
@@ -103,7 +110,8 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
       try {
         await exclusively(() => startAll(host));
         await exporter.start();
-        truncating = setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref();
+        timers.push(setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref());
+        timers.push(setInterval(serveFree, EXCLUDED_MS).unref());
       } catch (err) {
         throw hostError(`cannot start the load balancers: ${(err as Error).message}`, err);
       }

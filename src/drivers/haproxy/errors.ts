@@ -1,6 +1,7 @@
 /** Errors that HAProxy and nginx have in common. */
 import { exitStatus } from '../command.ts';
 import { DriverError } from '../driver.ts';
+import { busyPortSeconds } from '../ports.ts';
 
 /** The proxy does not respond, or does not follow a command. */
 export function unavailable(message: string, cause?: unknown): DriverError {
@@ -24,7 +25,7 @@ export function rejectedConfiguration(program: string, cause: unknown): DriverEr
   });
 }
 
-/** Another program may release a port, so a port in use is retried. */
+/** Another program may release a port at any moment, so a port in use is retried often. */
 export function cannotListen(address: string, port: string, cause: unknown): DriverError {
   const { code } = cause as NodeJS.ErrnoException;
   const inUse = code === 'EADDRINUSE';
@@ -33,6 +34,7 @@ export function cannotListen(address: string, port: string, cause: unknown): Dri
       ? `Another program of the host uses ${port}.`
       : `The load balancer cannot listen on ${port} of its address.`,
     retryable: inUse,
+    ...(inUse && { maxRetrySeconds: busyPortSeconds }),
     cause,
   });
 }

@@ -46,7 +46,7 @@ export interface Host {
   /** Load balancers whose files are newer than memory: a rejected change could not be reverted. */
   unwritten: Set<string>;
   /** The reasons why load balancers with a spec are not served. */
-  broken: Map<string, string>;
+  broken: Map<string, unknown>;
   /** Reads the counters of the worker that the reload will replace. */
   beforeReload(): Promise<void>;
   counts: { reloads: number; runtimeChanges: number };
@@ -75,7 +75,7 @@ export async function restore(host: Host): Promise<void> {
   await removeUnusedFiles(host.layout, usedFiles(host));
 }
 
-function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
+export function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
   try {
     host.specs.set(spec.id, spec);
     requireValid(spec);
@@ -83,7 +83,7 @@ function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission)
     setAdmission(host, spec.id, admission);
     host.rendered.set(spec.id, renderBalancer(admission.served, host.layout, host.settings.maxConnections));
   } catch (err) {
-    host.broken.set(spec.id, (err as Error).message);
+    host.broken.set(spec.id, err);
     host.log.error({ loadBalancer: spec.id, err }, 'cannot render the spec of a load balancer');
   }
 }
@@ -151,7 +151,7 @@ async function checkOne(host: Host, id: string): Promise<void> {
 
 function exclude(host: Host, id: string, err: unknown): void {
   host.rendered.delete(id);
-  host.broken.set(id, (err as Error).message);
+  host.broken.set(id, err);
   host.log.error({ loadBalancer: id, err }, 'excluded a load balancer');
 }
 

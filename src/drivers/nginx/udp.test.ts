@@ -1,4 +1,5 @@
 /** UDP listeners through a real nginx. */
+import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -136,6 +137,19 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     const thief = { ...udp(), address: desired.address };
     await expect(apply(thief)).rejects.toMatchObject({ retryable: false });
     await apply(balancer({}, { port: 5353 }, { address: desired.address }));
+  });
+
+  it('names a port that another program has, and can be retried until it is free', async () => {
+    const desired = udp({ members: await members('a') });
+    const stranger = createSocket('udp4');
+    await new Promise<void>((resolve) => stranger.bind(5353, desired.address, resolve));
+    await expect(apply(desired)).rejects.toMatchObject({
+      ...{ retryable: true, maxRetrySeconds: 5 },
+      customerMessage: 'Another program of the host uses UDP port 5353.',
+    });
+    await new Promise<void>((resolve) => stranger.close(resolve));
+    await apply(desired);
+    expect(await names(desired.address, 1)).toEqual(new Set(['a']));
   });
 
   it('survives crashes of nginx and of the driver', async () => {
