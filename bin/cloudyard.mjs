@@ -4,12 +4,11 @@ import { readFileSync } from 'node:fs';
 import { ensureInstalled, main, programFile, runClient, runPinned } from './installed.mjs';
 import { allocator, nodeFlags } from './node-flags.mjs';
 
-/** The first words of the client's commands, which need no flags and, on a new Node, no process of their own. */
-const firstWords = JSON.parse(readFileSync(programFile('client/first-words.json'), 'utf8'));
-
 await main(async () => {
   await ensureInstalled();
   const args = process.argv.slice(2);
+  // The client's commands need no flags and, on a new Node, no process of their own.
+  const firstWords = JSON.parse(readFileSync(programFile('client/first-words.json'), 'utf8'));
   if (firstWords.includes(args[0])) return runClient(args);
   await runPinned(programFile('main/cloudyard.ts'), args, nodeFlags, allocator);
 });

@@ -80,7 +80,9 @@ export async function runClient(args) {
     const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
     process.exit(await run(nodeToUse(), [script, ...args], options));
   }
-  module.enableCompileCache(cacheSetting().NODE_COMPILE_CACHE);
+  const { NODE_COMPILE_CACHE: folder } = cacheSetting();
+  // Without a folder, Node would use one in /tmp that every account can create.
+  if (folder !== undefined) module.enableCompileCache(folder);
   await import(pathToFileURL(script).href);
 }
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { root } from '../src/main/root.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
@@ -45,6 +45,7 @@ async function knownMetrics(): Promise<Set<string>> {
   metrics.watchApiKeys(() => ({ keys: 0, ageSeconds: 0 }));
   metrics.watchQueue(async () => ({ ready: 0, delayed: 0, running: 0, oldestSeconds: 0 }));
   metrics.watchCertificate(() => ({ healthy: true, detail: '', expiresAt: null }));
+  metrics.watchBackups(async () => ({ lastSuccessSeconds: 0, lateSeconds: 0, hasFailed: false }));
   metrics.watchDatabase('api', { $client: { totalCount: 1, idleCount: 1, waitingCount: 0 } } as Parameters<
     typeof metrics.watchDatabase
   >[1]);
@@ -91,8 +92,8 @@ describe('the dashboard', () => {
     const temporary = mkdtempSync(join(tmpdir(), 'cloudyard-monitoring-'));
     const file = join(temporary, 'panels.json');
     writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules: record }] }));
+    onTestFinished(() => rmSync(temporary, { recursive: true }));
     const output = execFileSync('promtool', ['check', 'rules', file], { encoding: 'utf8', stdio: 'pipe' });
-    rmSync(temporary, { recursive: true });
     expect(output).toContain(`${panels.length} rules found`);
   });
 });

@@ -7,6 +7,7 @@
  */
 import { hostname, userInfo } from 'node:os';
 import type { Actor, RequestContext } from '../authz/actor.ts';
+import { deleteInBatches } from '../platform/batches.ts';
 import type { Clock } from '../platform/clock.ts';
 import { deferred, prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -55,7 +56,7 @@ export interface Audit {
   /** Runs `work` in one transaction that ends with the audit entry. `work` may set the client of the action. */
   transaction<T>(db: Db, act: AuditedAction, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
   /** Deletes expired entries. */
-  deleteExpired(db: Db): Promise<void>;
+  deleteExpired(db: Db, signal?: AbortSignal): Promise<void>;
 }
 
 /**
@@ -100,10 +101,10 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
     transaction: (db, act, work) =>
       transaction(db, (tx) => work(tx, act), { setting, last: () => entryOf(act, clock.now()) }),
 
-    async deleteExpired(db) {
+    async deleteExpired(db, signal) {
       if (keepDays === 0) return;
       const oldest = new Date(clock.now().getTime() - keepDays * dayMs);
-      while ((await deleteExpired(db, oldest))[0]!.count > 0);
+      await deleteInBatches(() => deleteExpired(db, oldest), signal);
     },
   };
 }

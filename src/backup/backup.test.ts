@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { createExamples } from '../../bench/examples.ts';
@@ -188,6 +188,11 @@ describe('a backup', () => {
     await checkBackup(restoreOptions(source, made, place('none')));
   });
 
+  it('fails when the reader of the pipe ends', async () => {
+    const closed = new Writable({ write: (_chunk, _encoding, done) => done(new Error('write EPIPE')) });
+    await expect(makeBackup(options(cloud.connection), backupStream(closed))).rejects.toThrow('write EPIPE');
+  });
+
   it('is refused when a second one of the database runs', async () => {
     const sink = await openBackupDirectory(place('twice'));
     await withBackupLock(cloud.connection, { wait: false }, async () => {
@@ -195,6 +200,22 @@ describe('a backup', () => {
         'another backup of this database is running',
       );
     });
+  });
+
+  it('is not complete when the connection of its lock ended, because another backup may have pruned its blocks', async () => {
+    const sink = await openBackupDirectory(place('unlocked'));
+    const copyFiles = async () => {
+      await query(
+        cloud.connection,
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where application_name = 'cloudyard backup' and datname = current_database()`,
+      );
+      return [];
+    };
+    await expect(makeBackup({ ...options(cloud.connection), copyFiles }, sink)).rejects.toThrow(
+      'the connection to the database ended during the backup',
+    );
+    expect(await sink.list()).toEqual([]);
   });
 
   it('is not written to a directory that has other contents, or that it cannot create', async () => {
@@ -302,6 +323,45 @@ describe('a restore', () => {
     expect(await query(connection, `select to_regclass('clients') as name`)).toEqual([{ name: null }]);
     await requireEmptyDirectory(given);
     await restoreBackup({ ...given, source, connection, keys: null });
+    expect((await query(connection, 'select count(*)::int as count from file_shares'))[0].count).toBe(20);
+  });
+
+  it('without keys keeps a key file that was copied after it was interrupted', async () => {
+    const source = await unpack(bytes, 'without-keys');
+    const dataDir = place('without-keys-data');
+    const given = { ...restoreOptions(source, manifest, dataDir), keyFile: place('copied.keys') };
+    const connection = await emptyDatabase();
+    const killed = new Error('killed');
+    // The state at a kill: the list of places is complete, and nothing has removed it.
+    let listed = '';
+    const interrupted = {
+      ...source,
+      block: async (hash: string) => {
+        if (hash !== fileBlock) return source.block(hash);
+        listed = readFileSync(join(dataDir, 'restoring', 'targets.json'), 'utf8');
+        throw killed;
+      },
+    };
+    const fileBlock = 'f'.repeat(64);
+    const file = { path: 'volumes', mode: 0o600, uid: 0, gid: 0, size: 1, mtimeMs: 0, blocks: [fileBlock] };
+    const withFile = { ...manifest, files: [file] };
+    const restoring = restoreBackup({ ...given, source: interrupted, manifest: withFile, connection, keys: null });
+    await expect(restoring).rejects.toThrow(killed);
+    mkdirSync(join(dataDir, 'restoring'), { recursive: true });
+    writeFileSync(join(dataDir, 'restoring', 'targets.json'), listed);
+    writeFileSync(given.keyFile, 'the only copy');
+    await restoreBackup({ ...given, connection, keys: null });
+    expect(readFileSync(given.keyFile, 'utf8')).toBe('the only copy');
+  });
+
+  it('is repeated after one whose list of places was cut short', async () => {
+    const source = await unpack(bytes, 'short-list');
+    const given = restoreOptions(source, manifest, place('short-list-data'));
+    mkdirSync(join(given.dataDir, 'restoring'), { recursive: true });
+    writeFileSync(join(given.dataDir, 'restoring', 'targets.json'), '["/srv');
+    await requireEmptyDirectory(given);
+    const connection = await emptyDatabase();
+    await restoreBackup({ ...given, connection, keys: null });
     expect((await query(connection, 'select count(*)::int as count from file_shares'))[0].count).toBe(20);
   });
 

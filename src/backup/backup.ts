@@ -61,8 +61,19 @@ export function makeBackup(options: BackupOptions, sink: BackupSink, { wait = fa
 /** The caller holds the lock with this client. */
 export async function writeBackup(client: pg.Client, options: BackupOptions, sink: BackupSink): Promise<Manifest> {
   const manifest = await copyAll(client, options, sink);
+  await requireLock(client);
   await sink.putManifest(manifest);
   return manifest;
+}
+
+/**
+ * The lock ends with its connection. Without the lock another backup may have pruned blocks of this one.
+ * @throws BackupError
+ */
+async function requireLock(client: pg.Client): Promise<void> {
+  await client.query('select 1').catch((cause: unknown) => {
+    throw new BackupError('the connection to the database ended during the backup; make another backup', { cause });
+  });
 }
 
 async function copyAll(client: pg.Client, options: BackupOptions, sink: BackupSink): Promise<Manifest> {

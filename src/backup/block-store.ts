@@ -5,7 +5,7 @@
  * removes. Nothing that was complete before changes.
  */
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { lchown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
@@ -56,7 +56,7 @@ export interface BackupDirectory extends BackupSink, BackupSource {
 /** Opens or creates the store. @throws BackupError for a directory that has other contents */
 export async function openBackupDirectory(folder: string): Promise<BackupDirectory> {
   await explained(folder, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (await mkdir(folder, { recursive: true, mode: 0o700 })) await inheritOwner(folder);
     const names = await readdir(folder);
     if (names.includes(storeFile)) return;
     const others = names.filter((name) => name !== 'lost+found' && name !== 'blocks');
@@ -116,7 +116,9 @@ function directoryAt(folder: string): BackupDirectory {
         // A block of an earlier backup is verified, because this backup depends on it, too.
         if (await block(hash).catch(() => null)) return hash;
         const path = join(folder, blockPath(hash));
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        if (await mkdir(dirname(path), { recursive: true, mode: 0o700 })) {
+          for (const made of [join(folder, 'blocks'), dirname(path)]) await inheritOwner(made);
+        }
         const packed = await compress(plain);
         await writeDurably(path, packed);
         written += packed.length;
@@ -142,6 +144,8 @@ function directoryAt(folder: string): BackupDirectory {
 export function backupStream(output: Writable): BackupSink {
   const known = new Set<string>();
   let written = 0;
+  // Errors also reject the writes. Without a listener the event would end the process before it has closed the database.
+  output.on('error', () => {});
   const send = async (bytes: Buffer) => {
     written += bytes.length;
     await new Promise<void>((resolve, reject) => {
@@ -191,19 +195,31 @@ export async function unpackBackup(input: Readable, folder: string): Promise<Bac
 async function writeDurably(path: string, bytes: Buffer): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    const file = await open(temporary, 'w', 0o600);
+    await rm(temporary, { force: true });
+    const file = await open(temporary, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
       await file.sync();
     } finally {
       await file.close();
     }
+    await inheritOwner(temporary);
     await rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Gives what root makes to the owner of its folder. The server of a package runs as an account of its own: it must be able to
+ * read and continue backups that the administrator made in its data directory. Links are not followed.
+ */
+async function inheritOwner(path: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await stat(dirname(path));
+  await lchown(path, uid, gid);
 }
 
 async function syncFolder(folder: string): Promise<void> {

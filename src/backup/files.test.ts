@@ -7,6 +7,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -97,6 +98,33 @@ it('files are restored with their bytes, holes, modes and links, and a second ba
     expect(statSync(join(restored, path)).mtimeMs).toBeCloseTo(statSync(join(dataDir, path)).mtimeMs, -1);
   }
   expect(() => readFileSync(join(restored, 'postgres.log'))).toThrow('ENOENT');
+});
+
+it('a folder of a share that a client replaces by a link is not followed out of the share', async () => {
+  const host = join(folder, 'hostile');
+  const share = join(host, 'file-shares/mounts/plain/folder');
+  const outside = join(folder, 'outside');
+  for (const [place, text] of Object.entries({ [share]: 'of the client', [outside]: 'of the host' })) {
+    mkdirSync(join(place, 'below'), { recursive: true });
+    for (const name of ['a', 'b', 'below/c']) writeFileSync(join(place, name), text);
+  }
+  const copied: string[] = [];
+  const files = await copyFiles(host, {
+    putBlock: async (plain) => {
+      copied.push(plain.toString());
+      // The names in the folder have been read.
+      if (copied.length === 1) {
+        renameSync(share, `${share}-moved`);
+        symlinkSync(outside, share);
+      }
+      return 'hash';
+    },
+    putManifest: async () => {},
+    written: () => 0,
+  });
+  expect(copied).toContain('of the client');
+  expect(copied).not.toContain('of the host');
+  expect(files.map(({ path }) => path)).not.toContain('file-shares/mounts/plain/folder/below');
 });
 
 describe.skipIf(!requires('xfsprogs', 'root'))(skipReason('xfsprogs', 'root') ?? 'a mounted image', () => {

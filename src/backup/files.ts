@@ -5,11 +5,15 @@
  * of the data directory has them, so that writes pause for milliseconds; otherwise they pause while it is copied. Nothing
  * writes into images of volumes. Links of registries are copied before the blobs that they refer to.
  *
+ * Invariant: only files below the data directory are read. Clients may replace a file or a folder of a share by a symbolic link
+ * at any time, so the path of each file is verified after it was opened.
+ *
  * Failure modes: the filesystem is frozen by a child that thaws it when its input ends, so also when this process is killed.
  */
 import { once } from 'node:events';
 import { constants } from 'node:fs';
-import { copyFile, lstat, open, readdir, readlink, rm } from 'node:fs/promises';
+import { copyFile, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { spawnChild } from '../platform/child-process.ts';
 import type { BackupSink } from './block-store.ts';
@@ -43,24 +47,52 @@ export async function copyFiles(dataDir: string, sink: BackupSink): Promise<File
     for (let i = 1; i < names.length; i++) {
       const above = names.slice(0, i).join('/');
       if (copies.some(({ path }) => path === above)) continue;
-      const copy = await copyOne(dataDir, above, sink);
+      const copy = await copyOne({ dataDir, path: above, place: await placeOf(dataDir, above) }, sink);
       if (copy) copies.push(copy);
     }
-    for await (const copy of walk(dataDir, part, sink)) copies.push(copy);
+    const place = await placeOf(dataDir, part);
+    for await (const copy of walk({ dataDir, path: part, place }, sink)) copies.push(copy);
   }
   return copies;
 }
 
-async function* walk(dataDir: string, path: string, sink: BackupSink): AsyncGenerator<FileCopy> {
-  const copy = await copyOne(dataDir, path, sink);
+interface Entry {
+  dataDir: string;
+  /** Relative to the data directory. */
+  path: string;
+  /** Its absolute path without symbolic links, unless a client replaced a folder above it. */
+  place: string;
+}
+
+/** Only for paths that clients cannot replace. */
+function placeOf(dataDir: string, path: string): Promise<string> {
+  const full = join(dataDir, path);
+  return realpath(full).catch(() => full);
+}
+
+async function* walk({ dataDir, path, place }: Entry, sink: BackupSink): AsyncGenerator<FileCopy> {
+  const copy = await copyOne({ dataDir, path, place }, sink);
   if (!copy) return;
   yield copy;
   if (copy.blocks || copy.link !== undefined) return;
-  for (const name of (await readdir(join(dataDir, path))).sort()) yield* walk(dataDir, `${path}/${name}`, sink);
+  for (const name of (await namesIn(join(dataDir, path))).sort()) {
+    yield* walk({ dataDir, path: `${path}/${name}`, place: `${place}/${name}` }, sink);
+  }
 }
 
-/** Null for a file that was removed meanwhile, and for sockets and the like. */
-async function copyOne(dataDir: string, path: string, sink: BackupSink): Promise<FileCopy | null> {
+/** None in a folder that was removed meanwhile, such as that of an upload to a registry, or replaced by a file. */
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+    throw new BackupError(`${folder} cannot be read (${error.code})`, { cause: error });
+  });
+}
+
+/** Errors of a file that was removed or replaced meanwhile. */
+const replaced = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EINVAL']);
+
+/** Null for a file that was removed or replaced meanwhile, and for sockets, pipes and devices. */
+async function copyOne({ dataDir, path, place }: Entry, sink: BackupSink): Promise<FileCopy | null> {
   const full = join(dataDir, path);
   try {
     const stat = await lstat(full);
@@ -69,15 +101,17 @@ async function copyOne(dataDir: string, path: string, sink: BackupSink): Promise
     const folder = mounts.exec(path)?.[1];
     if (folder !== undefined && (await mountOf(dataDir, folder))) return null;
     if (stat.isSymbolicLink()) return { ...copy, link: await readlink(full) };
-    if (stat.isDirectory()) return copy;
+    if (stat.isDirectory()) return (await realpath(full)) === place ? copy : null;
     if (!stat.isFile()) return null;
     const share = images.exec(path)?.[1];
     const mount = share === undefined ? null : await mountOf(dataDir, share);
-    const contents = mount ? await copyFrozen(dataDir, full, mount, sink) : await copyBlocks(full, sink);
-    return { ...copy, ...contents };
+    const contents = mount
+      ? await copyFrozen({ dataDir, path, place }, mount, sink)
+      : await copyBlocks(full, place, sink);
+    return contents && { ...copy, ...contents };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
+    if (replaced.has(code)) return null;
     if (error instanceof BackupError || code === undefined) throw error;
     throw new BackupError(`${full} cannot be read (${code})`, { cause: error });
   }
@@ -88,9 +122,12 @@ interface Contents {
   blocks: (string | null)[];
 }
 
-async function copyBlocks(file: string, sink: BackupSink): Promise<Contents> {
-  const handle = await open(file, 'r');
+/** Null if the file is not at its place. */
+async function copyBlocks(file: string, place: string, sink: BackupSink): Promise<Contents | null> {
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
+    if (!(await isAt(handle, place))) return null;
     const blocks: (string | null)[] = [];
     let size = 0;
     const buffer = Buffer.alloc(maxBlockBytes);
@@ -106,7 +143,12 @@ async function copyBlocks(file: string, sink: BackupSink): Promise<Contents> {
   }
 }
 
-async function copyFrozen(dataDir: string, file: string, mount: string, sink: BackupSink): Promise<Contents> {
+async function isAt(handle: FileHandle, place: string): Promise<boolean> {
+  return (await readlink(`/proc/self/fd/${handle.fd}`)) === place && (await handle.stat()).isFile();
+}
+
+async function copyFrozen({ dataDir, path, place }: Entry, mount: string, sink: BackupSink): Promise<Contents | null> {
+  const file = join(dataDir, path);
   const clone = join(dataDir, cloneName);
   await rm(clone, { force: true });
   const thaw = await freeze(mount);
@@ -116,7 +158,7 @@ async function copyFrozen(dataDir: string, file: string, mount: string, sink: Ba
       () => false,
     );
     if (isCloned) await thaw();
-    return await copyBlocks(isCloned ? clone : file, sink);
+    return isCloned ? await copyBlocks(clone, await realpath(clone), sink) : await copyBlocks(file, place, sink);
   } finally {
     await thaw();
     await rm(clone, { force: true });

@@ -36,7 +36,7 @@ import type { Migrations } from './migrations.ts';
 /** In the data directory. */
 const stagingFolder = 'restoring';
 const targetsFile = 'targets.json';
-/** What may be in the data directory of an empty installation: the embedded database, and backups. */
+/** Permitted in the data directory of an empty installation: the embedded database, and backups. */
 const harmless = /^(postgres(\.log|ql-.*)?|backups|restoring|lost\+found)$/;
 
 export interface RestoreOptions {
@@ -101,6 +101,8 @@ export async function restoreBackup(
     await client.query('begin');
     await requireEmptyDatabase(client);
     await loadAll(client, options);
+    const folders = options.keys ? [dataDir, dirname(options.keyFile)] : [dataDir];
+    await Promise.all(folders.map(syncFolder));
     // If the outcome is unknown, the files stay: the next start or restore sees which it was (`finishInterrupted`).
     await client.query('commit');
     await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
@@ -137,9 +139,21 @@ export async function loadDatabase(
   await setSequences(client, manifest.sequences);
 }
 
+/** Makes the renames in the folder durable, and what was written before them. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  await handle.sync().finally(() => handle.close());
+}
+
 /** The places that an interrupted restore was to fill. */
 async function interruptedTargets(dataDir: string): Promise<string[]> {
-  return JSON.parse(await readFile(join(dataDir, stagingFolder, targetsFile), 'utf8').catch(() => '[]'));
+  const text = await readFile(join(dataDir, stagingFolder, targetsFile), 'utf8').catch(() => '[]');
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The list was cut short by a crash. Nothing is moved before it is complete.
+    return [];
+  }
 }
 
 /** Removes the files of a restore that did not commit. */
@@ -161,7 +175,8 @@ async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, key
   // On the filesystem of its target, because a rename does not leave a filesystem.
   const keysFrom = `${keyFile}.restoring`;
   const folders = new Set((manifest.files ?? []).map(({ path }) => join(dataDir, path.split('/')[0]!)));
-  const targets = [keyFile, keysFrom, join(dataDir, 'restored-configuration'), ...folders];
+  // Without keys in the backup, the key file is that of the operator.
+  const targets = [...(keys ? [keyFile, keysFrom] : []), join(dataDir, 'restored-configuration'), ...folders];
   await writeFile(join(staging, targetsFile), JSON.stringify(targets), { flush: true });
   const moves: Move[] = [];
   if (keys) {

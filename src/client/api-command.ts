@@ -4,7 +4,9 @@ import { parsedBody, textOf } from './body.ts';
 import { targetOf } from './contexts.ts';
 import { usageError } from './errors.ts';
 import { createApi, listAll, withQuery } from './http.ts';
+import type { Api } from './http.ts';
 import type { Io } from './io.ts';
+import { createNames } from './names.ts';
 import { addTargetOptions } from './program-options.ts';
 
 interface ApiOptions {
@@ -43,9 +45,8 @@ async function send(method: string, given: string, options: ApiOptions, io: Io):
   if (!methods.includes(method)) throw usageError(`the method must be one of: ${methods.join(', ')}`);
   if (!given.startsWith('/') || given.startsWith('//')) throw usageError('the path must start with one /');
   if (options.paginate && method !== 'GET') throw usageError('--paginate needs the method GET');
-  const target = targetOf(options, io.env);
-  const api = createApi(target);
-  const path = given.replaceAll('{project}', target.project).replaceAll('{region}', target.region);
+  const api = createApi(targetOf(options, io.env));
+  const path = await withScope(given, api);
   const fields = Object.fromEntries((options.field ?? []).map(fieldOf));
   const isRead = method === 'GET' || method === 'HEAD';
   if (isRead && options.body !== undefined) throw usageError(`--body needs another method than ${method}`);
@@ -62,6 +63,18 @@ async function send(method: string, given: string, options: ApiOptions, io: Io):
   if (hasFields && Array.isArray(body)) throw usageError('--body is an array, so -f cannot add to it');
   const sent = hasFields ? { ...(body as object | undefined), ...fields } : body;
   await print(await api.send({ method, path, body: sent }), io);
+}
+
+/** Requests with names of the context need the IDs. */
+async function withScope(path: string, api: Api): Promise<string> {
+  const names = createNames(api);
+  let result = path;
+  for (const name of ['project', 'region'] as const) {
+    if (!result.includes(`{${name}}`)) continue;
+    const id = await names.id(`${name}_id`, api.target[name]);
+    result = result.replaceAll(`{${name}}`, () => encodeURIComponent(id));
+  }
+  return result;
 }
 
 function print({ text, body }: { text: string; body: unknown }, io: Io): void {

@@ -45,5 +45,6 @@ describe('batch', () => {
 
   it('runs nothing if a line is not valid', async () => {
     expect(await batch("one\ntwo 'x")).toEqual({ seen: [], failure: '2: line 2: a quote has no end' });
+    expect(await batch('one\nbatch x')).toEqual({ seen: [], failure: '2: line 2: batch cannot run batch' });
   });
 });

@@ -17,10 +17,11 @@ export function addBatchCommand(program: Command, io: Io, run: Run): void {
     .action(async (file: string, { keepGoing }: { keepGoing?: boolean }) => {
       const text = file === '-' ? await io.readInput() : read(file);
       const commands = text.split('\n').map((line, i) => ({ number: i + 1, words: wordsOf(line, i + 1) }));
+      const nested = commands.find(({ words }) => words[0] === 'batch');
+      if (nested) throw usageError(`line ${nested.number}: batch cannot run batch`);
       let failed: CommandError | undefined;
       for (const { number, words } of commands) {
         if (words.length === 0) continue;
-        if (words[0] === 'batch') throw usageError(`line ${number}: batch cannot run batch`);
         const code = await run(words, io);
         if (code !== 0) failed ??= new CommandError(`line ${number} failed`, code);
         if (failed && !keepGoing) break;

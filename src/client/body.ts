@@ -19,17 +19,21 @@ export async function textOf(option: string, given: string, io: Io): Promise<str
 
 /** Files may be YAML, which includes JSON. */
 export async function parsedBody(text: string): Promise<unknown> {
+  const value = await parsed(text);
+  if (typeof value === 'object' && value !== null) return value;
+  throw usageError('--body must be an object or an array in JSON or YAML');
+}
+
+async function parsed(text: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
     const { parse } = await import('yaml');
     try {
-      const value = parse(text) as unknown;
-      if (typeof value === 'object' && value !== null) return value;
+      return parse(text) as unknown;
     } catch (error) {
       throw usageError(`--body is neither JSON nor YAML: ${(error as Error).message.split('\n')[0]}`, error);
     }
-    throw usageError('--body must be an object or an array in JSON or YAML');
   }
 }
 
@@ -67,8 +71,14 @@ export async function bodyOf(
   return body;
 }
 
-export function optionOf(name: string): string {
-  return `--${name.replaceAll('_', '-')}`;
+/** Options of the client. A field of the same name gets a prefix: `--field-timeout`, `--query-wait`. */
+const reserved = new Set([
+  ...['output', 'columns', 'quiet', 'context', 'project', 'region', 'wait', 'timeout', 'body', 'help'],
+]);
+
+/** The option of a field of the body, or of a parameter of the query. */
+export function optionOf(name: string, source: 'field' | 'query' = 'field'): string {
+  return `--${reserved.has(name) ? `${source}-` : ''}${name.replaceAll('_', '-')}`;
 }
 
 /** Bodies that are a map, such as tags, have no field of their own: `--body` only. */

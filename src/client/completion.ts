@@ -5,19 +5,19 @@
 import { Argument } from 'commander';
 import type { Command } from 'commander';
 import { contextsFile, readContexts, targetOf } from './contexts.ts';
+import { optionOf } from './body.ts';
 import { createApi, withQuery } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, referenceOf } from './names.ts';
-import { operandNames } from './resource-command.ts';
-import { choicesOf, operationById, operationOf, propertiesOf, table } from './table.ts';
+import { choicesOf, operandNames, operationById, operationOf, propertiesOf, scopeNames, table } from './table.ts';
 import type { Operation } from './table.ts';
 import firstWords from './first-words.json' with { type: 'json' };
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** A shell waits for the answer on every press of Tab. */
-const longestWaitMs = 2000;
+/** For each response: a shell waits for the candidates. */
+const longestWaitMs = 1000;
 const mostNames = 200;
 
 const scripts: Record<Shell, string> = {
@@ -35,7 +35,8 @@ _cloudyard() {
   candidates=("\${(@f)$(cloudyard __complete "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   [[ -n "$candidates" ]] && compadd -a candidates || _files
 }
-compdef _cloudyard cloudyard
+# As a file in fpath, this is the body of the function when it is called first.
+if [[ $funcstack[1] == _cloudyard ]]; then _cloudyard; else compdef _cloudyard cloudyard; fi
 `,
   fish: `function __cloudyard_complete
     set -l words (commandline -opc)
@@ -123,10 +124,17 @@ function lastOption(before: string[]): string[] {
 const common = ['--output', '--columns', '--quiet', '--context', '--help'];
 
 function optionsOf({ path, query = {}, body, result }: Operation): string[] {
-  const fields = body ? [...propertiesOf(body).keys(), 'body'] : [];
-  const scope = ['project', 'region'].filter((name) => path.includes(`{${name}_id}`));
-  const flags = [...Object.keys(query), ...fields, ...scope].map((name) => `--${name.replaceAll('_', '-')}`);
-  return [...flags, ...common, ...(result === 'tasks' ? ['--no-wait', '--timeout'] : [])];
+  const fields = body ? [...propertiesOf(body).keys()].map((name) => optionOf(name)) : [];
+  const filters = Object.keys(query).map((name) => optionOf(name, 'query'));
+  const scope = scopeNames(path).map((name) => `--${name.replace('_id', '')}`);
+  return [
+    ...filters,
+    ...fields,
+    ...(body ? ['--body'] : []),
+    ...scope,
+    ...common,
+    ...(result === 'tasks' ? ['--no-wait', '--timeout'] : []),
+  ];
 }
 
 function takesValue(operation: Operation, option: string): boolean {
@@ -139,7 +147,7 @@ async function optionValues(operation: Operation, option: string, io: Io): Promi
   if (option === '--columns') return operation.fields ?? [];
   if (option === '--context') return Object.keys(readContexts(contextsFile(io.env)).contexts);
   if (option === '--project' || option === '--region') return namesOf(`${option.slice(2)}_id`, {}, io);
-  const name = option.slice(2).replaceAll('-', '_');
+  const name = option.replace(/^--(field-|query-)?/, '').replaceAll('-', '_');
   const schema = operation.query?.[name] ?? (operation.body && propertiesOf(operation.body).get(name)?.schema);
   const choices = schema && choicesOf(schema);
   if (choices) return choices.map(String);
@@ -159,13 +167,10 @@ async function operandNamesOnServer(operation: Operation, given: string[], io: I
 async function namesOf(parameter: string, values: Record<string, string>, io: Io): Promise<string[]> {
   const list = listOf(parameter);
   if (!list) return [];
-  const api = createApi(targetOf({}, io.env));
+  const api = createApi(targetOf({}, io.env), longestWaitMs);
   const path = await createNames(api).path(list.path, values);
-  const timeout = new Promise<never>((_, reject) => {
-    setTimeout(() => reject(new Error('too slow')), longestWaitMs).unref();
-  });
   const paged = 'limit' in (list.query ?? {}) ? withQuery(path, { limit: mostNames }) : path;
-  const { body } = await Promise.race([api.send({ method: 'GET', path: paged }), timeout]);
+  const { body } = await api.send({ method: 'GET', path: paged });
   return (body.results as { name?: string; id?: unknown }[]).map(({ name, id }) => String(name ?? id));
 }
 

@@ -92,8 +92,8 @@ export function targetOf(options: { context?: string; project?: string; region?:
   return {
     url: checkedUrl(url),
     token,
-    project: options.project ?? env['CLOUDYARD_PROJECT'] ?? context?.project ?? firstId,
-    region: options.region ?? env['CLOUDYARD_REGION'] ?? context?.region ?? firstId,
+    project: options.project || env['CLOUDYARD_PROJECT'] || context?.project || firstId,
+    region: options.region || env['CLOUDYARD_REGION'] || context?.region || firstId,
   };
 }
 

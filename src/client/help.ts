@@ -3,6 +3,7 @@ import { table } from './table.ts';
 
 const others: [command: string, summary: string][] = [
   ['context add|use|list|remove', 'Servers, tokens and default projects'],
+  ['login [CONTEXT]', 'Sign in with single sign-on'],
   ['apply -f FILE', 'Create and update the resources that files describe'],
   ['diff -f FILE', 'Print what apply would change'],
   ['api METHOD PATH', 'Send any request and print the response'],

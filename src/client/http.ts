@@ -52,31 +52,30 @@ export interface Api {
   stream(request: Request, write: (chunk: Buffer) => void): Promise<void>;
 }
 
-export function createApi(target: Target): Api {
+/** `longestSilenceMs`: how long the server may send nothing. */
+export function createApi(target: Target, longestSilenceMs = silenceMs): Api {
   return {
     target,
     async send(request) {
-      const response = await receive(await open(target, request));
-      if (response.status >= 400) throw new ApiError(response);
-      // Followed, it would send the token to another address.
-      if (response.status >= 300) {
-        throw new CommandError(`${target.url} redirects to ${response.headers.location}; use that URL in the context`);
-      }
+      const response = await receive(await open(target, request, longestSilenceMs));
+      if (response.status >= 300) throw refusal(target, response);
       return response;
     },
     async stream(request, write) {
       const incoming = await open(target, request, 0);
-      if (incoming.statusCode! >= 400) throw new ApiError(await receive(incoming));
+      if (incoming.statusCode! >= 300) throw refusal(target, await receive(incoming));
       for await (const chunk of incoming) write(chunk as Buffer);
     },
   };
 }
 
-function open(
-  target: Target,
-  { method, path, body, contentType }: Request,
-  timeout = silenceMs,
-): Promise<IncomingMessage> {
+function refusal({ url }: Target, response: Response): CommandError {
+  if (response.status >= 400) return new ApiError(response);
+  // Followed, a redirect would send the token to another address.
+  return new CommandError(`${url} redirects to ${response.headers.location}; use that URL in the context`);
+}
+
+function open(target: Target, { method, path, body, contentType }: Request, timeout: number): Promise<IncomingMessage> {
   const url = new URL(target.url + path);
   const isForm = contentType === 'application/x-www-form-urlencoded';
   const payload =

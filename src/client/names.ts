@@ -1,5 +1,5 @@
 /** Accepts names where the API has ids. */
-import { CommandError, exitCodes } from './errors.ts';
+import { CommandError, exitCodes, usageError } from './errors.ts';
 import { listAll, withQuery } from './http.ts';
 import type { Api } from './http.ts';
 import { operationById, pathParameters, table, typeOf } from './table.ts';
@@ -22,6 +22,10 @@ export function createNames(api: Api): Names {
       for (const parameter of pathParameters(template)) {
         const value = values[parameter] ?? defaultOf(parameter);
         if (value === undefined) throw new Error(`no value for ${parameter}`);
+        // In a path these name the collection or another resource.
+        if (['', '.', '..'].includes(value)) {
+          throw usageError(`${kindOf(parameter)} must not be ${JSON.stringify(value)}`);
+        }
         found[parameter] = await names.id(parameter, value, { ...values, ...found });
       }
       return template.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => encodeURIComponent(found[parameter]!));
@@ -76,6 +80,8 @@ export function referenceOf(field: string): string | undefined {
 
 /** A copy of the body in which names of other resources are replaced by their ids. */
 export async function withIds(value: unknown, names: Names, values: Values = {}, field = ''): Promise<unknown> {
+  // Maps, whose keys are not fields.
+  if (field === 'tags' || field === 'metadata') return value;
   if (Array.isArray(value)) return Promise.all(value.map((item) => withIds(item, names, values, field)));
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).map(async ([name, own]) => [name, await withIds(own, names, values, name)]);

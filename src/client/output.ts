@@ -42,8 +42,8 @@ export function formatOf({ output }: OutputOptions): Format {
 /** The text of a result, which ends with a line break unless it is empty. `fields` are the properties that it can have. */
 export async function formatted(data: unknown, fields: string[], options: OutputOptions): Promise<string> {
   const format = formatOf(options);
-  const columns = options.columns?.split(',').map((name) => name.trim());
-  if (columns) checkColumns(columns, data, fields);
+  const columns = columnsGiven(options);
+  requireColumns(options, [...fields, ...rowsOf(data).flatMap((row) => Object.keys(row))]);
   if (options.quiet) {
     const values = (row: unknown) => columns?.map((name) => cell(valueAt(row, name))).join('\t');
     return lines(rowsOf(data).map((row) => values(row) ?? identity(row)));
@@ -72,9 +72,14 @@ function identity(row: Record<string, unknown>): string {
   return cell(value);
 }
 
-function checkColumns(columns: string[], data: unknown, fields: string[]): void {
-  const known = new Set([...fields, ...rowsOf(data).flatMap((row) => Object.keys(row))]);
-  const unknown = columns.filter((name) => !known.has(name.split('.')[0]!));
+function columnsGiven({ columns }: OutputOptions): string[] | undefined {
+  return columns?.split(',').map((name) => name.trim());
+}
+
+/** @throws CommandError for columns that are not among the fields, if these are known */
+export function requireColumns(options: OutputOptions, fields: string[]): void {
+  const known = new Set(fields);
+  const unknown = (columnsGiven(options) ?? []).filter((name) => !known.has(name.split('.')[0]!));
   if (known.size > 0 && unknown.length > 0) {
     throw usageError(`unknown column ${unknown.join(', ')}; known: ${[...known].join(', ')}`);
   }

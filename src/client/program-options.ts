@@ -2,6 +2,7 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { formats } from './output.ts';
+import { scopeNames } from './table.ts';
 import { defaultTimeout } from './waiting.ts';
 
 export function addCommonOptions(command: Command, path = ''): Command {
@@ -13,8 +14,9 @@ export function addCommonOptions(command: Command, path = ''): Command {
 }
 
 export function addTargetOptions(command: Command, path = '{project_id}/{region_id}'): Command {
-  if (path.includes('{project_id}')) command.option('--project <PROJECT>', 'ID or name of the project');
-  if (path.includes('{region_id}')) command.option('--region <REGION>', 'ID or name of the region');
+  const scope = scopeNames(path);
+  if (scope.includes('project_id')) command.option('--project <PROJECT>', 'ID or name of the project');
+  if (scope.includes('region_id')) command.option('--region <REGION>', 'ID or name of the region');
   return command.option('--context <NAME>', 'context to use in place of the current one');
 }
 

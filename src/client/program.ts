@@ -4,12 +4,13 @@
  */
 import { Argument, Command, Option } from 'commander';
 import { hasFields, optionOf } from './body.ts';
+import { usageError } from './errors.ts';
 import type { Io, Run } from './io.ts';
 import { kindOf } from './names.ts';
 import { addCommonOptions, addWaitOptions } from './program-options.ts';
-import { operandNames, runOperation } from './resource-command.ts';
+import { runOperation } from './resource-command.ts';
 import type { RunOptions } from './resource-command.ts';
-import { choicesOf, propertiesOf, table, typeOf, valueSchema } from './table.ts';
+import { choicesOf, operandNames, propertiesOf, table, typeOf, valueSchema } from './table.ts';
 import type { Operation, Schema } from './table.ts';
 import { isObject } from './values.ts';
 
@@ -64,6 +65,8 @@ function inherit(program: Command, command: Command): void {
 
 function addResourceCommands(program: Command, args: string[], io: Io): void {
   const operations = table().operations.filter(({ command }) => command[0] === args[0]);
+  // Reached from a batch only: bin/cloudyard.mjs runs other commands as those of the operator.
+  if (operations.length === 0) throw usageError(`unknown command ${JSON.stringify(args[0] ?? '')}`);
   for (const operation of operations) {
     const { command, hidden, summary } = operation;
     const group = command.slice(0, -1).reduce((parent, word, depth) => {
@@ -90,10 +93,9 @@ function complete(command: Command, operation: Operation, io: Io): void {
   const { path, query = {}, description } = operation;
   command.description(description ? `${operation.summary}. ${description}` : operation.summary);
   for (const name of operandNames(path)) command.addArgument(operandOf(name));
-  const sources = new Map<string, { source: 'query' | 'fields'; name: string }>();
-  const add = (name: string, schema: Schema, required: boolean, source: 'query' | 'fields') => {
-    const flag = reserved.has(name) ? `${source === 'query' ? 'query' : 'field'}_${name}` : name;
-    const option = fieldOption(flag, schema, required);
+  const sources = new Map<string, { source: 'query' | 'field'; name: string }>();
+  const add = (name: string, schema: Schema, required: boolean, source: 'query' | 'field') => {
+    const option = fieldOption(optionOf(name, source), schema, required);
     sources.set(option.attributeName(), { source, name });
     command.addOption(option);
   };
@@ -101,35 +103,23 @@ function complete(command: Command, operation: Operation, io: Io): void {
     if (!sources.has(name)) add(name, schema, schema.required === true, 'query');
   }
   if (operation.body && hasFields(operation)) {
-    for (const [name, { schema, required }] of propertiesOf(operation.body)) add(name, schema, required, 'fields');
+    for (const [name, { schema, required }] of propertiesOf(operation.body)) add(name, schema, required, 'field');
   }
   if (operation.body) command.option('--body <JSON>', 'the body as JSON or YAML, @FILE, or - for standard input');
   addCommonOptions(command, path);
   if (operation.result === 'tasks' || operation.id === 'revertVolume') addWaitOptions(command);
   command.action(async (...given: unknown[]) => {
     const options = command.opts<RunOptions & Record<string, unknown>>();
-    const texts: Record<'query' | 'fields', Record<string, string[]>> = { query: {}, fields: {} };
+    const texts: Record<'query' | 'field', Record<string, string[]>> = { query: {}, field: {} };
     for (const [attribute, { source, name }] of sources) {
-      if (options[attribute] !== undefined) texts[source][name] = options[attribute] as string[];
+      const given = options[attribute];
+      // `--flag` without a value is true.
+      if (given !== undefined) texts[source][name] = given === true ? ['true'] : (given as string[]);
     }
     const operands = given.slice(0, operandNames(path).length) as string[];
-    await runOperation({ operation, operands, options, ...texts }, io);
+    await runOperation({ operation, operands, options, query: texts.query, fields: texts.field }, io);
   });
 }
-
-/** Names that options of the client have. */
-const reserved = new Set([
-  'output',
-  'columns',
-  'quiet',
-  'context',
-  'project',
-  'region',
-  'wait',
-  'timeout',
-  'body',
-  'help',
-]);
 
 function operandOf(name: string): Argument {
   const { description } = table().parameters[name] ?? {};
@@ -138,13 +128,12 @@ function operandOf(name: string): Argument {
 }
 
 /** All texts of the option are collected; `values.ts` gives them their type. */
-function fieldOption(name: string, schema: Schema, required: boolean): Option {
-  const flag = optionOf(name);
+function fieldOption(flag: string, schema: Schema, required: boolean): Option {
   const value = typeOf(schema) === 'boolean' ? '[BOOL]' : `<${placeholder(schema)}>`;
   const notes = [valueSchema(schema).description, choicesNote(schema), required ? 'required' : undefined];
   const text = notes.filter((note) => note).join('; ');
-  const option = new Option(`${flag} ${value}`, text).preset('true');
-  return option.argParser((given: string, before: string[] | undefined) => [...(before ?? []), given]);
+  const option = new Option(`${flag} ${value}`, text);
+  return option.argParser((given: string, before: string[] | true = []) => [...(before === true ? [] : before), given]);
 }
 
 function placeholder(schema: Schema): string {

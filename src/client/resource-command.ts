@@ -1,5 +1,5 @@
 /** Runs the command of an operation: builds the request, waits for tasks, and prints the result. */
-import { bodyOf } from './body.ts';
+import { bodyOf, hasFields, optionOf } from './body.ts';
 import { targetOf } from './contexts.ts';
 import { usageError } from './errors.ts';
 import { createApi, listAll, withQuery } from './http.ts';
@@ -7,9 +7,9 @@ import type { Api, Response } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, withIds } from './names.ts';
 import type { Names, Values } from './names.ts';
-import { formatOf, formatted } from './output.ts';
+import { formatOf, formatted, requireColumns } from './output.ts';
 import type { OutputOptions } from './output.ts';
-import { operationById, operationOf, pathParameters } from './table.ts';
+import { operandNames, operationById, operationOf } from './table.ts';
 import type { Operation } from './table.ts';
 import { optionValue } from './values.ts';
 import { createProgress, defaultTimeout, waitForTasks } from './waiting.ts';
@@ -42,6 +42,8 @@ const followed: Record<string, string> = { revertVolume: 'getVolume' };
 
 export async function runOperation({ operation, operands, options, query, fields }: Invocation, io: Io): Promise<void> {
   formatOf(options);
+  // Before a change is sent: a script that fails here may be run again.
+  requireColumns(options, printedFields(operation, options));
   const timeout = secondsOf(options.timeout);
   const api = createApi(targetOf(options, io.env));
   const names = createNames(api);
@@ -60,7 +62,8 @@ export async function runOperation({ operation, operands, options, query, fields
   const response = await api.send({
     method: operation.method,
     path,
-    body: await withIds(body, names, values),
+    // The keys of a map, such as tags, are not fields.
+    body: hasFields(operation) ? await withIds(body, names, values) : body,
     ...(operation.contentType && { contentType: operation.contentType }),
   });
   const tasks = await tasksOf(operation, response, values, api, names);
@@ -72,9 +75,15 @@ export async function runOperation({ operation, operands, options, query, fields
   if (shown) await print(shown.data, shown.operation);
 }
 
-/** The parameters that the command takes as operands. */
-export function operandNames(path: string): string[] {
-  return pathParameters(path).filter((name) => name !== 'project_id' && name !== 'region_id');
+/** The fields of the result; empty if they are not known. */
+function printedFields(operation: Operation, { wait, quiet }: RunOptions): string[] {
+  if (operation.result !== 'tasks') return operation.fields ?? [];
+  if (wait === false) return quiet ? ['id'] : ['tasks'];
+  return (operation.method !== 'DELETE' && showOf(operation)?.fields) || [];
+}
+
+function showOf({ command }: Operation): Operation | undefined {
+  return operationOf([...command.slice(0, -1), 'show']);
 }
 
 export function secondsOf(text: string | undefined): number {
@@ -90,10 +99,9 @@ async function queryOf(
   names: Names,
 ): Promise<Record<string, unknown>> {
   const missing = Object.keys(declared).filter((name) => declared[name]!.required && !texts[name]);
-  if (missing.length > 0)
-    throw usageError(`required: ${missing.map((name) => `--${name.replaceAll('_', '-')}`).join(', ')}`);
+  if (missing.length > 0) throw usageError(`required: ${missing.map((name) => optionOf(name, 'query')).join(', ')}`);
   const entries = Object.entries(texts).map(([name, values]) => {
-    const value = optionValue(`--${name.replaceAll('_', '-')}`, values, declared[name]!);
+    const value = optionValue(optionOf(name, 'query'), values, declared[name]!);
     // The filters by tags are JSON.
     const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
     return [name, isMap ? JSON.stringify(value) : value];
@@ -127,17 +135,17 @@ async function printResponse(
 
 /** The resource after the change: what was created, or what the operands name. Nothing after a deletion. */
 async function resultOf(
-  { command, method, path }: Operation,
+  operation: Operation,
   tasks: Task[],
   values: Values,
   api: Api,
   names: Names,
 ): Promise<{ data: unknown; operation: Operation } | undefined> {
-  if (method === 'DELETE') return undefined;
-  const show = operationOf([...command.slice(0, -1), 'show']);
+  if (operation.method === 'DELETE') return undefined;
+  const show = showOf(operation);
   const wanted = show ? operandNames(show.path) : [];
   const last = wanted.at(-1);
-  const id = createdId(tasks, show?.path ?? path);
+  const id = createdId(tasks, show?.path ?? operation.path);
   const isCreation = last !== undefined && !(last in values) && id !== undefined;
   const all: Values = isCreation ? { ...values, [last]: id } : values;
   if (show && wanted.every((name) => name in all)) {

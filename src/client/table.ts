@@ -78,6 +78,19 @@ export function pathParameters(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 }
 
+/** The parameters of the path that come from options or the context, and not from operands. */
+export function scopeNames(path: string): string[] {
+  // A command about a project or region names it: the one of the context must not be deleted by an omission.
+  const subject = /\/(?:projects|regions)\/\{(\w+)\}$/.exec(path)?.[1];
+  return pathParameters(path).filter((name) => ['project_id', 'region_id'].includes(name) && name !== subject);
+}
+
+/** The parameters that the command takes as operands. */
+export function operandNames(path: string): string[] {
+  const scope = scopeNames(path);
+  return pathParameters(path).filter((name) => !scope.includes(name));
+}
+
 /** Follows references. */
 export function resolved(schema: Schema): Schema {
   let current = schema;

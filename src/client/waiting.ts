@@ -31,11 +31,14 @@ export const defaultTimeout = 600;
 export async function waitForTasks(api: Api, ids: string[], timeout: number, progress: Progress): Promise<Task[]> {
   const deadline = performance.now() + timeout * 1000;
   const tasks = new Map<string, Task>();
+  let isOver = false;
   try {
     await Promise.all(
       ids.map(async (id) => {
         for (let isFirst = true; ; isFirst = false) {
           const left = (deadline - performance.now()) / 1000;
+          // Another task's request failed: the command ends.
+          if (isOver) return;
           if (left <= 0 && !isFirst) throw stillRunning(ids, tasks, timeout);
           const seconds = Math.max(0, Math.min(longestPoll, Math.floor(left)));
           const task = await poll(api, id, seconds, deadline);
@@ -50,6 +53,7 @@ export async function waitForTasks(api: Api, ids: string[], timeout: number, pro
       }),
     );
   } finally {
+    isOver = true;
     progress.clear();
   }
   const ended = ids.map((id) => tasks.get(id)!);

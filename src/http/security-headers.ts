@@ -3,7 +3,7 @@ import type { App } from './app.ts';
 
 const contentSecurityPolicy = "default-src 'none'; frame-ancestors 'none'";
 
-/** Of every response. */
+/** Of every response of Fastify. Granted requests to `authorize` are answered without it, and without a body. */
 export const commonHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': contentSecurityPolicy,

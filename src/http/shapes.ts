@@ -12,6 +12,12 @@ export const Described = <T extends TSchema>(schema: T, description: string, exa
   ...(example !== undefined && { examples: [example] }),
 });
 
+/** The same shape with a description, as a component of the API document: for shapes that many resources have. */
+export const Named = <T extends TSchema>(title: string, schema: T, description: string): T => ({
+  ...Described(schema, description),
+  title,
+});
+
 /** The type or `null`. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
@@ -84,7 +90,11 @@ export const PlaceFields = {
 /** Response fields of every resource that tasks create and change. */
 export const TaskFields = {
   creator_task_id: Described(Uuid, 'ID of the task that created the resource'),
-  task_id: Described(Nullable(Uuid), 'ID of the task that is changing the resource; null when there is none'),
+  task_id: Named(
+    'ActiveTaskId',
+    Nullable(Uuid),
+    'ID of the task that is changing the resource; null when there is none',
+  ),
 };
 
 const Count = Type.Integer({

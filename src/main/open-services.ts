@@ -81,6 +81,8 @@ export async function openServices(
   const services = await createServices({
     ...settings,
     ...{ db, clock: movableClock ?? systemClock, movableClock, log, configuration, keyring, controlPlane },
+    // A worker serves no sign-in, so it does not need the groups file.
+    oidc: roles.serve ? settings.oidc : null,
     webhookAllowPrivate: settings.drivers.webhook.allowPrivate,
   });
   services.metrics.watchDatabase('api', db);

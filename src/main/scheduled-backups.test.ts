@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
 import { backupState, dueInstant, lateAfterMs } from '../backup/schedule.ts';
+import { systemClock } from '../platform/clock.ts';
 import { connect } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
+import { createNotifications } from '../resources/notifications/service.ts';
 import type { Message } from '../resources/notifications/service.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { checkoutPlaces } from './root.ts';
@@ -41,13 +43,14 @@ function backupsInto(dir: string, messages: Message[] = []) {
     places,
     false,
   );
-  const issue = async (_: unknown, message: Message) => {
+  const { issue, issueOnce } = createNotifications({ db, clock: systemClock } as never);
+  const record = async (tx: Tx, message: Message) => {
     messages.push(message);
-    return '';
+    return issue(tx, message);
   };
   return createScheduledBackups({
     ...{ settings, next: hourly, db, connection: database.connection, log: silentLogger, operatorId: 1 },
-    ...{ notifications: { issue }, now: () => now },
+    ...{ notifications: { issue: record, issueOnce }, now: () => now },
   });
 }
 
@@ -77,11 +80,12 @@ it('one of several servers makes each backup, and the newest ones are retained',
   expect(after).toEqual([{ count: 5 }]);
 });
 
-it('a backup that fails is recorded and reported, and so is one that is late, once', async () => {
+it('a backup that fails is recorded and reported, and so is one that is late, once by all servers', async () => {
+  await db.$client.query('delete from notifications');
   const dir = join(folder, 'a file');
   writeFileSync(dir, '');
   const messages: Message[] = [];
-  const server = backupsInto(dir, messages);
+  const [server, other] = [backupsInto(dir, messages), backupsInto(dir, messages)];
   now = new Date(now.getTime() + 3_600_000);
   await server(signal);
   await server(signal);
@@ -90,14 +94,35 @@ it('a backup that fails is recorded and reported, and so is one that is late, on
   ]);
   expect((await backupState(db)).lastError).toContain('cannot be written to');
   now = new Date(now.getTime() + lateAfterMs);
+  await Promise.all([server(signal), other(signal)]);
   await server(signal);
+  // A server that was started again.
+  await backupsInto(dir, messages)(signal);
+  expect(messages.map(({ type }) => type)).toEqual(['backup_failed', 'backup_failed']);
+  const { rows } = await db.$client.query(`select client_id from notifications where type = 'backup_late'`);
+  expect(rows).toEqual([{ client_id: 1 }]);
+});
+
+it('a damaged backup in the directory keeps old ones from being removed, and is no failure of the new one', async () => {
+  const dir = join(folder, 'damaged');
+  now = new Date(now.getTime() + 3_600_000);
+  const server = backupsInto(dir);
   await server(signal);
-  expect(messages.map(({ type }) => type)).toEqual(['backup_failed', 'backup_failed', 'backup_late']);
+  writeFileSync(join(dir, '20200101T000000.000Z.json'), 'cut short');
+  for (let hour = 1; hour <= 2; hour++) {
+    now = new Date(now.getTime() + 3_600_000);
+    await server(signal);
+    expect(await backupState(db)).toMatchObject({
+      lastError: null,
+      lastSuccess: { scheduledAt: hourly(new Date(now.getTime() - 3_600_000)) },
+    });
+  }
+  expect(manifests(dir)).toHaveLength(4);
 });
 
 it('a run whose process died is made by another one', async () => {
   now = new Date(now.getTime() + 3_600_000);
-  const due = new Date('2026-11-23T00:00:00Z');
+  const due = hourly(new Date(now.getTime() - 3_600_000))!;
   await db.$client.query(`insert into backup_runs (scheduled_at, started_at, host) values ($1, now(), 'dead')`, [due]);
   await backupsInto(join(folder, 'again'))(signal);
   expect((await backupState(db)).lastSuccess!.scheduledAt).toEqual(due);

@@ -5,14 +5,15 @@
 import { hostname } from 'node:os';
 import type pg from 'pg';
 import { withBackupLock, writeBackup } from '../backup/backup.ts';
-import type { BackupSink } from '../backup/block-store.ts';
+import { openBackupDirectory } from '../backup/block-store.ts';
+import type { BackupDirectory, BackupSink } from '../backup/block-store.ts';
 import { backupState, claim, dueInstant, lastRun, lateAfterMs, latenessMs, recordEnd } from '../backup/schedule.ts';
 import type { NextInstant } from '../backup/schedule.ts';
 import { transaction } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Message, Notifications } from '../resources/notifications/service.ts';
+import type { Notifications } from '../resources/notifications/service.ts';
 import type { Settings } from './settings.ts';
 
 interface ScheduledBackupDeps {
@@ -21,7 +22,7 @@ interface ScheduledBackupDeps {
   db: Db;
   connection: ConnectionOptions;
   log: Logger;
-  notifications: Pick<Notifications, 'issue'>;
+  notifications: Pick<Notifications, 'issue' | 'issueOnce'>;
   operatorId: number;
   now(): Date;
 }
@@ -30,10 +31,8 @@ interface ScheduledBackupDeps {
 export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: AbortSignal) => Promise<void> {
   const { settings, next, db, log, now } = deps;
   const since = now();
+  /** The last success for which a late backup was reported, by any process. Saves its query at each call. */
   let reportedLate: number | undefined;
-
-  const notify = (message: Pick<Message, 'type' | 'subject' | 'body' | 'data'>) =>
-    transaction(db, (tx) => deps.notifications.issue(tx, { clientId: deps.operatorId, ...message }));
 
   const reportLate = async () => {
     const state = await backupState(db);
@@ -41,16 +40,17 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     if (lateness < lateAfterMs) return;
     const last = state.lastSuccess?.scheduledAt.getTime() ?? 0;
     if (reportedLate === last) return;
-    reportedLate = last;
     const ended = state.lastSuccess?.endedAt.toISOString() ?? null;
-    await notify({
-      type: 'backup_late',
-      subject: 'The scheduled backup is late',
+    const message = {
+      ...({ clientId: deps.operatorId, type: 'backup_late', subject: 'The scheduled backup is late' } as const),
       body: {
         paragraphs: [ended ? `The last successful backup ended at ${ended}.` : 'No scheduled backup has succeeded.'],
       },
       data: { last_success: ended, late_seconds: Math.round(lateness / 1000) },
-    });
+    };
+    const lastSuccess = state.lastSuccess?.endedAt ?? new Date(0);
+    await transaction(db, (tx) => deps.notifications.issueOnce(tx, message, lastSuccess));
+    reportedLate = last;
   };
 
   const run = async (due: Date, signal: AbortSignal) => {
@@ -59,9 +59,13 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
       await withBackupLock(deps.connection, { wait: false }, async (client) => {
         isClaimed = await claim(db, due, hostname());
         if (!isClaimed) return;
-        const id = await backUp(deps, client, signal);
+        const store = await openBackupDirectory(settings.backup.dir);
+        const id = await backUp(deps, store, client, signal);
         await recordEnd(db, due, { backupId: id });
         log.info({ backup: id, dir: settings.backup.dir }, 'scheduled backup made');
+        await removeOld(store, settings.backup.keep).catch((error: unknown) => {
+          log.error({ err: error, dir: settings.backup.dir }, 'old backups cannot be removed');
+        });
       });
     } catch (error) {
       // Another process makes it, or this one stops and another one makes it.
@@ -69,12 +73,14 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
       const { message } = error as Error;
       log.error({ err: error }, 'the scheduled backup failed');
       await recordEnd(db, due, { error: message });
-      await notify({
-        type: 'backup_failed',
-        subject: `The backup of ${due.toISOString()} failed`,
-        body: { paragraphs: [`On host ${hostname()}:`, message] },
-        data: { host: hostname(), scheduled_at: due.toISOString(), error: message },
-      });
+      await transaction(db, (tx) =>
+        deps.notifications.issue(tx, {
+          ...{ clientId: deps.operatorId, type: 'backup_failed' },
+          subject: `The backup of ${due.toISOString()} failed`,
+          body: { paragraphs: [`On host ${hostname()}:`, message] },
+          data: { host: hostname(), scheduled_at: due.toISOString(), error: message },
+        }),
+      );
     }
   };
 
@@ -85,17 +91,16 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
   };
 }
 
-/** Makes the backup and removes old ones of the schedule. Returns its id. */
+/** Makes the backup. Returns its id. */
 async function backUp(
   { settings, connection }: ScheduledBackupDeps,
+  store: BackupDirectory,
   client: pg.Client,
   signal: AbortSignal,
 ): Promise<string> {
-  const { openBackupDirectory } = await import('../backup/block-store.ts');
   const { copyFiles } = await import('../backup/files.ts');
   const { backupOptions } = await import('./backups.ts');
-  const { dir, keep, withData } = settings.backup;
-  const store = await openBackupDirectory(dir);
+  const { withData } = settings.backup;
   const sink: BackupSink = {
     ...store,
     putBlock(plain) {
@@ -105,7 +110,11 @@ async function backUp(
   };
   const files = (to: BackupSink) => copyFiles(settings.dataDir, to);
   const options = { ...backupOptions(settings, connection, 'schedule'), copyFiles: withData ? files : null };
-  const { id } = await writeBackup(client, options, sink);
+  return (await writeBackup(client, options, sink)).id;
+}
+
+/** Removes old backups of the schedule. @throws BackupError if a manifest is damaged, because its blocks are unknown */
+async function removeOld(store: BackupDirectory, keep: number): Promise<void> {
   const scheduled: string[] = [];
   for (const each of await store.list()) {
     if ((await store.manifest(each)).reason === 'schedule') scheduled.push(each);
@@ -113,7 +122,6 @@ async function backUp(
   const old = scheduled.slice(0, Math.max(0, scheduled.length - keep));
   for (const each of old) await store.remove(each);
   if (old.length > 0) await store.prune();
-  return id;
 }
 
 /** Adds the gauges of scheduled backups. A late one is reported from `cloudyard_backup_late_seconds`. */

@@ -140,7 +140,7 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
       { seconds: egressSeconds, work: async () => egress?.apply() },
       { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
       { seconds: housekeepingSeconds, work: reencrypt },
-      { seconds: housekeepingSeconds, work: () => audit.deleteExpired(db) },
+      { seconds: housekeepingSeconds, work: (signal) => audit.deleteExpired(db, signal) },
       { seconds: housekeepingSeconds, work: (signal) => removeOld(deps, db, signal) },
       { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
       { seconds: alertSeconds, work: alert },

@@ -161,8 +161,8 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
 }
 
 /**
- * SIGTERM lets PostgreSQL wait for its clients and refuse new ones. The clients are pools, which never end, so a SIGTERM from
- * somebody else would stop all requests permanently. SIGINT disconnects the clients, and the supervision starts it again.
+ * After SIGTERM, PostgreSQL waits for its clients and refuses new ones. The clients are pools, which never end, so a SIGTERM of
+ * another sender would stop all requests permanently. SIGINT disconnects the clients, and the supervision starts it again.
  */
 function endSmartShutdown(pgData: string, daemon: Daemon, log: Logger): void {
   if (daemon.pid() === null || !isStopping(pgData)) return;

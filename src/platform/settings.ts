@@ -248,8 +248,8 @@ export function readCoreSettings(
 }
 
 function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
-  const { text, integer, choice, reject } = reader;
-  const passphraseFile = text('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
+  const { text, path, integer, choice, reject } = reader;
+  const passphraseFile = path('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
   if (passphraseFile !== undefined && ageRecipient !== undefined) {
     reject('CLOUDYARD_BACKUP_PASSPHRASE_FILE conflicts with CLOUDYARD_BACKUP_AGE_RECIPIENT; set only one');
@@ -259,7 +259,7 @@ function backupSettings(reader: SettingReader<Name>, base: string, dataDir: stri
   }
   return {
     dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
-    passphraseFile: passphraseFile && resolve(passphraseFile),
+    passphraseFile,
     ageRecipient,
     beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
     schedule: text('CLOUDYARD_BACKUP_SCHEDULE'),

@@ -4,6 +4,7 @@
  * Batches are small, so that a batch holds its locks and its transaction for milliseconds; they follow the index of the
  * tasks of a client, whose oldest rows are at its start.
  */
+import { deleteInBatches } from '../platform/batches.ts';
 import { prepared } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 
@@ -21,13 +22,7 @@ const removeBatch = prepared<{ count: number }, [before: Date], Db>(
    ) select count(*)::int as count from removed`,
 );
 
-/** Removes tasks that ended before this time, in batches until none is left or `signal` aborts. Returns their number. */
-export async function removeEndedTasks(db: Db, before: Date, signal?: AbortSignal): Promise<number> {
-  let total = 0;
-  while (!signal?.aborted) {
-    const { count } = (await removeBatch(db, before))[0]!;
-    total += count;
-    if (count === 0) break;
-  }
-  return total;
+/** Removes tasks that ended before this time, in batches, until none remains or `signal` aborts. Returns their number. */
+export function removeEndedTasks(db: Db, before: Date, signal?: AbortSignal): Promise<number> {
+  return deleteInBatches(() => removeBatch(db, before), signal);
 }

@@ -101,6 +101,8 @@ describe('commands of resources', () => {
     await data('snapshot', 'create', '--name', 'before', '--volume-id', 'disk');
     expect(await data('volume', 'revert', 'disk')).toMatchObject({ name: 'disk', task_id: null });
     expect(await data('snapshot', 'list', '--volume-id', 'disk')).toMatchObject([{ name: 'before' }]);
+    const tagged = await data('volume', 'update', 'disk', '--tags', 'network_id=none');
+    expect(tagged).toMatchObject({ tags: [{ key: 'network_id', value: 'none' }] });
   });
 
   it('take bodies from files and standard input, and nested resources', async () => {
@@ -131,6 +133,8 @@ describe('commands of resources', () => {
     const all = await run(['api', 'GET', '/cloud/v1/projects', '--paginate']);
     expect(JSON.parse(all.stdout)).toMatchObject({ count: 4 });
     expect((await data('volume', 'list', '--project', 'project two')).length).toBe(0);
+    const named = await run(['api', 'GET', '/cloud/v1/volumes/{project}/{region}', '--project', 'project two']);
+    expect(JSON.parse(named.stdout)).toMatchObject({ count: 0 });
   });
 });
 
@@ -139,6 +143,7 @@ describe('exit codes', () => {
     [2, ['file-share', 'crate'], "unknown command 'crate'\n(Did you mean create?)"],
     [2, ['file-share', 'list', '--colour', 'red'], "unknown option '--colour'"],
     [2, ['file-share', 'show'], "missing required argument 'file-share'"],
+    [2, ['project', 'delete'], "missing required argument 'project'"],
     [2, ['file-share', 'create', '--name', 'x'], 'required: --size'],
     [2, ['file-share', 'create', '--size', 'big'], '--size must be a whole number, not "big"'],
     [2, ['file-share', 'list', '-o', 'xml'], "argument 'xml' is invalid"],
@@ -150,6 +155,14 @@ describe('exit codes', () => {
     [2, ['api', 'FETCH', '/'], 'the method must be one of: GET'],
     [2, ['api', 'POST', '/x', '--paginate'], '--paginate needs the method GET'],
     [2, ['apply', '-f', '/nowhere'], 'ENOENT'],
+    [2, ['apply', '-f', '/dev/null', '--prune', 'app=shop'], 'no resources found in /dev/null'],
+    [
+      2,
+      ['pool', 'health-monitor', 'create', 'x', '--timeout', '5', '--type', 'TCP'],
+      '--max-retries, --field-timeout\n',
+    ],
+    [2, ['network', 'create', '--name', 'x', '--columns', 'nmae'], 'unknown column nmae'],
+    [2, ['task', 'show', ''], 'task must not be ""'],
     [2, ['completion', 'tcsh'], "'tcsh' is invalid"],
     [4, ['file-share', 'show', 'nothing'], 'file share nothing not found'],
     [4, ['file-share', 'show', '00000000-0000-4000-8000-000000000000'], 'not found'],
@@ -266,13 +279,30 @@ describe('apply', () => {
     expect(await data('file-share', 'show', 'uploads')).toMatchObject({ size: 2 });
     expect(await data('file-share', 'access-rule', 'list', 'uploads')).toMatchObject([{ access_to: '10.0.0.2' }]);
     expect(await actions('diff', changed)).toEqual([]);
-    const rest = '{kind: network, name: shop, tags: {app: shop}}';
+    const { name: project } = await data('project', 'show', '1');
+    const rest = `{kind: network, name: shop, project: ${project}, tags: {app: shop}}`;
     expect(await actions('apply', rest, '--prune', 'app=shop')).toEqual([
       'unchanged network shop',
       'deleted load-balancer shop',
       'deleted file-share uploads',
     ]);
     expect((await data('network', 'list')).map(({ name }: { name: string }) => name)).toContain('default');
+  });
+
+  it('creates a project and resources in it', async () => {
+    const file = join(yard.folder, 'annex.yaml');
+    writeFileSync(file, '- {kind: network, name: inner, project: annex}\n- {kind: project, name: annex}\n');
+    const apply = () => data('apply', '-f', file, '--columns', 'action,name');
+    const rows = (action: string) => [
+      { action, name: 'annex' },
+      { action, name: 'inner' },
+    ];
+    expect(await apply()).toEqual(rows('created'));
+    expect(await apply()).toEqual(rows('unchanged'));
+    writeFileSync(file, '{kind: project, name: annex, description: changed}');
+    expect(await apply()).toEqual([{ action: 'updated', name: 'annex' }]);
+    expect(await data('project', 'show', 'annex')).toMatchObject({ description: 'changed' });
+    expect(await data('project', 'show', '1')).not.toMatchObject({ description: 'changed' });
   });
 
   it('names every fault with its place and changes nothing', async () => {
@@ -314,9 +344,14 @@ describe('completion', () => {
     expect(await complete('network', 'show', 'default', '')).toEqual([]);
   });
 
-  it('prints nothing if the server cannot be reached', async () => {
-    const ended = await run(['__complete', 'network', 'show', ''], '', { CLOUDYARD_URL: 'http://127.0.0.1:1' });
-    expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  it('prints nothing if the server cannot be reached, or does not respond', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    for (const port of [1, (silent.address() as AddressInfo).port]) {
+      const own = { CLOUDYARD_URL: `http://127.0.0.1:${port}` };
+      expect(await run(['__complete', 'network', 'show', ''], '', own)).toEqual({ code: 0, stdout: '', stderr: '' });
+    }
+    silent.close();
   });
 
   it('works in bash', async () => {

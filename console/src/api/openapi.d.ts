@@ -3531,6 +3531,8 @@ export interface components {
             /** @description IDs of the tasks; null or absent: all tasks */
             task_ids?: string[] | null;
         };
+        /** @description ID of the task that is changing the resource; null when there is none */
+        ActiveTaskId: string | null;
         AddLifecyclePolicySchedules: {
             /** @description Schedules, at most 10 */
             schedules: components["schemas"]["CreateLifecyclePolicySchedule"][];
@@ -3540,6 +3542,8 @@ export interface components {
             /** @description Quotas of each region */
             regional_quotas: components["schemas"]["RegionalQuotas"][];
         };
+        /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
+        AllowedCidrs: string[] | null;
         ApiKey: {
             /** @description Name of the key */
             name: string;
@@ -3668,11 +3672,7 @@ export interface components {
              * @description ID of the task that created the network; null for a default network
              */
             creator_task_id: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Whether this is the default network of the project */
             default: boolean | null;
             /** @description Always false */
@@ -4139,8 +4139,7 @@ export interface components {
             redirect_prefix?: string | null;
             /** @description URL that requests are redirected to, for REDIRECT_TO_URL */
             redirect_url?: string | null;
-            /** @description Labels */
-            tags?: string[];
+            tags?: components["schemas"]["L7Tags"];
             /**
              * Format: uuid
              * @description ID of an HTTP or TERMINATED_HTTPS listener
@@ -4156,25 +4155,12 @@ export interface components {
             invert?: boolean;
             /** @description Name of the header or cookie, or field of the distinguished name (`CN`); required for HEADER, COOKIE, SSL_DN_FIELD. Empty or null: none */
             key?: string | null;
-            /** @description Labels */
-            tags?: string[];
+            tags?: components["schemas"]["L7Tags"];
         };
         CreateLbPool: {
-            /**
-             * Format: uuid
-             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
-             */
-            ca_secret_id?: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
-             */
-            crl_secret_id?: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
-             */
-            secret_id?: string | null;
+            ca_secret_id?: components["schemas"]["MemberCaSecretId"];
+            crl_secret_id?: components["schemas"]["MemberCrlSecretId"];
+            secret_id?: components["schemas"]["MemberSecretId"];
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
             /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
@@ -4372,8 +4358,7 @@ export interface components {
             protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
-            /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
-            allowed_cidrs?: string[] | null;
+            allowed_cidrs?: components["schemas"]["AllowedCidrs"];
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted; 100,000 by default */
             connection_limit?: number;
             /** @description Whether requests to members get the headers `X-Forwarded-For`, `X-Forwarded-Port` and `X-Forwarded-Proto`; false by default, only for `HTTP` and `TERMINATED_HTTPS` */
@@ -4448,21 +4433,9 @@ export interface components {
             vip_subnet_id?: string;
         };
         CreateNestedLbPool: {
-            /**
-             * Format: uuid
-             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
-             */
-            ca_secret_id?: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
-             */
-            crl_secret_id?: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
-             */
-            secret_id?: string | null;
+            ca_secret_id?: components["schemas"]["MemberCaSecretId"];
+            crl_secret_id?: components["schemas"]["MemberCrlSecretId"];
+            secret_id?: components["schemas"]["MemberSecretId"];
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
             /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
@@ -4484,8 +4457,7 @@ export interface components {
             protocol: components["schemas"]["ListenerProtocol"];
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
-            /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
-            allowed_cidrs?: string[] | null;
+            allowed_cidrs?: components["schemas"]["AllowedCidrs"];
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted; 100,000 by default */
             connection_limit?: number;
             /** @description Whether requests to members get the headers `X-Forwarded-For`, `X-Forwarded-Port` and `X-Forwarded-Proto`; false by default, only for `HTTP` and `TERMINATED_HTTPS` */
@@ -5204,11 +5176,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Always `NFS` */
             protocol: string;
             share_settings: components["schemas"]["FileShareSettings"];
@@ -5620,6 +5588,8 @@ export interface components {
          * @enum {unknown}
          */
         L7RuleType: "COOKIE" | "FILE_TYPE" | "HEADER" | "HOST_NAME" | "PATH" | "SSL_CONN_HAS_CERT" | "SSL_DN_FIELD" | "SSL_VERIFY_RESULT";
+        /** @description Labels */
+        L7Tags: string[];
         LbPool: {
             /**
              * Format: uuid
@@ -5633,11 +5603,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
@@ -5868,18 +5834,13 @@ export interface components {
             expiring: components["schemas"]["ExpiringSnapshot"][];
         };
         LifecyclePolicyPrice: {
-            /** @description Currency of the prices; null when no price is shown */
-            currency_code: ("AZN" | "EUR" | "USD") | null;
+            currency_code: components["schemas"]["PriceCurrency"];
             /** @description Discount of the client in percent */
             discount: number | null;
             per_hour: components["schemas"]["LifecyclePolicyVolumePrices"];
             /** @description Prices of a month (730 hours), by volume */
             per_month: components["schemas"]["LifecyclePolicyVolumePrices"];
-            /**
-             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
-             * @enum {unknown}
-             */
-            price_status: "error" | "hide" | "show";
+            price_status: components["schemas"]["PriceStatus"];
             /** @description Price of a month (730 hours) with tax and without discount */
             price_without_discount_per_month: number | null;
             /** @description Tax that the prices include, in percent; 0 when no price is shown */
@@ -5988,11 +5949,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Name of the pool */
             name: string;
             /** @description Whether members get traffic */
@@ -6044,11 +6001,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Name of the listener */
             name: string;
             /** @description Whether the listener accepts connections */
@@ -6143,11 +6096,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Name of the load balancer */
             name: string;
             /** @description Further addresses; always empty */
@@ -6231,17 +6180,12 @@ export interface components {
             ram: number;
             /** @description Number of virtual CPUs */
             vcpus: number;
-            /** @description Currency of the prices; null when no price is shown */
-            currency_code?: ("AZN" | "EUR" | "USD") | null;
+            currency_code?: components["schemas"]["PriceCurrency"];
             /** @description Price of an hour with tax */
             price_per_hour?: number | null;
             /** @description Price of a month (730 hours) with tax */
             price_per_month?: number | null;
-            /**
-             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
-             * @enum {unknown}
-             */
-            price_status?: "error" | "hide" | "show";
+            price_status?: components["schemas"]["PriceStatus"];
         };
         LoadBalancerFlavorCollection: {
             count: components["schemas"]["ResultCount"];
@@ -6324,15 +6268,10 @@ export interface components {
          */
         LoadBalancerOperatingStatus: "DEGRADED" | "DRAINING" | "ERROR" | "NO_MONITOR" | "OFFLINE" | "ONLINE";
         LoadBalancerPrice: {
-            /** @description Currency of the prices; null when no price is shown */
-            currency_code: ("AZN" | "EUR" | "USD") | null;
+            currency_code: components["schemas"]["PriceCurrency"];
             /** @description Discount of the client in percent */
             discount_percent: number | null;
-            /**
-             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
-             * @enum {unknown}
-             */
-            price_status: "error" | "hide" | "show";
+            price_status: components["schemas"]["PriceStatus"];
             /** @description Price of a month (730 hours) with tax and without discount */
             price_without_discount_per_month: number | null;
             /** @description Tax that the prices include, in percent; 0 when no price is shown */
@@ -6441,6 +6380,12 @@ export interface components {
             /** @description HTTP responses 5xx, and TCP and UDP connections that reached no member */
             server_errors: number;
         };
+        /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+        MemberCaSecretId: string | null;
+        /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+        MemberCrlSecretId: string | null;
+        /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
+        MemberSecretId: string | null;
         MissedLifecyclePolicyRun: {
             /**
              * Format: uuid
@@ -6499,11 +6444,7 @@ export interface components {
              * @description ID of the task that created the network; null for a default network
              */
             creator_task_id: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Whether this is the default network of the project */
             default: boolean | null;
             /** @description Always false */
@@ -6683,15 +6624,10 @@ export interface components {
             count: number;
         };
         Price: {
-            /** @description Currency of the prices; null when no price is shown */
-            currency_code: ("AZN" | "EUR" | "USD") | null;
+            currency_code: components["schemas"]["PriceCurrency"];
             /** @description Discount of the client in percent */
             discount_percent: number | null;
-            /**
-             * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
-             * @enum {unknown}
-             */
-            price_status: "error" | "hide" | "show";
+            price_status: components["schemas"]["PriceStatus"];
             /** @description Price of a month (730 hours) with tax and without discount */
             price_without_discount_per_month: number | null;
             /** @description Tax that the prices include, in percent; 0 when no price is shown */
@@ -6701,6 +6637,8 @@ export interface components {
             /** @description Price of a month (730 hours) with tax */
             price_per_month: number | null;
         };
+        /** @description Currency of the prices; null when no price is shown */
+        PriceCurrency: ("AZN" | "EUR" | "USD") | null;
         PriceFileShare: {
             /** @description Size in GiB */
             size: number;
@@ -6753,6 +6691,11 @@ export interface components {
              */
             volume_id: string;
         };
+        /**
+         * @description `show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty
+         * @enum {unknown}
+         */
+        PriceStatus: "error" | "hide" | "show";
         PriceVolume: {
             /** @description Size in GiB; required unless a snapshot is given, whose size it must equal */
             size?: number | null;
@@ -8005,11 +7948,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Size in GiB: that of the volume when the snapshot was requested */
             size: number;
             /**
@@ -8054,11 +7993,7 @@ export interface components {
              * @description ID of the task that created the subnet; null for a default subnet
              */
             creator_task_id: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Addresses of DNS servers */
             dns_nameservers: string[];
             /** @description Whether DHCP is on */
@@ -8430,8 +8365,7 @@ export interface components {
             redirect_prefix?: string | null;
             /** @description URL that requests are redirected to, for REDIRECT_TO_URL */
             redirect_url?: string | null;
-            /** @description Labels */
-            tags?: string[];
+            tags?: components["schemas"]["L7Tags"];
         };
         /** @description Omitted fields are unchanged */
         UpdateL7Rule: {
@@ -8443,25 +8377,12 @@ export interface components {
             invert?: boolean;
             /** @description Name of the header or cookie, or field of the distinguished name (`CN`); required for HEADER, COOKIE, SSL_DN_FIELD. Empty or null: none */
             key?: string | null;
-            /** @description Labels */
-            tags?: string[];
+            tags?: components["schemas"]["L7Tags"];
         };
         UpdateLbPool: {
-            /**
-             * Format: uuid
-             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
-             */
-            ca_secret_id?: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
-             */
-            crl_secret_id?: string | null;
-            /**
-             * Format: uuid
-             * @description ID of the secret with the client certificate that the members receive; only for HTTPS pools
-             */
-            secret_id?: string | null;
+            ca_secret_id?: components["schemas"]["MemberCaSecretId"];
+            crl_secret_id?: components["schemas"]["MemberCrlSecretId"];
+            secret_id?: components["schemas"]["MemberSecretId"];
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
             /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
@@ -8569,8 +8490,7 @@ export interface components {
         UpdateListener: {
             /** @description Whether the listener accepts connections */
             admin_state_up?: boolean;
-            /** @description Addresses and networks that may connect; null: all, an empty list: none. At most 100 entries */
-            allowed_cidrs?: string[] | null;
+            allowed_cidrs?: components["schemas"]["AllowedCidrs"];
             /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit?: number;
             name?: components["schemas"]["Name"];
@@ -8851,11 +8771,7 @@ export interface components {
              * @description ID of the task that created the resource
              */
             creator_task_id: string;
-            /**
-             * Format: uuid
-             * @description ID of the task that is changing the resource; null when there is none
-             */
-            task_id: string | null;
+            task_id: components["schemas"]["ActiveTaskId"];
             /** @description Size in GiB; during an extension the old size */
             size: number;
             /** @description IDs of the snapshots of the volume, oldest first */

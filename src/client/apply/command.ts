@@ -9,11 +9,11 @@ import type { Api } from '../http.ts';
 import type { Io } from '../io.ts';
 import { createNames, withIds } from '../names.ts';
 import type { Names } from '../names.ts';
-import { formatted } from '../output.ts';
+import { formatted, requireColumns } from '../output.ts';
 import { addCommonOptions } from '../program-options.ts';
-import { operandNames, secondsOf } from '../resource-command.ts';
+import { secondsOf } from '../resource-command.ts';
 import type { CommonOptions } from '../resource-command.ts';
-import { operationById, table } from '../table.ts';
+import { operandNames, operationById, table } from '../table.ts';
 import { createProgress, defaultTimeout, waitForTasks } from '../waiting.ts';
 import { accessRules, kinds } from './kinds.ts';
 import type { Kind } from './kinds.ts';
@@ -21,6 +21,8 @@ import { readManifest } from './manifest.ts';
 import type { Resource } from './manifest.ts';
 import { planUpdate, surplusOf } from './plan.ts';
 import type { FieldChange, Live, Step, Tag } from './plan.ts';
+import { createScopes } from './scopes.ts';
+import type { Scope, Scopes } from './scopes.ts';
 
 interface ApplyOptions extends CommonOptions {
   file: string[];
@@ -91,6 +93,7 @@ async function printDifferences(options: ApplyOptions, io: Io): Promise<void> {
   }
 }
 
+const properties = ['action', 'kind', 'name', 'changes'];
 const past = { create: 'created', update: 'updated', delete: 'deleted', none: 'unchanged' };
 
 async function print(actions: Action[], options: ApplyOptions, io: Io, isDone: boolean): Promise<void> {
@@ -100,8 +103,8 @@ async function print(actions: Action[], options: ApplyOptions, io: Io, isDone: b
     name,
     changes: isData(options) ? changes : changes.map(describe).join('; '),
   }));
-  const columns = options.columns ?? (isData(options) ? undefined : 'action,kind,name,changes');
-  io.out(await formatted(rows, ['action', 'kind', 'name', 'changes'], { ...options, ...(columns && { columns }) }));
+  const columns = options.columns ?? (isData(options) ? undefined : properties.join());
+  io.out(await formatted(rows, properties, { ...options, ...(columns && { columns }) }));
 }
 
 function isData({ output }: ApplyOptions): boolean {
@@ -116,24 +119,46 @@ function describe({ field, from, to }: FieldChange): string {
 /** Reads the files and compares. Sends no change. @throws CommandError for all that cannot be applied */
 async function plan(options: ApplyOptions, io: Io): Promise<Action[]> {
   const prune = options.prune === undefined ? undefined : tagOf(options.prune);
+  requireColumns(options, properties);
   const resources: Resource[] = [];
   for (const file of options.file) {
     const text = file === '-' ? await io.readInput() : readFile(file);
     resources.push(...readManifest(file === '-' ? 'standard input' : file, text));
   }
-  refuseDuplicates(resources);
-  const target = targetOf(options, io.env);
-  const scopes = createScopes(target);
+  // With --prune, an empty input would delete everything.
+  if (resources.length === 0) throw usageError(`no resources found in ${options.file.join(', ')}`);
+  const scopes = createScopes(targetOf(options, io.env), resources);
   const sorted = [...kinds().values()].flatMap((kind) => resources.filter((resource) => resource.kind === kind));
   const faults: string[] = [];
-  const actions: Action[] = [];
+  const placed: Placed[] = [];
   for (const resource of sorted) {
-    const scope = scopes.of(resource);
-    const action = await planResource(resource, scope, resources, faults);
+    const scope = await withPlace(scopes.of(resource), resource.at(), faults);
+    if (scope) placed.push({ resource, scope });
+  }
+  refuseDuplicates(placed);
+  const actions: Action[] = [];
+  for (const each of placed) {
+    const action = await planResource(each, placed, faults);
     if (action) actions.push(action);
   }
   if (faults.length > 0) throw new CommandError(faults.join('\n'));
-  return prune ? [...actions, ...(await planDeletions(prune, resources, scopes))] : actions;
+  return prune ? [...actions, ...(await planDeletions(prune, placed, scopes))] : actions;
+}
+
+interface Placed {
+  resource: Resource;
+  scope: Scope;
+}
+
+/** Records a name that is unknown or ambiguous as a fault of the file, and returns undefined. */
+async function withPlace<T>(result: Promise<T>, place: string, faults: string[]): Promise<T | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.exitCode === exitCodes.failed) throw error;
+    faults.push(`${place}: ${error.message}`);
+    return undefined;
+  }
 }
 
 function readFile(file: string): string {
@@ -151,69 +176,33 @@ function tagOf(text: string): Tag {
 }
 
 /** Files are checked one by one; this compares them with each other. */
-function refuseDuplicates(resources: Resource[]): void {
-  const seen = new Map<string, Resource>();
-  for (const resource of resources) {
-    const { kind, name, project, region } = resource;
-    const key = JSON.stringify([kind.name, name, project, region]);
-    const first = seen.get(key);
-    if (first)
-      throw usageError(`${resource.at('name')}: ${kind.name} ${name} is already described at ${first.at('name')}`);
-    seen.set(key, resource);
+function refuseDuplicates(placed: Placed[]): void {
+  const seen = new Map<Scope, Map<string, Resource>>();
+  for (const { resource, scope } of placed) {
+    const { kind, name, at } = resource;
+    const inScope = seen.get(scope) ?? new Map<string, Resource>();
+    seen.set(scope, inScope);
+    const key = JSON.stringify([kind.name, name]);
+    const first = inScope.get(key);
+    if (first) throw usageError(`${at('name')}: ${kind.name} ${name} is already described at ${first.at('name')}`);
+    inScope.set(key, resource);
   }
 }
 
-interface Scope {
-  target: Target;
-  api: Api;
-  names: Names;
-  /** All resources of the kind, read once. */
-  live(kind: Kind): Promise<Live[]>;
-}
-
-function createScopes(target: Target) {
-  const known = new Map<string, Scope>();
-  const of = ({ project, region }: { project?: string; region?: string }): Scope => {
-    const own = { ...target, ...(project !== undefined && { project }), ...(region !== undefined && { region }) };
-    const key = JSON.stringify([own.project, own.region]);
-    const scope = known.get(key) ?? createScope(own);
-    known.set(key, scope);
-    return scope;
-  };
-  return { of, all: () => [...known.values()] };
-}
-
-function createScope(target: Target): Scope {
-  const api = createApi(target);
-  const names = createNames(api);
-  const lists = new Map<Kind, Promise<Live[]>>();
-  return {
-    ...{ target, api, names },
-    live(kind) {
-      const paged = 'limit' in (kind.list.query ?? {});
-      const list = lists.get(kind) ?? names.path(kind.list.path, {}).then((path) => listAll(api, path, { paged }));
-      lists.set(kind, list);
-      return list;
-    },
-  };
-}
-
 async function planResource(
-  { kind, name, spec, at }: Resource,
-  { target, api, names, live }: Scope,
-  resources: Resource[],
+  { resource, scope }: Placed,
+  placed: Placed[],
   faults: string[],
 ): Promise<Action | undefined> {
+  const { kind, name, spec, at } = resource;
+  const { target, api, names, live } = scope;
   const matches = (await live(kind)).filter((other) => other.name === name);
   if (matches.length > 1) {
     faults.push(`${at('name')}: ${matches.length} resources of the kind ${kind.name} have the name ${name}`);
     return undefined;
   }
-  const known = await knownIds(spec, names, resources).catch((error: unknown) => {
-    if (!(error instanceof CommandError)) throw error;
-    faults.push(`${at()}: ${error.message}`);
-    return undefined;
-  });
+  const described = placed.filter((other) => other.scope === scope).map((other) => other.resource);
+  const known = await withPlace(knownIds(spec, names, described), at(), faults);
   if (known === undefined) return undefined;
   const [found] = matches;
   const common = { kind, name, target };
@@ -259,17 +248,14 @@ async function withRules(
 }
 
 /** Dependents first: the reverse order of creation. */
-async function planDeletions(
-  tag: Tag,
-  resources: Resource[],
-  scopes: ReturnType<typeof createScopes>,
-): Promise<Action[]> {
-  scopes.of({});
+async function planDeletions(tag: Tag, placed: Placed[], scopes: Scopes): Promise<Action[]> {
+  await scopes.of({});
   const actions: Action[] = [];
   for (const scope of scopes.all()) {
     for (const kind of [...kinds().values()].filter(({ tagged }) => tagged).reverse()) {
-      const here = resources.filter((resource) => resource.kind === kind && scopes.of(resource) === scope);
-      const surplus = surplusOf(await scope.live(kind), new Set(here.map(({ name }) => name)), tag);
+      const here = placed.filter((each) => each.resource.kind === kind && each.scope === scope);
+      const described = new Set(here.map(({ resource }) => resource.name));
+      const surplus = surplusOf(await scope.live(kind), described, tag);
       for (const live of surplus) {
         const steps = [{ operation: kind.remove }];
         actions.push({ action: 'delete', kind, name: live.name ?? '', target: scope.target, changes: [], steps, live });

@@ -1,6 +1,5 @@
 /** The kinds of resources that files can describe: those that have a name and can be created, listed and deleted. */
-import { operandNames } from '../resource-command.ts';
-import { operationById, operationOf, propertiesOf, table } from '../table.ts';
+import { operandNames, operationById, operationOf, propertiesOf, table } from '../table.ts';
 import type { Operation } from '../table.ts';
 
 export interface Kind {

@@ -26,11 +26,12 @@ const backup = command({
   async run(settings, { to, 'with-data': withData }) {
     const folder = to === undefined ? settings.backup.dir : resolve(to);
     const began = performance.now();
-    setPriority(lowPriority);
     const { makeBackup } = await import('../../backup/backup.ts');
     const { backupStream, openBackupDirectory } = await import('../../backup/block-store.ts');
     const { backupOptions } = await import('../backups.ts');
     await withDatabase(settings, async ({ connection }) => {
+      // Not earlier: an embedded PostgreSQL that was started above would inherit it, and a server may use it afterwards.
+      setPriority(lowPriority);
       const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
       const { copyFiles } = await import('../../backup/files.ts');
       const files = (target: BackupSink) => copyFiles(settings.dataDir, target);

@@ -10,7 +10,7 @@ export interface AcmeSettings {
   challenge: 'http-01' | 'dns-01';
   /** The program that sets TXT records, for dns-01. Absolute. */
   dnsHook: string | null;
-  /** `host:port` of the DNS servers that are asked whether a record is visible; empty: those of the host. */
+  /** `host:port` of the DNS servers that must have a record before it is validated; empty: those of the host. */
   dnsResolvers: string[];
   /** PEM file of the authority of the ACME server; null: those of the system. Absolute. */
   caFile: string | null;

@@ -6,7 +6,7 @@ export const acmeCertificates = pgTable('acme_certificates', {
   id: integer('id').primaryKey(),
   /** Encrypted: the account and the certificate with its key. */
   state: bytes('state'),
-  /** Rises with each certificate; 0: there is none yet. */
+  /** Increases with each certificate; 0: none yet. */
   version: integer('version').notNull().default(0),
   /** While a server requests a certificate, until when challenges may come. */
   issuingUntil: instant('issuing_until'),

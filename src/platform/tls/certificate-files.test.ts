@@ -1,4 +1,4 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
@@ -59,6 +59,10 @@ describe.skipIf(!requires('openssl'))('the files of a certificate', () => {
       expect(source.current()).toMatchObject(first);
       expect(statusOf(source, now).healthy).toBe(false);
     }
+    // A loop of links, as while a tool replaces the file.
+    rmSync(files.certificate);
+    symlinkSync(files.certificate, files.certificate);
+    await vi.waitUntil(() => source.problem()?.includes('cannot be read (ELOOP)'), { timeout: 10_000, interval: 5 });
     expect(used).toEqual([]);
 
     write(second);

@@ -96,10 +96,15 @@ function readPem(file: string): string {
 
 /** Changes with either file, or the targets of their links. */
 function stampOf({ certificate, key }: CertificateFiles): string {
-  return [certificate, key]
-    .map((file) => {
-      const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
-      return stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}` : 'absent';
-    })
-    .join(' ');
+  return `${stampOfFile(certificate)} ${stampOfFile(key)}`;
+}
+
+function stampOfFile(file: string): string {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
+    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+  } catch (error) {
+    // A missing file, a folder that may not be read, a loop of links: reading it reports the reason.
+    return String((error as NodeJS.ErrnoException).code);
+  }
 }

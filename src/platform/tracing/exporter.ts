@@ -20,7 +20,7 @@ export interface ExporterOptions {
 
 export interface Exporter {
   record(span: EndedSpan): void;
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   stop(): Promise<void>;
 }
 

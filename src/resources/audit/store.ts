@@ -54,22 +54,27 @@ function inScope({ visible, ...filter }: Pick<EntryFilter, 'visible' | 'client_i
   );
 }
 
-/** Rows that had this name in a recorded change of it, such as their creation; the latest ones of many. */
+/**
+ * Rows that had this name in a recorded change of it, such as their creation; the latest ones of many. Entries may be large,
+ * so PostgreSQL reads the ids from them.
+ */
 export async function findRowIds(db: Db, filter: EntryFilter & { table: string; name: string }): Promise<string[]> {
   const { table, name } = filter;
   const { changes, id } = auditEntries;
   const named = ['before', 'after'].map(
     (state) => sql`${changes} @> ${JSON.stringify([{ table, [state]: { name } }])}`,
   );
-  const entries = await db
+  const entries = db
     .select({ changes })
     .from(auditEntries)
     .where(and(inScope(filter), changedRows(table, undefined), or(...named)))
     .orderBy(desc(id))
     .limit(100);
-  const hasName = (change: (typeof entries)[number]['changes'][number]) =>
-    change.table === table && [change.before, change.after].some((row) => row?.['name'] === name);
-  return [...new Set(entries.flatMap((entry) => entry.changes.filter(hasName).map((change) => String(change.id))))];
+  const { rows } = await db.execute<{ id: string }>(
+    sql`select distinct change ->> 'id' as id from ${entries} as entries, jsonb_array_elements(entries.changes) as change
+      where change ->> 'table' = ${table} and ${name} in (change -> 'before' ->> 'name', change -> 'after' ->> 'name')`,
+  );
+  return rows.map((row) => row.id);
 }
 
 export async function findEntries(db: Db, ids: number[]): Promise<EntryRow[]> {

@@ -10,6 +10,7 @@ const withoutEvents = [
   'acme_certificates',
   'acme_challenges',
   'audit_entries',
+  'backup_runs',
   'idempotency_keys',
   'jobs',
   'lb_listener_counters',

@@ -1,4 +1,5 @@
 /** Removes old notifications with their deliveries, in small batches. A notification with a pending delivery stays. */
+import { deleteInBatches } from '../../platform/batches.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 
@@ -17,13 +18,7 @@ const removeBatch = prepared<{ count: number }, [before: Date], Db>(
    ) select count(*)::int as count from removed`,
 );
 
-/** Removes notifications that were created before this time, until none is left or `signal` aborts. Returns their number. */
-export async function removeOldNotifications(db: Db, before: Date, signal?: AbortSignal): Promise<number> {
-  let total = 0;
-  while (!signal?.aborted) {
-    const { count } = (await removeBatch(db, before))[0]!;
-    total += count;
-    if (count === 0) break;
-  }
-  return total;
+/** Removes notifications that were created before this time, until none remains or `signal` aborts. Returns their number. */
+export function removeOldNotifications(db: Db, before: Date, signal?: AbortSignal): Promise<number> {
+  return deleteInBatches(() => removeBatch(db, before), signal);
 }

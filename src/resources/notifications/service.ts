@@ -59,6 +59,25 @@ export function createNotifications(deps: NotificationsDeps) {
     return (await toResponses(on, [row]))[0]!;
   };
 
+  const issue = async (tx: Tx, message: Message): Promise<string> => {
+    const id = randomUUID();
+    const now = clock.now();
+    await store.insert(tx, { id, ...message, createdAt: now });
+    const { emails, webhooks } = await store.findReceivers(tx, message.clientId);
+    const due = { notificationId: id, nextAttemptAt: now, giveUpAt: new Date(now.getTime() + expiresAfterMs) };
+    const receivers = [
+      ...emails.map((target) => ({ channel: 'email' as const, target, webhookId: null })),
+      ...webhooks.map(({ id, url }) => ({ channel: 'webhook' as const, target: url, webhookId: id })),
+    ];
+    const deliveries = receivers.map((receiver) => ({ id: randomUUID(), ...due, ...receiver }));
+    await store.insertDeliveries(tx, deliveries);
+    await store.requestAttempts(
+      tx,
+      deliveries.map((delivery) => delivery.id),
+    );
+    return id;
+  };
+
   return {
     get: (clientId: number, id: string) => get(db, clientId, id),
 
@@ -69,23 +88,11 @@ export function createNotifications(deps: NotificationsDeps) {
     },
 
     /** Writes a message, and a delivery for each current address and webhook of the client. Returns its id. */
-    async issue(tx: Tx, message: Message): Promise<string> {
-      const id = randomUUID();
-      const now = clock.now();
-      await store.insert(tx, { id, ...message, createdAt: now });
-      const { emails, webhooks } = await store.findReceivers(tx, message.clientId);
-      const due = { notificationId: id, nextAttemptAt: now, giveUpAt: new Date(now.getTime() + expiresAfterMs) };
-      const receivers = [
-        ...emails.map((target) => ({ channel: 'email' as const, target, webhookId: null })),
-        ...webhooks.map(({ id, url }) => ({ channel: 'webhook' as const, target: url, webhookId: id })),
-      ];
-      const deliveries = receivers.map((receiver) => ({ id: randomUUID(), ...due, ...receiver }));
-      await store.insertDeliveries(tx, deliveries);
-      await store.requestAttempts(
-        tx,
-        deliveries.map((delivery) => delivery.id),
-      );
-      return id;
+    issue,
+
+    /** Issues a message unless one of its type was created after `since`. Concurrent calls of all processes wait for each other. */
+    async issueOnce(tx: Tx, message: Message, since: Date): Promise<void> {
+      if (!(await store.wasIssued(tx, message, since))) await issue(tx, message);
     },
 
     /** Sends the message again under the same id, in any state of the delivery. */

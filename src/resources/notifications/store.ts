@@ -17,6 +17,22 @@ export type DeliveryRow = typeof deliveries.$inferSelect;
 export const deliverJob = 'deliver';
 
 export const insert = kit.insertRow(notifications);
+
+const lockType = prepared('notification_lock_type', 'select pg_advisory_xact_lock(hashtext($2), $1::int)');
+const findIssued = prepared(
+  'notification_issued',
+  'select 1 from notifications where client_id = $1 and type = $2 and created_at > $3 limit 1',
+);
+
+/** Whether the client has a message of the type that was created after `since`. None is created until this transaction ends. */
+export async function wasIssued(
+  tx: Tx,
+  { clientId, type }: Pick<NotificationRow, 'clientId' | 'type'>,
+  since: Date,
+): Promise<boolean> {
+  await lockType(tx, clientId, type);
+  return (await findIssued(tx, clientId, type, since)).length > 0;
+}
 const insertRows = kit.insertRows(deliveries);
 
 const initial = {

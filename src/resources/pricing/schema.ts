@@ -4,6 +4,7 @@ import type { Static } from 'typebox';
 import {
   Collection,
   Described,
+  Named,
   exampleUuid,
   maxSizeGib,
   Nullable,
@@ -69,9 +70,10 @@ export const PriceSnapshot = Type.Object(
 const Amount = (description: string) => Described(Nullable(Type.Number()), description);
 
 const priceFields = {
-  currency_code: Described(Nullable(Currency), 'Currency of the prices; null when no price is shown'),
+  currency_code: Named('PriceCurrency', Nullable(Currency), 'Currency of the prices; null when no price is shown'),
   discount_percent: Amount('Discount of the client in percent'),
   price_status: Type.Enum(['error', 'hide', 'show'], {
+    title: 'PriceStatus',
     description: '`show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty',
   }),
   price_without_discount_per_month: Amount('Price of a month (730 hours) with tax and without discount'),

@@ -33,9 +33,14 @@ export function readGroups(file: string): GroupEntry[] {
 }
 
 function duplicates(entries: GroupEntry[]): FieldError[] {
+  const seen = new Map<string, number>();
   return entries.flatMap(({ group }, at) => {
-    const first = entries.findIndex((other) => other.group === group);
-    return first === at ? [] : [{ path: `groups.${at}.group`, message: `is listed twice, also as groups.${first}` }];
+    const first = seen.get(group);
+    if (first !== undefined) {
+      return [{ path: `groups.${at}.group`, message: `is listed twice, also as groups.${first}` }];
+    }
+    seen.set(group, at);
+    return [];
   });
 }
 

@@ -127,7 +127,7 @@ function requestOf(request: FastifyRequest): SignInRequest {
   return { requestId: request.id, facts: factsOf(request) };
 }
 
-/** Shows a person what went wrong. */
+/** Shows errors on a page if a browser asks, because a person reads them. */
 async function page(reply: FastifyReply, work: () => Promise<FastifyReply>): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store');
   try {
@@ -136,6 +136,7 @@ async function page(reply: FastifyReply, work: () => Promise<FastifyReply>): Pro
     if (!(error instanceof ClientError)) throw error;
     const { status, message, headers, cause } = error;
     if (cause) reply.request.log.warn({ reqId: reply.request.id, err: cause }, 'a sign-in failed');
+    if (!reply.request.headers.accept?.includes('text/html')) throw error;
     reply
       .code(status)
       .headers({ ...headers, ...indexHeaders })

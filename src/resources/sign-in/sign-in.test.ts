@@ -46,7 +46,11 @@ beforeEach(() => {
 const nameOf = (cookie: string) => cookie.split('=')[0]!;
 
 async function send(url: string, cookie = '') {
-  const { statusCode: status, headers, body } = await cloudyard.app.inject({ url, headers: { cookie } });
+  const {
+    statusCode: status,
+    headers,
+    body,
+  } = await cloudyard.app.inject({ url, headers: { cookie, accept: 'text/html' } });
   const cookies = [headers['set-cookie'] ?? []].flat() as string[];
   return { status, headers, body, cookies: new Map(cookies.map((text) => [nameOf(text), text])) };
 }

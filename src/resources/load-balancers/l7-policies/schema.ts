@@ -27,6 +27,7 @@ const Action = Type.Enum(['REDIRECT_PREFIX', 'REDIRECT_TO_POOL', 'REDIRECT_TO_UR
     '`redirect_pool_id`',
 });
 export const L7Tags = Type.Array(Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\x00-\\x1f\\x7f]*$' }), {
+  title: 'L7Tags',
   maxItems: 50,
   uniqueItems: true,
   description: meanings.tags,

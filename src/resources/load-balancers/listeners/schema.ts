@@ -4,6 +4,7 @@ import type { Static } from 'typebox';
 import {
   Collection,
   Described,
+  Named,
   exampleUuid,
   IpNetwork,
   Name,
@@ -53,7 +54,8 @@ const meanings = {
   user_list: 'Users for HTTP basic authentication, at most 3; only for `HTTP`, `TERMINATED_HTTPS` and `PROMETHEUS`',
 };
 
-const AllowedCidrs = Described(
+const AllowedCidrs = Named(
+  'AllowedCidrs',
   Nullable(Type.Array(IpNetwork, { maxItems: 100 })),
   `${meanings.allowed_cidrs}. At most 100 entries`,
 );

@@ -228,6 +228,8 @@ describe('listing pools', () => {
     for (const query of ['limit=0', 'limit=1001', 'offset=-1', 'listener_id=x', 'load_balancer_id=x', 'details=2']) {
       expect((await cloud.get(`${pools}?${query}`)).status).toBe(400);
     }
+    // A new pool is OFFLINE until the driver reports it.
+    await expect.poll(async () => (await getPool(ids[1]!))['operating_status'], { timeout: 10_000 }).toBe('NO_MONITOR');
     const whole = await getPool(ids[1]!);
     const [, brief] = (await cloud.get(`${pools}?${mine}`)).body.results;
     expect(brief.members).toEqual(whole['members'].map(({ id }: { id: string }) => ({ id })));

@@ -4,6 +4,7 @@ import type { Static } from 'typebox';
 import {
   Collection,
   Described,
+  Named,
   exampleUuid,
   Name,
   Nullable,
@@ -168,9 +169,9 @@ const meanings = {
 };
 
 const settings = {
-  ca_secret_id: Type.Optional(Described(Nullable(Uuid), meanings.ca_secret_id)),
-  crl_secret_id: Type.Optional(Described(Nullable(Uuid), meanings.crl_secret_id)),
-  secret_id: Type.Optional(Described(Nullable(Uuid), meanings.secret_id)),
+  ca_secret_id: Type.Optional(Named('MemberCaSecretId', Nullable(Uuid), meanings.ca_secret_id)),
+  crl_secret_id: Type.Optional(Named('MemberCrlSecretId', Nullable(Uuid), meanings.crl_secret_id)),
+  secret_id: Type.Optional(Named('MemberSecretId', Nullable(Uuid), meanings.secret_id)),
   session_persistence: Type.Optional(Described(Nullable(MutateSessionPersistence), meanings.session_persistence)),
   ...poolTimeouts.input,
 };

@@ -1,0 +1,1 @@
+CREATE INDEX "tokens_identity" ON "tokens" USING btree ("identity") WHERE "tokens"."identity" is not null;
