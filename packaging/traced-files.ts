@@ -23,6 +23,8 @@ export async function tracedFiles(checkout: string): Promise<string[]> {
     input: entryPoints.map((path) => join(checkout, path)).filter((path) => existsSync(path)),
     platform: 'node',
     logLevel: 'silent',
+    // Those of Node besides `import` and `require`, which depend on the statement.
+    resolve: { conditionNames: ['node', 'module-sync'] },
     plugins: [
       {
         name: 'trace',

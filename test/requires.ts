@@ -29,6 +29,12 @@ const parts = {
   nftables: ['nft'],
   curl: ['curl'],
   jq: ['jq'],
+  mmdebstrap: ['mmdebstrap'],
+  lintian: ['lintian'],
+  systemd: ['systemd-analyze', 'systemd-notify'],
+  binutils: ['strip'],
+  groff: ['groff'],
+  podman: ['podman'],
 } as const satisfies Record<string, string[]>;
 
 export type Part = keyof typeof parts;

@@ -13,12 +13,15 @@ const root = join(import.meta.dirname, '..');
 const startsPrograms =
   /^(node:child_process|.*\/(requires|processes|child-process|daemon|embedded-postgres)(\.test)?\.ts)$/;
 const isHelper = /^(test\/.*|.*\/test-[\w-]+\.ts|.*\.contract\.ts)$/;
+/** Only `npm run test:packages` runs them: they take minutes, and need programs that no server needs. */
+const onDemand = process.env['TEST_PACKAGES'] ? [] : ['test/packaging/{debian,container}.test.ts'];
 /** Starts PostgreSQL, once for all files. */
 const globalSetup = 'test/postgres.ts';
 
 export function groupTestFiles(): Record<'system' | 'browser' | 'programs' | 'isolated' | 'fast', string[]> {
   const files = globSync(['src/**/*.test.ts', 'bench/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts'], {
     cwd: root,
+    exclude: onDemand,
   }).sort();
   const system = files.filter((file) => /^test\/(e2e|security)\//.test(file));
   const browser = files.filter((file) => file.startsWith('test/browser/'));

@@ -19,6 +19,7 @@ import { tracedFiles } from '../traced-files.ts';
 import { changelog, control, copyright, overrides } from './metadata.ts';
 import type { PackageName } from './metadata.ts';
 import { completionScripts, manualPage } from './manual.ts';
+import { compressReferenceScript } from './reference-page.ts';
 
 interface BuiltPackage {
   file: string;
@@ -63,6 +64,7 @@ async function fillServer(tree: string): Promise<void> {
     if (name !== '_journal.json') rmSync(installed(`migrations/meta/${name}`));
   }
   for (const path of await tracedFiles(root)) copy(join(root, path), installed(path));
+  compressReferenceScript(installed('node_modules'));
   copy(join(root, 'node_modules/node/bin/node'), installed('bin/node'));
   execFileSync('strip', ['--strip-all', '--remove-section=.comment', '--remove-section=.note', installed('bin/node')]);
 
@@ -73,7 +75,7 @@ async function fillServer(tree: string): Promise<void> {
   for (const name of ['cloudyard-serve.service', 'cloudyard-worker@.service']) {
     write(join(tree, 'usr/lib/systemd/system', name), unit(readFileSync(join(sources, name), 'utf8')));
   }
-  write(join(tree, 'usr/share/man/man1/cloudyard.1.gz'), compressed(manualPage(root)));
+  write(join(tree, 'usr/share/man/man1/cloudyard.1.gz'), compressed(manualPage(root, sourceDate())));
   for (const [path, text] of Object.entries(completionScripts(root))) write(join(tree, path), text);
 }
 

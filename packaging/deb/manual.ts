@@ -3,9 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-export function manualPage(checkout: string): string {
+export function manualPage(checkout: string, seconds: number): string {
+  const date = new Date(seconds * 1000).toISOString().slice(0, 10);
   return [
-    '.TH CLOUDYARD 1 "" "Cloudyard" "User Commands"',
+    `.TH CLOUDYARD 1 "${date}" "Cloudyard" "User Commands"`,
     '.SH NAME\ncloudyard \\- self-hosted cloud control plane',
     '.SH SYNOPSIS\n.B cloudyard\n.I command\n[\\fIargument\\fR ...]',
     '.SH DESCRIPTION',
@@ -17,7 +18,7 @@ export function manualPage(checkout: string): string {
     '.SH FILES\n.TP\n.I /etc/cloudyard/cloudyard.env\nSettings of the services.',
     '.TP\n.I /etc/cloudyard/regions.yaml\nThe regions; quotas.yaml and prices.yaml are limits and prices.',
     '.TP\n.I /var/lib/cloudyard\nThe database, the keys and the data of tenants.',
-    '.SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed.\n.TP\n2\nInvalid arguments.',
+    '.SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed.\n.TP\n2\nInvalid arguments.\n.TP\n3\nTimed out.\n.TP\n4\nNot found.',
     '',
   ].join('\n');
 }

@@ -3,10 +3,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildPackage, pack } from '../../packaging/npm-package.ts';
 import { root } from '../../src/main/root.ts';
 import { httpClient } from '../http-client.ts';
 import { processesOf, until } from '../processes.ts';
-import { buildPackage, emptyFolder, install, pack, pinnedPath } from './installed.ts';
+import { emptyFolder, install, pinnedPath } from './installed.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 

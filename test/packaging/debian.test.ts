@@ -1,0 +1,148 @@
+/** The Debian packages as their users get them: contents, installation, a running server, upgrade and removal. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildDebianPackages } from '../../packaging/deb/build.ts';
+import { buildPackage } from '../../packaging/npm-package.ts';
+import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { version } from '../../src/main/version.ts';
+import { httpClient } from '../http-client.ts';
+import { until } from '../processes.ts';
+import { requires, skipReason } from '../requires.ts';
+import { openDebianHost, prepareDebianRoot } from './debian-host.ts';
+import type { DebianHost } from './debian-host.ts';
+import { emptyFolder } from './installed.ts';
+
+vi.setConfig({ testTimeout: 1_200_000, hookTimeout: 1_200_000 });
+
+const [server, worker] = ['cloudyard-serve.service', 'cloudyard-worker@.service'];
+const parts = ['root', 'mmdebstrap', 'lintian', 'systemd', 'binutils', 'groff', 'util-linux'] as const;
+
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian packages', () => {
+  let folder: string;
+  let tree: string;
+  let built: { file: string; installedBytes: number }[];
+  // Tests do not wait for xz.
+  const build = (name: string) => buildDebianPackages({ folder: join(folder, name), version, compression: 'none' });
+
+  beforeAll(async () => {
+    folder = emptyFolder();
+    buildPackage();
+    built = await build('first');
+    tree = join(folder, 'tree');
+    for (const { file } of built) execFileSync('dpkg-deb', ['-x', file, tree]);
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('are the same bytes in each build, and the server needs less than 120 MB', async () => {
+    const again = await build('again');
+    for (const [index, { file }] of built.entries()) {
+      expect(readFileSync(file).equals(readFileSync(again[index]!.file))).toBe(true);
+    }
+    rmSync(join(folder, 'again'), { recursive: true });
+    expect(built[0]!.installedBytes).toBeLessThan(120e6);
+  });
+
+  it('are accepted by lintian', () => {
+    const suppressed = 'uses-no-compression-for-control-tarball,uses-no-compression-for-data-tarball';
+    const args = ['--fail-on', 'error,warning', '--allow-root', '--suppress-tags', suppressed];
+    const lintian = spawnSync('lintian', [...args, ...built.map(({ file }) => file)], { encoding: 'utf8' });
+    expect([lintian.status, lintian.stdout]).toEqual([0, '']);
+  });
+
+  it('contain units that systemd-analyze accepts', () => {
+    const units = globSync('usr/lib/systemd/system/*', { cwd: tree }).sort();
+    expect(units.map((path) => path.split('/').at(-1))).toEqual([server, worker]);
+    const names = [server, worker.replace('@', '@1')];
+    const args = ['verify', '--man=no', '--recursive-errors=no', '--root', tree, ...names];
+    const verified = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+    expect([verified.status, verified.stderr]).toEqual([0, '']);
+    const exposure = ['security', '--offline=true', '--threshold=20', '--root', tree, server];
+    expect(spawnSync('systemd-analyze', exposure, { encoding: 'utf8' })).toMatchObject({ status: 0 });
+  });
+
+  it('contain a manual page and completions without warnings', () => {
+    const page = execFileSync('gunzip', ['-c', join(tree, 'usr/share/man/man1/cloudyard.1.gz')]);
+    const rendered = spawnSync('groff', ['-ww', '-man', '-Tutf8', '-K', 'utf8'], { input: page, encoding: 'utf8' });
+    expect([rendered.status, rendered.stderr]).toEqual([0, '']);
+    expect(rendered.stdout).toContain('file-share');
+    const completions = ['bash-completion/completions/cloudyard', 'zsh/vendor-completions/_cloudyard'];
+    for (const path of [...completions, 'fish/vendor_completions.d/cloudyard.fish']) {
+      expect(readFileSync(join(tree, 'usr/share', path), 'utf8')).toContain('cloudyard');
+    }
+    const script = '. "$1" && complete -p cloudyard';
+    const bash = spawnSync('bash', ['-c', script, 'bash', join(tree, 'usr/share', completions[0]!)]);
+    expect([bash.status, String(bash.stderr)]).toEqual([0, '']);
+  });
+
+  it('install, serve, upgrade, and are removed', async (context) => {
+    const reason = prepareDebianRoot();
+    if (reason) return context.skip(reason);
+    const place = join(folder, 'host');
+    mkdirSync(join(place, 'files'), { recursive: true });
+    for (const { file } of built) execFileSync('cp', ['-l', file, join(place, 'files')]);
+    for (const { file } of built) makeNewer(file, join(place, 'files'));
+    const host = openDebianHost(place);
+    try {
+      await installAndRemove(host);
+    } finally {
+      host.close();
+    }
+  });
+
+  /** The same files with a higher version. */
+  function makeNewer(file: string, destination: string): void {
+    const unpacked = mkdtempSync(join(folder, 'newer-'));
+    execFileSync('dpkg-deb', ['-R', file, unpacked]);
+    const control = join(unpacked, 'DEBIAN', 'control');
+    writeFileSync(control, readFileSync(control, 'utf8').replace(/^(Version: .*)$/m, '$1+upgrade'));
+    const name = file.split('/').at(-1)!.replace(version, `${version}+upgrade`);
+    execFileSync('dpkg-deb', ['-Znone', '--build', unpacked, join(destination, name)], { stdio: 'pipe' });
+    rmSync(unpacked, { recursive: true });
+  }
+});
+
+async function installAndRemove(host: DebianHost): Promise<void> {
+  const run = async (command: string) => {
+    const { code, output } = await host.run(command);
+    expect({ command, code, output }).toMatchObject({ code: 0 });
+    return output;
+  };
+  const install = 'apt-get install -q -y --no-install-recommends';
+  const port = await freePort();
+  const installed = await run(`${install} /mnt/*_${version}_amd64.deb`);
+  expect(installed).toContain('to create a token: cloudyard token create --role admin');
+  await run(`sed -i 's/^CLOUDYARD_PORT=.*/CLOUDYARD_PORT=${port}/' /etc/cloudyard/cloudyard.env`);
+
+  const started = await host.start(server);
+  expect(started).toMatchObject({ ready: true, output: expect.not.stringMatching(/Token +\S+\$/) });
+  const token = /\S+\$\S+/.exec(await run('cloudyard token create --role admin'))![0];
+  const { get, post } = httpClient(`http://127.0.0.1:${port}`, token);
+  expect(await host.start(worker, '1')).toMatchObject({ ready: true });
+  const network = (await get('/cloud/v1/networks/1/1')).body['results'][0].id as string;
+  const share = { name: 'first', protocol: 'NFS', size: 1, network: { network_id: network } };
+  const [task] = (await post('/cloud/v1/file_shares/1/1', share)).body['tasks'] as string[];
+  expect((await get(`/cloud/v1/tasks/${task}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });
+  expect((await get('/docs/js/scalar.js')).body).toContain('createApiReference');
+  for (const unit of [server, worker]) {
+    await until(async () => (await host.messages(unit)).includes('WATCHDOG=1'), 30, `a watchdog message of ${unit}`);
+  }
+
+  const upgraded = await run(`${install} /mnt/*_${version}+upgrade_amd64.deb`);
+  expect(upgraded).toContain(`${version}+upgrade`);
+  expect(await host.stop(worker, 'INT')).toMatchObject({ code: 0 });
+  expect(await host.stop(server, 'TERM')).toMatchObject({ code: 0 });
+  expect(await host.messages(server)).toContain('STOPPING=1');
+  expect((await host.processes()).filter((line) => /postgres|cloudyard\.js/.test(line))).toEqual([]);
+  expect(await host.start(server)).toMatchObject({ ready: true });
+  expect((await get('/cloud/v1/file_shares/1/1')).body['results']).toMatchObject([{ name: 'first' }]);
+  expect(await host.stop(server, 'TERM')).toMatchObject({ code: 0 });
+
+  await run('apt-get remove -q -y cloudyard cloudyard-postgresql');
+  await run('test ! -e /usr/lib/cloudyard && test -s /etc/cloudyard/cloudyard.env');
+  await run('test -d /var/lib/cloudyard/api/postgres');
+  await run('apt-get purge -q -y cloudyard cloudyard-postgresql');
+  await run('test ! -e /etc/cloudyard && test ! -e /var/lib/cloudyard && test ! -e /var/cache/cloudyard');
+}
