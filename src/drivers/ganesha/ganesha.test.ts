@@ -354,17 +354,18 @@ describe.skipIf(!runs)(skip ?? 'NFS-Ganesha and the rest of the host', () => {
 
   it('reports the port that another program uses', async () => {
     const host = await testHost();
+    const driver = host.driver();
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(host.port, '127.0.0.1', resolve));
     try {
-      await expect(host.driver().start()).rejects.toMatchObject({
+      await expect(driver.start()).rejects.toMatchObject({
         message: expect.stringContaining(`port ${host.port} on 127.0.0.1 is in use`),
         customerMessage: `another program of the host uses port ${host.port} of the file server`,
         maxRetrySeconds: 5,
       });
     } finally {
       await new Promise((resolve) => other.close(resolve));
-      host.cleanUp();
+      await driver.stop().finally(host.cleanUp);
     }
   });
 
