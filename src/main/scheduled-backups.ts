@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import type pg from 'pg';
-import { withBackupLock, writeBackup } from '../backup/backup.ts';
+import { BackupRunning, withBackupLock, writeBackup } from '../backup/backup.ts';
 import { openBackupDirectory } from '../backup/block-store.ts';
 import type { BackupDirectory, BackupSink } from '../backup/block-store.ts';
 import { backupState, claim, dueInstant, lastRun, lateAfterMs, latenessMs, recordEnd } from '../backup/schedule.ts';
@@ -53,36 +53,41 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     reportedLate = last;
   };
 
-  const run = async (due: Date, signal: AbortSignal) => {
-    let isClaimed = false;
-    try {
-      await withBackupLock(deps.connection, { wait: false }, async (client) => {
-        isClaimed = await claim(db, due, hostname());
-        if (!isClaimed) return;
-        const store = await openBackupDirectory(settings.backup.dir);
-        const id = await backUp(deps, store, client, signal);
-        await recordEnd(db, due, { backupId: id });
-        log.info({ backup: id, dir: settings.backup.dir }, 'scheduled backup made');
-        await removeOld(store, settings.backup.keep).catch((error: unknown) => {
-          log.error({ err: error, dir: settings.backup.dir }, 'old backups cannot be removed');
-        });
-      });
-    } catch (error) {
-      // Another process makes it, or this one stops and another one makes it.
-      if (!isClaimed || signal.aborted) return;
-      const { message } = error as Error;
-      log.error({ err: error }, 'the scheduled backup failed');
-      await recordEnd(db, due, { error: message });
-      await transaction(db, (tx) =>
-        deps.notifications.issue(tx, {
-          ...{ clientId: deps.operatorId, type: 'backup_failed' },
-          subject: `The backup of ${due.toISOString()} failed`,
-          body: { paragraphs: [`On host ${hostname()}:`, message] },
-          data: { host: hostname(), scheduled_at: due.toISOString(), error: message },
-        }),
-      );
-    }
+  const make = async (client: pg.Client, due: Date, signal: AbortSignal) => {
+    const store = await openBackupDirectory(settings.backup.dir);
+    const id = await backUp(deps, store, client, signal);
+    await recordEnd(db, due, { backupId: id });
+    log.info({ backup: id, dir: settings.backup.dir }, 'scheduled backup made');
+    await removeOld(store, settings.backup.keep).catch((error: unknown) => {
+      log.error({ err: error, dir: settings.backup.dir }, 'old backups cannot be removed');
+    });
   };
+
+  const recordFailure = async (due: Date, error: Error) => {
+    const { message } = error;
+    log.error({ err: error }, 'the scheduled backup failed');
+    await recordEnd(db, due, { error: message });
+    await transaction(db, (tx) =>
+      deps.notifications.issue(tx, {
+        ...{ clientId: deps.operatorId, type: 'backup_failed' },
+        subject: `The backup of ${due.toISOString()} failed`,
+        body: { paragraphs: [`On host ${hostname()}:`, message] },
+        data: { host: hostname(), scheduled_at: due.toISOString(), error: message },
+      }),
+    );
+  };
+
+  const run = (due: Date, signal: AbortSignal) =>
+    withBackupLock(deps.connection, { wait: false }, async (client) => {
+      if (!(await claim(db, due, hostname()))) return;
+      // Under the lock: another process claims a backup whose end is not recorded.
+      await make(client, due, signal).catch(async (error: Error) => {
+        // When this process stops, another one makes it.
+        if (!signal.aborted) await recordFailure(due, error);
+      });
+    }).catch((error: unknown) => {
+      if (!(error instanceof BackupRunning)) throw error;
+    });
 
   return async (signal) => {
     const due = dueInstant(next, await lastRun(db), since, now());

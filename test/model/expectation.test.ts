@@ -53,3 +53,17 @@ it('a repeated deletion that finds nothing was done by the first attempt', () =>
   expect(gone.map(({ entities }) => entities['secret1'])).toEqual([undefined]);
   expect(explain(created!, deletion, [refusal('NotFound', 404)])).toEqual([]);
 });
+
+it('two deletions of a registry at the same time both succeed, and one after the other does not', () => {
+  const registry: Step = {
+    command: 'create registry',
+    on: null,
+    label: 'registry1',
+    body: { name: 'r', storage_limit: 1 },
+  };
+  const [created] = explain(newClientModel({}), group(registry), [ok]);
+  const deletion: Step = { command: 'delete registry', on: 'registry1', label: null, body: null };
+  const both = explain(created!, group(deletion, deletion), [ok, ok]);
+  expect(both.map(({ entities }) => entities['registry1'])).toEqual([undefined]);
+  expect(explain(both[0]!, group(deletion), [ok])).toEqual([]);
+});

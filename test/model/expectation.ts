@@ -73,10 +73,19 @@ function outcomes(model: Model, group: Group, i: number, observed: Observed): Mo
   const { reply, after } = expectStep(model, step, group.fault);
   const matches = matchesReply(reply, observed);
   if (matches) return [after];
+  if (observed.status < 300 && joins(group, i)) return [after];
   if (group.steps.length > 1 && isTransient(model, group, i, observed)) return [model];
   // A repeated DELETE finds nothing; the first attempt was executed.
   const wasDone = observed.isRepeat && commandOf(step.command).method !== 'POST' && reply.status < 300;
   return wasDone && [404, 409].includes(observed.status) ? [after] : [];
+}
+
+/** Whether a step waits for the same step that is under way, and ends like it. */
+function joins({ steps }: Group, i: number): boolean {
+  const { command, on } = steps[i]!;
+  return (
+    !!commandOf(command).joins && steps.some((other, j) => j !== i && other.command === command && other.on === on)
+  );
 }
 
 function matchesReply(expected: Reply, { status, code }: Observed): boolean {

@@ -83,6 +83,8 @@ export interface Command {
   operator?: boolean;
   /** Whether nothing else may run at the same time. */
   alone?: boolean;
+  /** Whether two at the same time both succeed, as if they were one. */
+  joins?: boolean;
   when?(model: Model, entity: Entity): boolean;
   /** The body; null: the command cannot run now. Absent: no body. */
   body?(choice: Choice): Fields | null;

@@ -45,7 +45,7 @@ export const registries: Resource = {
         return ok;
       },
     },
-    deletes('registry', path),
+    { ...deletes('registry', path), joins: true },
     {
       name: 'create user',
       creates: 'user',
