@@ -103,7 +103,7 @@ it('a backup that fails is recorded and reported, and so is one that is late, on
   expect(rows).toEqual([{ client_id: 1 }]);
 });
 
-it('a damaged backup in the directory keeps old ones from being removed, and is no failure of the new one', async () => {
+it('a damaged backup in the directory keeps old ones from being removed, and the new one succeeds', async () => {
   const dir = join(folder, 'damaged');
   now = new Date(now.getTime() + 3_600_000);
   const server = backupsInto(dir);

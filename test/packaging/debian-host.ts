@@ -25,7 +25,7 @@ export const debianRoot = join(
 );
 const packages = 'adduser,ca-certificates,libstdc++6,systemd';
 
-/** The reason why there is no root: Debian's mirror cannot be reached. Null: it is in `debianRoot`. */
+/** Why the root is missing: Debian's mirror cannot be reached. Null: it is in `debianRoot`. */
 export function prepareDebianRoot(): string | null {
   if (existsSync(debianRoot)) return null;
   mkdirSync(dirname(debianRoot), { recursive: true });

@@ -1182,7 +1182,7 @@ export interface paths {
         put?: never;
         /**
          * Fail over a load balancer
-         * @description There is no second instance: the host is compared with the requested configuration and repaired. This is also another attempt after a failed task.
+         * @description A load balancer has one instance: the host is compared with the requested configuration and repaired. This is also another attempt after a failed task.
          */
         post: operations["failoverLoadBalancer"];
         delete?: never;
@@ -2505,7 +2505,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret of a user of a registry
-         * @description The answer contains the new secret, which no other answer repeats. The old one is no longer accepted.
+         * @description The answer contains the new secret, which no other answer repeats. The old one is refused.
          */
         post: operations["refreshRegistryUserSecret"];
         delete?: never;
@@ -8144,7 +8144,7 @@ export interface components {
         TlsStatus: {
             /** @description false: the certificate has expired, or a new one cannot be used */
             healthy: boolean;
-            /** @description The names of the certificate, or what is wrong */
+            /** @description The names of the certificate, or its fault */
             detail: string;
             /**
              * Format: date-time

@@ -123,7 +123,7 @@ function RefreshDialog({ registry, user }: UserProps) {
       segments={3}
       call={{ operationId: 'refreshRegistryUserSecret', method: 'POST', path, params }}
     >
-      <p className="notice warn">The old secret is no longer accepted. Clients need the new one to log in.</p>
+      <p className="notice warn">The old secret is refused. Clients need the new one to log in.</p>
     </FormDialog>
   );
 }

@@ -68,7 +68,7 @@ const fail = prepared(
      next_attempt_at = now() + $2 * interval '1 second', state = coalesce(state, $3) where id = 1`,
 );
 
-/** Keeps the account if there is no certificate yet, so that the next attempt does not register another one. */
+/** Keeps the account before the first certificate is issued, so that the next attempt does not register another one. */
 export async function storeFailure(
   db: Db,
   keyring: Keyring,

@@ -132,7 +132,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     id: 'failoverLoadBalancer',
     summary: 'Fail over a load balancer',
     description:
-      'There is no second instance: the host is compared with the requested configuration and repaired. This is also ' +
+      'A load balancer has one instance: the host is compared with the requested configuration and repaired. This is also ' +
       'another attempt after a failed task.',
     access: projectMember,
     body: FailoverLoadBalancer,

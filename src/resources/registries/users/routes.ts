@@ -77,8 +77,7 @@ export const registryUserOperations = (users: RegistryUsers) => [
   operation('POST', `${one}/refresh_secret`, {
     id: 'refreshRegistryUserSecret',
     summary: 'Replace the secret of a user of a registry',
-    description:
-      'The answer contains the new secret, which no other answer repeats. The old one is no longer accepted.',
+    description: 'The answer contains the new secret, which no other answer repeats. The old one is refused.',
     access: projectMember,
     answer: RegistryUserWithSecret,
     handle: ({ by, scope, params }) => users.refreshSecret(by, scope, params.registry_id, params.user_id),
