@@ -24,6 +24,50 @@ CREATE TABLE "backup_runs" (
 	CONSTRAINT "backup_runs_scheduled_at" UNIQUE("scheduled_at")
 );
 
+CREATE TABLE "host_observations" (
+	"region_id" integer NOT NULL,
+	"host" text NOT NULL,
+	"kind" text NOT NULL,
+	"id" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"error" json,
+	CONSTRAINT "host_observations_region_id_host_kind_id_pk" PRIMARY KEY("region_id","host","kind","id")
+);
+
+CREATE TABLE "host_readings" (
+	"region_id" integer NOT NULL,
+	"host" text NOT NULL,
+	"kind" text NOT NULL,
+	"read_at" timestamp (6) with time zone NOT NULL,
+	"readings" text NOT NULL,
+	CONSTRAINT "host_readings_region_id_host_kind_pk" PRIMARY KEY("region_id","host","kind")
+);
+
+CREATE TABLE "hosts" (
+	"region_id" integer NOT NULL,
+	"name" text NOT NULL,
+	"address" text NOT NULL,
+	"interface" text,
+	"state" text DEFAULT 'active' NOT NULL,
+	"incarnation" uuid,
+	"lease_until" timestamp (6) with time zone NOT NULL,
+	"converged" boolean DEFAULT false NOT NULL,
+	"report" json NOT NULL,
+	"joined_at" timestamp (6) with time zone NOT NULL,
+	"started_at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "hosts_region_id_name_pk" PRIMARY KEY("region_id","name"),
+	CONSTRAINT "hosts_state" CHECK ("hosts"."state" in ('active', 'draining', 'drained'))
+);
+
+CREATE TABLE "published_states" (
+	"region_id" integer NOT NULL,
+	"kind" text NOT NULL,
+	"id" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"state" "bytea",
+	CONSTRAINT "published_states_region_id_kind_id_pk" PRIMARY KEY("region_id","kind","id")
+);
+
 CREATE TABLE "idempotency_keys" (
 	"token_id" integer NOT NULL,
 	"key" text NOT NULL,
@@ -167,11 +211,20 @@ CREATE TABLE "file_shares" (
 	"tags" jsonb NOT NULL,
 	"status" text NOT NULL,
 	"connection_point" text,
+	"nfs_group" text,
+	"export_id" integer,
 	"creator_task_id" uuid NOT NULL,
 	"generation" bigint NOT NULL,
 	"observed_generation" bigint NOT NULL,
 	"created_at" timestamp (6) with time zone NOT NULL,
 	"deleted_at" timestamp (6) with time zone
+);
+
+CREATE TABLE "nfs_groups" (
+	"region_id" integer NOT NULL,
+	"address" text NOT NULL,
+	"last_export_id" integer NOT NULL,
+	CONSTRAINT "nfs_groups_region_id_address_pk" PRIMARY KEY("region_id","address")
 );
 
 CREATE TABLE "lifecycle_policy_missed_runs" (
@@ -356,6 +409,7 @@ CREATE TABLE "load_balancers" (
 	"logging" jsonb,
 	"vip_ip_family" text NOT NULL,
 	"vip_address" text NOT NULL,
+	"vip_address_v6" text,
 	"vip_port_id" uuid NOT NULL,
 	"vip_network_id" uuid NOT NULL,
 	"vip_subnet_id" uuid NOT NULL,
@@ -678,6 +732,7 @@ CREATE TABLE "user_action_deliveries" (
 	"state" text DEFAULT 'pending' NOT NULL,
 	"failures" integer DEFAULT 0 NOT NULL,
 	"next_attempt_at" timestamp (6) with time zone NOT NULL,
+	"attempts" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	CONSTRAINT "user_action_deliveries_entry_id_subscription_id_pk" PRIMARY KEY("entry_id","subscription_id")
 );
 
@@ -771,6 +826,8 @@ CREATE TABLE "workers" (
 	"seen_at" timestamp (6) with time zone NOT NULL
 );
 
+ALTER TABLE "host_observations" ADD CONSTRAINT "host_observations_region_id_host_hosts_region_id_name_fk" FOREIGN KEY ("region_id","host") REFERENCES "public"."hosts"("region_id","name") ON DELETE cascade ON UPDATE no action;
+ALTER TABLE "host_readings" ADD CONSTRAINT "host_readings_region_id_host_hosts_region_id_name_fk" FOREIGN KEY ("region_id","host") REFERENCES "public"."hosts"("region_id","name") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;
 ALTER TABLE "file_share_access_rules" ADD CONSTRAINT "file_share_access_rules_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
 ALTER TABLE "file_share_usage" ADD CONSTRAINT "file_share_usage_file_share_id_file_shares_id_fk" FOREIGN KEY ("file_share_id") REFERENCES "public"."file_shares"("id") ON DELETE cascade ON UPDATE no action;
@@ -822,6 +879,7 @@ ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_client_id_clients_id_fk" FOREIGN
 CREATE INDEX "audit_entries_client" ON "audit_entries" USING btree ("client_id","id");
 CREATE INDEX "audit_entries_at" ON "audit_entries" USING brin ("at");
 CREATE INDEX "audit_entries_keys" ON "audit_entries" USING gin (cloudyard_audit_keys("changes"));
+CREATE INDEX "published_states_revision" ON "published_states" USING btree ("region_id","revision");
 CREATE INDEX "idempotency_keys_created" ON "idempotency_keys" USING btree ("created_at");
 CREATE UNIQUE INDEX "api_keys_name" ON "api_keys" USING btree ("project_id","region_id","name") WHERE "api_keys"."deleted_at" is null;
 CREATE INDEX "api_keys_version" ON "api_keys" USING btree ("version");
@@ -830,6 +888,7 @@ CREATE INDEX "file_shares_project" ON "file_shares" USING btree ("project_id","r
 CREATE INDEX "file_shares_client" ON "file_shares" USING btree ("client_id","region_id");
 CREATE INDEX "file_shares_network" ON "file_shares" USING btree ("network_id");
 CREATE INDEX "file_shares_subnet" ON "file_shares" USING btree ("subnet_id");
+CREATE UNIQUE INDEX "file_shares_export" ON "file_shares" USING btree ("region_id","nfs_group","export_id");
 CREATE INDEX "file_shares_unconverged" ON "file_shares" USING btree ("region_id") WHERE "file_shares"."observed_generation" < "file_shares"."generation";
 CREATE INDEX "lifecycle_policy_missed_runs_reported" ON "lifecycle_policy_missed_runs" USING btree ("reported_at");
 CREATE INDEX "lifecycle_policy_missed_runs_open" ON "lifecycle_policy_missed_runs" USING btree ("policy_id") WHERE "lifecycle_policy_missed_runs"."reported_at" is null;
@@ -861,6 +920,7 @@ CREATE INDEX "load_balancers_project" ON "load_balancers" USING btree ("project_
 CREATE INDEX "load_balancers_network" ON "load_balancers" USING btree ("vip_network_id");
 CREATE INDEX "load_balancers_subnet" ON "load_balancers" USING btree ("vip_subnet_id");
 CREATE UNIQUE INDEX "load_balancers_vip" ON "load_balancers" USING btree ("region_id","vip_address");
+CREATE UNIQUE INDEX "load_balancers_vip_v6" ON "load_balancers" USING btree ("region_id","vip_address_v6");
 CREATE INDEX "load_balancers_unconverged" ON "load_balancers" USING btree ("region_id") WHERE "load_balancers"."observed_generation" < "load_balancers"."generation";
 CREATE INDEX "lb_listener_traffic_minute" ON "lb_listener_traffic" USING btree ("minute");
 CREATE INDEX "load_balancer_traffic_minute" ON "load_balancer_traffic" USING btree ("minute");
@@ -906,4 +966,5 @@ CREATE INDEX "webhooks_client" ON "webhooks" USING btree ("client_id","created_a
 CREATE INDEX "jobs_waiting" ON "jobs" USING btree ("queue","priority","run_at") WHERE "jobs"."locked_by" is null;
 CREATE INDEX "jobs_locked" ON "jobs" USING btree ("locked_by") WHERE "jobs"."locked_by" is not null;
 CREATE INDEX "tasks_client_created" ON "tasks" USING btree ("client_id","created_on","id");
+CREATE INDEX "tasks_resource" ON "tasks" USING btree ("resource_id","created_on");
 CREATE INDEX "tasks_active" ON "tasks" USING btree ("resource_id") WHERE "tasks"."state" in ('NEW', 'RUNNING');

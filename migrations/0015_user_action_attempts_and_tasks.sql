@@ -1,0 +1,2 @@
+ALTER TABLE "user_action_deliveries" ADD COLUMN "attempts" jsonb DEFAULT '[]'::jsonb NOT NULL;--> statement-breakpoint
+CREATE INDEX "tasks_resource" ON "tasks" USING btree ("resource_id","created_on");

@@ -1,0 +1,243 @@
+/**
+ * The agent of a host: takes the lease, brings its parts to the published states, serves, and follows changes until it stops
+ * or loses the lease. Then its parts stop serving, and it begins again.
+ *
+ * Invariant: a host serves only while its lease is valid, and only after it has applied every published state.
+ */
+import { randomUUID } from 'node:crypto';
+import { uptime } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { openUnboundedPool } from '../platform/db.ts';
+import type { Db } from '../platform/db.ts';
+import type { Keyring } from '../platform/encryption.ts';
+import type { Listener } from '../platform/listener.ts';
+import type { Logger } from '../platform/log.ts';
+import * as store from './agent-store.ts';
+import type { Incarnation } from './agent-store.ts';
+import { removeFile, renewMsOf, startLease } from './lease.ts';
+import type { Lease } from './lease.ts';
+import { hostFolder, leaseFileName } from './part.ts';
+import type { HostPart, RegionView } from './part.ts';
+import { runSession } from './session.ts';
+import { hostsOfRegion, stopMarginSeconds } from './store.ts';
+import type { AppliedStates, HostReport } from './table.ts';
+import { createUpdates } from './updates.ts';
+
+export interface AgentOptions {
+  db: Db;
+  keyring: Keyring;
+  listener: Listener;
+  log: Logger;
+  /** The region, without what the agent reads from the database. */
+  region: Omit<RegionView, 'self' | 'hosts'>;
+  name: string;
+  address: string;
+  interface: string | null;
+  dataDir: string;
+  version: string;
+  /** In the order in which they start. */
+  parts: HostPart[];
+  /** Called if the agent cannot continue: another agent has its name. */
+  onFatal(error: Error): void;
+  /** See LeaseOptions. */
+  now?: () => number;
+}
+
+export interface Agent {
+  /** Resolves when the parts have started for the first time. */
+  started: Promise<void>;
+  /** Resolves when the host serves for the first time. */
+  served: Promise<void>;
+  /** `handOver`: the programs that serve users keep running, and the next agent adopts them. */
+  stop(ending: 'stop' | 'handOver'): Promise<void>;
+}
+
+const retryMs = 300;
+const endsByItself = 'the lease ends by itself';
+
+export const leaseFileOf = (dataDir: string) => join(dataDir, hostFolder, leaseFileName);
+
+/** Takes the lease of the host, and starts to serve. @throws if another agent has this name */
+export async function startAgent(options: AgentOptions): Promise<Agent> {
+  const { db, region, parts, log, onFatal } = options;
+  const { leaseSeconds } = region.settings;
+  // A statement that hangs must not keep the next renewal from another connection.
+  const timeout = renewMsOf(leaseSeconds);
+  const pool = openUnboundedPool(db, log, { query_timeout: timeout, connectionTimeoutMillis: timeout });
+  const stopping = new AbortController();
+  const started = Promise.withResolvers<void>();
+  const served = Promise.withResolvers<void>();
+  for (const { promise } of [started, served]) promise.catch(() => {});
+  const notices = { onStarted: started.resolve, onServed: served.resolve };
+  let current: { lease: Lease; host: Incarnation } | null = null;
+
+  const serveUntilLost = async (host: Incarnation, acquired: Acquired) => {
+    const lease = await runWithLease(options, pool, host, acquired, stopping.signal, notices, (lease) => {
+      current = { lease, host };
+    });
+    if (stopping.signal.aborted) return;
+    // Again, because a part may have started something meanwhile.
+    await stopServing(parts, log);
+    await lease.stop(false);
+  };
+  let acquired = await takeLease(options, pool, stopping.signal);
+  const run = async () => {
+    while (acquired && !stopping.signal.aborted) {
+      await serveUntilLost(acquired.host, acquired);
+      if (stopping.signal.aborted) return;
+      acquired = await takeLease(options, pool, stopping.signal);
+    }
+  };
+  const ended = run().catch((error: unknown) => onFatal(error as Error));
+
+  return {
+    started: started.promise,
+    served: served.promise,
+    async stop(ending) {
+      stopping.abort(new Error('the agent stops'));
+      await ended;
+      if (current) await endSession(parts, pool, current, ending, log);
+      for (const { reject } of [started, served]) reject(new Error('the agent has stopped'));
+      await pool.end();
+    },
+  };
+}
+
+interface Acquired extends store.Acquired {
+  host: Incarnation;
+  /** Seconds of `now` at the start of the request. */
+  acquiredAt: number;
+}
+
+/** Null: stopping. @throws if another agent keeps the lease */
+async function takeLease(options: AgentOptions, pool: pg.Pool, stopping: AbortSignal): Promise<Acquired | null> {
+  const { region, name, log, now = uptime } = options;
+  const { regionId, settings } = region;
+  removeFile(`${leaseFileOf(options.dataDir)}.new`);
+  const patience = now() + settings.leaseSeconds + stopMarginSeconds + 5;
+  while (!stopping.aborted) {
+    const host = { regionId, name, incarnation: randomUUID() };
+    const acquiredAt = now();
+    try {
+      const acquired = await store.acquireLease(pool, host, options, settings.leaseSeconds, reportOf(options, null));
+      if (acquired && stopping.aborted) return await giveBack(pool, host, log);
+      if (acquired) return { ...acquired, host, acquiredAt };
+      if (now() > patience) throw new NameTaken(name, regionId);
+    } catch (error) {
+      if (error instanceof NameTaken) throw error;
+      log.warn({ err: error }, 'cannot take the lease of this host');
+    }
+    await sleep(retryMs, undefined, { signal: stopping }).catch(() => {});
+  }
+  return null;
+}
+
+/** The agent began to stop while it took the lease. It serves nothing. */
+async function giveBack(pool: pg.Pool, host: Incarnation, log: Logger): Promise<null> {
+  await store.endLease(pool, host).catch((error: unknown) => log.warn({ err: error }, endsByItself));
+  return null;
+}
+
+/** Another agent renews the lease of this name. */
+class NameTaken extends Error {
+  constructor(name: string, regionId: number) {
+    super(
+      `another agent is the host ${name} of region ${regionId}; stop it, or set CLOUDYARD_HOST_NAME to another name`,
+    );
+  }
+}
+
+/** Serves until the lease is lost or the agent stops. */
+async function runWithLease(
+  options: AgentOptions,
+  pool: pg.Pool,
+  host: Incarnation,
+  acquired: Acquired,
+  stopping: AbortSignal,
+  notices: { onStarted(): void; onServed(): void },
+  onLease: (lease: Lease) => void,
+): Promise<Lease> {
+  const { db, region, parts, log, now } = options;
+  const updates = createUpdates();
+  let readApplied: (() => AppliedStates) | null = null;
+  const lease = startLease({
+    ...{ pool, host, leaseSeconds: region.settings.leaseSeconds, acquiredAt: acquired.acquiredAt, log },
+    file: leaseFileOf(options.dataDir),
+    report: () => reportOf(options, readApplied?.() ?? null),
+    ...(now && { now }),
+    async onRenewed({ state, revision }) {
+      updates.set({ state, revision, view: await readView(db, region, host.name) });
+    },
+  });
+  onLease(lease);
+  // At once: what is being applied may hang.
+  lease.lost.addEventListener('abort', () => void stopServing(parts, log));
+  const signal = AbortSignal.any([lease.lost, stopping]);
+  const isServing = acquired.converged && acquired.state === 'active';
+  await runSession({
+    ...{ ...options, host, lease, updates, parts, signal, isServing, ...notices },
+    ...{ isConverged: acquired.converged, leaseSeconds: region.settings.leaseSeconds },
+    stopServing: () => stopServing(parts, log),
+    reportApplied: (read) => void (readApplied = read),
+  });
+  return lease;
+}
+
+async function readView(db: Db, region: AgentOptions['region'], self: string): Promise<RegionView> {
+  const rows = await hostsOfRegion(db, region.regionId);
+  const hosts = rows.map(({ name, address, interface: device, state, alive, converged }) => {
+    return { name, address, interface: device, state, alive, converged };
+  });
+  return { ...region, self, hosts };
+}
+
+function reportOf({ parts, version }: AgentOptions, applied: AppliedStates | null): HostReport {
+  return {
+    applied,
+    drivers: parts.map((part) => ({ ...part.status(), kind: part.title })),
+    holds: parts.flatMap((part) => part.holds?.() ?? []),
+    version,
+  };
+}
+
+/** Resolves when no part serves. A part that fails to stop is stopped again. */
+async function stopServing(parts: HostPart[], log: Logger): Promise<void> {
+  const stop = async (part: HostPart) => {
+    for (let stopped = false; !stopped; ) {
+      stopped = await part.stopServing().then(
+        () => true,
+        (error: unknown) => {
+          log.fatal({ err: error, part: part.title }, 'a part does not stop serving');
+          return false;
+        },
+      );
+      if (!stopped) await sleep(retryMs);
+    }
+  };
+  await Promise.all(parts.map(stop));
+}
+
+async function endSession(
+  parts: HostPart[],
+  pool: pg.Pool,
+  { lease, host }: { lease: Lease; host: Incarnation },
+  ending: 'stop' | 'handOver',
+  log: Logger,
+): Promise<void> {
+  const handsOver = ending === 'handOver' && !lease.lost.aborted;
+  if (handsOver) {
+    const release = (part: HostPart) => part.release?.() ?? part.stopServing();
+    for (const part of parts.toReversed()) {
+      await release(part).catch((error: unknown) =>
+        log.error({ err: error, part: part.title }, 'a part was not released'),
+      );
+    }
+  } else {
+    await stopServing(parts, log);
+  }
+  await lease.stop(handsOver);
+  const end = handsOver ? store.handOverLease : store.endLease;
+  await end(pool, host).catch((error: unknown) => log.warn({ err: error }, endsByItself));
+}

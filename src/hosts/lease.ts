@@ -1,0 +1,125 @@
+/**
+ * The lease of an agent: renewed in the database, and limited by the monotonic clock of this host.
+ *
+ * Invariant: the lease is lost here before the database lets it end, because its end is counted from the start of the last
+ * successful renewal. Only intervals are measured, so the clocks of the host and of the database may differ.
+ *
+ * Failure modes: a renewal that fails or hangs is retried until the lease ends. The clock counts while the machine is
+ * suspended, so a process that was stopped notices at once that its lease has ended.
+ */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { uptime } from 'node:os';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Logger } from '../platform/log.ts';
+import { renewLease } from './agent-store.ts';
+import type { Incarnation, Renewed } from './agent-store.ts';
+import type { HostReport } from './table.ts';
+
+interface LeaseOptions {
+  pool: pg.Pool;
+  host: Incarnation;
+  leaseSeconds: number;
+  /** Seconds of `now` at the start of the request that acquired it. */
+  acquiredAt: number;
+  /** Where others on this host read until when it may hold addresses (part.ts). */
+  file: string;
+  report(): HostReport;
+  /** Renewals do not wait for it. Calls do not overlap: a renewal during one is reported with the next. */
+  onRenewed(renewed: Renewed): Promise<void>;
+  log: Logger;
+  /** Seconds of a clock that never jumps; default: since the start of the machine. */
+  now?: () => number;
+}
+
+export interface Lease {
+  /** Aborts when the lease is lost. */
+  lost: AbortSignal;
+  /** Whether this host may hold addresses while the lease is valid. */
+  allowAddresses(allowed: boolean): void;
+  /** Renews it now, and again periodically. */
+  renew(): void;
+  /** Renews it no more. The file stays if `keepFile`: the next agent of this host takes the lease over. */
+  stop(keepFile: boolean): Promise<void>;
+}
+
+const watchMs = 100;
+const mostRenewMs = 1000;
+
+/** How often a lease is renewed, and how long a statement may take. */
+export const renewMsOf = (leaseSeconds: number) => Math.min(mostRenewMs, (leaseSeconds * 1000) / 4);
+
+export function startLease(options: LeaseOptions): Lease {
+  const { pool, host, leaseSeconds, file, report, onRenewed, log, now = uptime } = options;
+  const lost = new AbortController();
+  const over = new AbortController();
+  let wake = new AbortController();
+  let until = options.acquiredAt + leaseSeconds;
+  let mayHold = false;
+  let reporting: Promise<void> | null = null;
+
+  const lose = (why: string) => {
+    if (lost.signal.aborted) return;
+    removeFile(file);
+    log.error({ host: host.name, why }, 'the lease of this host is lost');
+    lost.abort(new Error(why));
+    over.abort();
+    clearInterval(watch);
+  };
+  const writeFile = () => {
+    if (lost.signal.aborted) return;
+    if (mayHold) replaceFile(file, `${until.toFixed(2)}\n`);
+    else removeFile(file);
+  };
+  const watch = setInterval(() => now() >= until && lose('it was not renewed in time'), watchMs);
+
+  const renewOnce = async () => {
+    const startedAt = now();
+    const renewed = await renewLease(pool, host, leaseSeconds, report());
+    if (over.signal.aborted) return;
+    if (!renewed) return lose('it ended or another agent has it');
+    // The process may have been stopped since; the watch has not noticed yet.
+    if (now() >= until) return lose('it was not renewed in time');
+    until = startedAt + leaseSeconds;
+    writeFile();
+    reporting ??= reportRenewed(renewed).finally(() => (reporting = null));
+  };
+  const reportRenewed = (renewed: Renewed) =>
+    onRenewed(renewed).catch((error: unknown) => log.warn({ err: error }, 'the hosts of the region were not read'));
+  const run = async () => {
+    const pause = renewMsOf(leaseSeconds);
+    while (!over.signal.aborted) {
+      await renewOnce().catch((error: unknown) => log.warn({ err: error }, 'the lease was not renewed'));
+      await sleep(pause, undefined, { signal: AbortSignal.any([over.signal, wake.signal]) }).catch(() => {});
+      if (wake.signal.aborted) wake = new AbortController();
+    }
+  };
+  const ended = run();
+  return {
+    lost: lost.signal,
+    allowAddresses(allowed) {
+      mayHold = allowed;
+      writeFile();
+    },
+    renew: () => wake.abort(),
+    async stop(keepFile) {
+      over.abort();
+      clearInterval(watch);
+      if (!keepFile) removeFile(file);
+      await ended;
+      await reporting;
+    },
+  };
+}
+
+/** Readers see the old text or the new one. */
+function replaceFile(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
+}
+
+export function removeFile(file: string): void {
+  rmSync(file, { force: true });
+}

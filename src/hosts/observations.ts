@@ -1,0 +1,62 @@
+/** Writes what a host has applied, in batches: all observations that arrive during a statement share the next one. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DriverError } from '../errors/driver-error.ts';
+import type { Db } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
+import { observe } from './agent-store.ts';
+import type { Incarnation, Observation } from './agent-store.ts';
+import type { ObservedError } from './table.ts';
+
+export interface Observations {
+  add(observation: Observation): void;
+  /** Resolves when everything that was added is written, or when the agent has lost its lease. */
+  written(): Promise<void>;
+}
+
+const maxBatch = 1000;
+const retryMs = 200;
+
+export function createObservations(db: Db, host: Incarnation, log: Logger, lost: AbortSignal): Observations {
+  let queue: Observation[] = [];
+  let writing: Promise<void> | null = null;
+
+  const write = async () => {
+    while (queue.length > 0 && !lost.aborted) {
+      const batch = lastOfEach(queue.splice(0, maxBatch));
+      try {
+        await observe(db, host, batch);
+      } catch (error) {
+        log.warn({ err: error }, 'cannot report what this host has applied');
+        queue = [...batch, ...queue];
+        await sleep(retryMs, undefined, { signal: lost }).catch(() => {});
+      }
+    }
+  };
+  return {
+    add(observation) {
+      queue.push(observation);
+      writing ??= write().finally(() => (writing = null));
+    },
+    async written() {
+      while (writing) await writing;
+    },
+  };
+}
+
+/** A statement can write a row only once. */
+function lastOfEach(batch: Observation[]): Observation[] {
+  return [...new Map(batch.map((each) => [`${each.kind}\n${each.id}`, each])).values()];
+}
+
+/** What the worker gets of an error. */
+export function observedError(error: unknown): ObservedError {
+  if (error instanceof DriverError) {
+    const { message, customerMessage, retryable, shortage } = error;
+    return { message, customerMessage, retryable, shortage };
+  }
+  return {
+    message: error instanceof Error ? error.message : String(error),
+    customerMessage: 'the host failed to apply the change; the operation is retried',
+    ...{ retryable: true, shortage: false },
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Registries of a region of several hosts: every host serves the images of one shared directory with the same settings and
+ * secrets. The worker publishes these settings, and itself removes images and collects garbage, once for the region.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { DriverError } from '../errors/driver-error.ts';
+import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import { observedError } from './observations.ts';
+import type { HostPart, Publisher } from './part.ts';
+
+export const registriesTitle = 'registries';
+/** The only published state of its kind. */
+const id = 'hosting';
+const publishMs = 60_000;
+
+/** Serves all registries of the region while it has settings. */
+export function registryPart(open: () => Promise<RegistryDriver>): HostPart<RegistryHosting> {
+  let driver: RegistryDriver | null = null;
+  const end = async (how: 'stop' | 'release') => {
+    const ended = driver;
+    driver = null;
+    if (ended) await (how === 'release' && ended.release ? ended.release() : ended.stop());
+  };
+  return {
+    ...{ kind: 'registry_hosting', title: registriesTitle },
+    async start() {
+      driver ??= await open();
+    },
+    async converge(states) {
+      const failed = new Map<string, DriverError>();
+      for (const [each, hosting] of states) {
+        await driver!.configure(hosting).catch((error: unknown) => {
+          const { message, ...options } = observedError(error);
+          failed.set(
+            each,
+            error instanceof DriverError ? error : new DriverError(message, { ...options, cause: error }),
+          );
+        });
+      }
+      return failed;
+    },
+    async apply(_id, hosting) {
+      if (hosting) await driver!.configure(hosting);
+    },
+    serve: async () => undefined,
+    hostsChanged: async () => undefined,
+    stopServing: () => end('stop'),
+    release: () => end('release'),
+    // Each host serves all registries, so that their address can move at any time.
+    drain: async () => undefined,
+    status: () =>
+      driver?.status() ?? { driver: 'none', real: false, healthy: false, detail: 'the driver does not run' },
+  };
+}
+
+/** `store`: the driver of the shared directory, which serves nothing itself. `status`: of the hosts together. */
+export function createPublishedRegistryDriver(
+  publisher: Publisher<RegistryHosting>,
+  store: RegistryDriver,
+  status: () => DriverStatus,
+): RegistryDriver {
+  let published: RegistryHosting | null = null;
+  const configure = async (hosting: RegistryHosting) => {
+    if (isDeepStrictEqual(hosting, published)) return;
+    await publisher.publish(id, hosting, AbortSignal.timeout(publishMs));
+    published = hosting;
+  };
+  return {
+    ...{ name: 'hosts', real: true, address: store.address, status, configure },
+    start: async () => undefined,
+    stop: () => store.stop(),
+    ...(store.release && { release: () => store.release!() }),
+    list: () => store.list(),
+    quarantine: (prefix) => store.quarantine(prefix),
+    remove: (prefix, signal) => store.remove(prefix, signal),
+    removeContents: (removal, signal) => store.removeContents(removal, signal),
+    idleUploads: () => store.idleUploads(),
+    collect: (requestHold, signal) => store.collect(requestHold, signal),
+  };
+}

@@ -1,0 +1,288 @@
+/**
+ * What an agent does while its lease is valid: converge, serve, follow published states and the state of the host.
+ *
+ * Failure modes: a part that cannot start, converge or serve is retried. If that lasts longer than a lease, a host that still
+ * serves, because its predecessor handed over to it or because other parts do, stops serving and counts as not converged, so
+ * that no change waits for it and no host hands over to it.
+ */
+import { uptime } from 'node:os';
+import { promisify } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzip } from 'node:zlib';
+import type { Db } from '../platform/db.ts';
+import type { Keyring } from '../platform/encryption.ts';
+import type { Listener } from '../platform/listener.ts';
+import type { Logger } from '../platform/log.ts';
+import * as store from './agent-store.ts';
+import type { Incarnation, PublishedState } from './agent-store.ts';
+import { createApplier } from './applier.ts';
+import type { Applier } from './applier.ts';
+import type { Lease } from './lease.ts';
+import { createObservations } from './observations.ts';
+import type { Observations } from './observations.ts';
+import type { HostPart, RegionView } from './part.ts';
+import { createStateCodec } from './state-codec.ts';
+import { CannotServe, createStateFollower } from './state-follower.ts';
+import type { StateFollower } from './state-follower.ts';
+import { findPublished, publishedChannel } from './store.ts';
+import type { AppliedStates } from './table.ts';
+import type { Updates } from './updates.ts';
+
+interface SessionOptions {
+  db: Db;
+  keyring: Keyring;
+  listener: Listener;
+  log: Logger;
+  parts: HostPart[];
+  host: Incarnation;
+  lease: Lease;
+  updates: Updates;
+  /** Aborts when the lease is lost or the agent stops. */
+  signal: AbortSignal;
+  /** Whether the host still serves what its predecessor served. */
+  isServing: boolean;
+  /** Whether changes wait for the host. */
+  isConverged: boolean;
+  leaseSeconds: number;
+  /** Resolves when no part serves. */
+  stopServing(): Promise<void>;
+  onStarted(): void;
+  onServed(): void;
+  /** What the next report contains; null: the host has not converged. */
+  reportApplied(read: (() => AppliedStates) | null): void;
+  /** See LeaseOptions. */
+  now?: () => number;
+}
+
+/** What the attempts of a session know of each other. */
+interface Attempts {
+  /** Whether changes wait for the host. */
+  isConverged: boolean;
+  /** When attempts began to fail. */
+  failingSince: number | null;
+  /** Until the next attempt. */
+  pauseMs: number;
+}
+
+const retryMs = 2000;
+/** A host that converges but cannot serve would otherwise join and leave all the time. */
+const lastRetryMs = 60_000;
+const readingsMs = 1000;
+/** Readings that do not change are written this often. */
+const unchangedReadings = 10;
+
+/** Resolves when `signal` aborts and nothing of the session runs any more. */
+export async function runSession(options: SessionOptions): Promise<void> {
+  const { listener, host, signal, lease, isServing, isConverged } = options;
+  lease.allowAddresses(isServing);
+  const published = { notify: () => {} };
+  const unfollow = listener.follow(publishedChannel(host.regionId), {
+    onNotification: (what) => (what === 'hosts' ? lease.renew() : published.notify()),
+    onConnected: async () => lease.renew(),
+  });
+  const attempts: Attempts = { isConverged, failingSince: null, pauseMs: retryMs };
+  while (!signal.aborted) {
+    try {
+      await serve(options, published, attempts);
+    } catch (error) {
+      if (!signal.aborted) await failed(options, attempts, error);
+    }
+    await sleep(attempts.pauseMs, undefined, { signal }).catch(() => {});
+  }
+  await unfollow();
+}
+
+async function failed(options: SessionOptions, attempts: Attempts, error: unknown): Promise<void> {
+  const { db, host, log, lease, leaseSeconds, now = uptime } = options;
+  log.error({ err: error }, 'this host cannot serve yet');
+  attempts.failingSince ??= now();
+  const isServeFailure = error instanceof CannotServe;
+  if (isServeFailure) attempts.pauseMs = Math.min(attempts.pauseMs * 2, lastRetryMs);
+  if (!attempts.isConverged || (!isServeFailure && now() - attempts.failingSince < leaseSeconds)) return;
+  log.error({ host: host.name }, 'this host stops serving until it can converge and serve');
+  lease.allowAddresses(false);
+  await options.stopServing();
+  await store.markNotConverged(db, host).then(
+    () => (attempts.isConverged = false),
+    // After the next attempt again.
+    (err: unknown) => log.warn({ err }, 'cannot report that this host does not serve'),
+  );
+}
+
+/** `published.notify` is called when states were published. */
+async function serve(options: SessionOptions, published: { notify(): void }, attempts: Attempts): Promise<void> {
+  const { db, host, log, parts, signal, updates } = options;
+  // Ends with the attempt, so that its applier does not outlive it.
+  const attempt = new AbortController();
+  const over = AbortSignal.any([signal, attempt.signal]);
+  const observations = createObservations(db, host, log, over);
+  const codec = createStateCodec(options.keyring, host.regionId);
+  const applier = createApplier({ parts, codec, observations, log, signal: over });
+  const others: Promise<unknown>[] = [];
+  try {
+    const first = await updates.next(over);
+    for (const part of parts) await part.start(first.view);
+    options.onStarted();
+    const revision = await converge(options, applier, observations);
+    Object.assign(attempts, { isConverged: true, failingSince: null });
+    options.onServed();
+    log.info({ host: host.name, revision }, 'this host serves');
+    const follower = createStateFollower({ ...options, onServing: () => (attempts.pauseMs = retryMs) });
+    others.push(reportReadings(options, over));
+    const puller = createPuller(options, applier, revision);
+    published.notify = puller.pull;
+    options.reportApplied(() => ({ revision: puller.revision(), pending: applier.pending() }));
+    await follow(options, { puller, follower, first: first.view, over });
+  } finally {
+    published.notify = () => {};
+    options.reportApplied(null);
+    attempt.abort(new Error('the session is over'));
+    await Promise.allSettled(others);
+    await applier.idle();
+  }
+}
+
+/** Applies everything that is published, and marks the host as converged. Returns the last revision. */
+async function converge(
+  { db, host, signal }: SessionOptions,
+  applier: Applier,
+  observations: Observations,
+): Promise<number> {
+  const published: PublishedState[] = [];
+  for await (const rows of store.publishedSince(db, host.regionId, 0)) published.push(...rows);
+  await applier.converge(lastOfEach(published));
+  let revision = published.at(-1)?.revision ?? 0;
+  await store.forgetRemoved(db, host);
+  for (;;) {
+    revision = await applySince(db, host, applier, revision);
+    await applier.idle();
+    await observations.written();
+    signal.throwIfAborted();
+    let different: ReturnType<Applier['differences']> = [];
+    const converged = await store.markConverged(db, host, (all) => {
+      different = applier.differences(all);
+      return different.length === 0;
+    });
+    if (converged) return revision;
+    if (converged === null) throw new Error('the lease is lost');
+    const found = await findPublished(db, host.regionId, different);
+    const isFound = new Set(found.map(({ kind, id }) => `${kind}\n${id}`));
+    const gone = different.filter(({ kind, id }) => !isFound.has(`${kind}\n${id}`));
+    applier.apply([...found, ...gone.map((key) => ({ ...key, revision, state: null }))]);
+    await applier.idle();
+    await sleep(convergePauseMs, undefined, { signal });
+  }
+}
+
+const convergePauseMs = 100;
+
+/** A state may be published again while a long list is read. */
+function lastOfEach(published: PublishedState[]): PublishedState[] {
+  return [...new Map(published.map((each) => [`${each.kind}\n${each.id}`, each])).values()];
+}
+
+async function applySince(db: Db, { regionId }: Incarnation, applier: Applier, after: number): Promise<number> {
+  let revision = after;
+  for await (const rows of store.publishedSince(db, regionId, after)) {
+    applier.apply(rows);
+    revision = rows.at(-1)!.revision;
+  }
+  return revision;
+}
+
+interface Puller {
+  /** Applies what was published since the last call. */
+  pull(): void;
+  /** The last revision that was passed to the applier. */
+  revision(): number;
+  idle(): Promise<void>;
+}
+
+/** Calls that arrive during a query share the next one. */
+function createPuller({ db, host, log }: SessionOptions, applier: Applier, first: number): Puller {
+  let revision = first;
+  let pulling: Promise<void> | null = null;
+  let again = false;
+  const run = async () => {
+    while (again) {
+      again = false;
+      try {
+        revision = await applySince(db, host, applier, revision);
+      } catch (error) {
+        // The next renewal of the lease finds the new revision.
+        log.warn({ err: error }, 'cannot read published states');
+      }
+    }
+    pulling = null;
+  };
+  return {
+    pull() {
+      again = true;
+      pulling ??= run();
+    },
+    revision: () => revision,
+    idle: async () => void (await pulling),
+  };
+}
+
+interface Following {
+  puller: Puller;
+  follower: StateFollower;
+  first: RegionView;
+  over: AbortSignal;
+}
+
+async function follow(options: SessionOptions, { puller, follower, first, over }: Following): Promise<void> {
+  const { log, parts, updates } = options;
+  let seen: string | null = JSON.stringify(first);
+  try {
+    puller.pull();
+    for (;;) {
+      const update = await updates.next(over);
+      follower.set(update.state);
+      follower.throwIfFailing();
+      if (update.revision > puller.revision()) puller.pull();
+      const text = JSON.stringify(update.view);
+      if (text === seen) continue;
+      const followed = await Promise.all(parts.map((part) => changed(part, update.view, log)));
+      // The next update tries again.
+      seen = followed.every(Boolean) ? text : null;
+    }
+  } finally {
+    await Promise.all([follower.stop(), puller.idle()]);
+  }
+}
+
+async function changed(part: HostPart, view: RegionView, log: Logger): Promise<boolean> {
+  try {
+    await part.hostsChanged(view);
+    return true;
+  } catch (error) {
+    log.error({ err: error, part: part.title }, 'a part did not follow a change of the hosts');
+    return false;
+  }
+}
+
+const compress = promisify(gzip);
+
+/** Reports the readings of the parts; large ones less often, so that this takes at most a tenth of the time. */
+async function reportReadings({ db, host, parts, log }: SessionOptions, over: AbortSignal): Promise<void> {
+  const reporting = parts.filter((part) => part.kind !== null && part.readings);
+  const last = new Map<HostPart, { text: string; skipped: number }>();
+  while (!over.aborted) {
+    const startedAt = performance.now();
+    for (const part of reporting) {
+      try {
+        const text = JSON.stringify(await part.readings!());
+        const before = last.get(part);
+        if (before && before.text === text && ++before.skipped < unchangedReadings) continue;
+        await store.reportReadings(db, host, part.kind!, (await compress(text)).toString('base64'));
+        last.set(part, { text, skipped: 0 });
+      } catch (error) {
+        if (!over.aborted) log.debug({ err: error, part: part.title }, 'cannot report readings');
+      }
+    }
+    const pause = Math.max(readingsMs, 9 * (performance.now() - startedAt));
+    await sleep(pause, undefined, { signal: over }).catch(() => {});
+  }
+}

@@ -1,0 +1,24 @@
+/** Published states are JSON, encrypted, because they contain private keys. */
+import type { Keyring } from '../platform/encryption.ts';
+import type { Key } from './store.ts';
+
+/** The context of a ciphertext: a region, kind and id. */
+export const contextOf = (place: [regionId: number, kind: string, id: string]) => `published:${place.join(':')}`;
+
+export interface StateCodec {
+  encode(key: Key, state: unknown): Buffer;
+  /** @throws EncryptionError */
+  decode(key: Key, ciphertext: Uint8Array): unknown;
+  /** The JSON of a state, to compare states. @throws EncryptionError */
+  text(key: Key, ciphertext: Uint8Array): string;
+}
+
+export function createStateCodec(keyring: Keyring, regionId: number): StateCodec {
+  const context = ({ kind, id }: Key) => contextOf([regionId, kind, id]);
+  const text = (key: Key, ciphertext: Uint8Array) => keyring.decrypt(ciphertext, context(key)).toString('utf8');
+  return {
+    encode: (key, state) => keyring.encrypt(Buffer.from(JSON.stringify(state)), context(key)),
+    decode: (key, ciphertext) => JSON.parse(text(key, ciphertext)) as unknown,
+    text,
+  };
+}

@@ -1,0 +1,35 @@
+/** What an agent reads with each renewal of its lease, for its session. */
+import type { HostState, RegionView } from './part.ts';
+
+/** What the last renewal has read. */
+interface Update {
+  state: HostState;
+  revision: number;
+  view: RegionView;
+}
+
+export interface Updates {
+  set(update: Update): void;
+  /** The next update, or the last one if nobody has read it. Rejects when `signal` aborts. */
+  next(signal: AbortSignal): Promise<Update>;
+}
+
+export function createUpdates(): Updates {
+  let unread: Update | null = null;
+  let wake = Promise.withResolvers<void>();
+  return {
+    set(update) {
+      unread = update;
+      wake.resolve();
+    },
+    async next(signal) {
+      const aborted = Promise.withResolvers<never>();
+      const abort = () => aborted.reject(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      signal.throwIfAborted();
+      await Promise.race([wake.promise, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
+      wake = Promise.withResolvers<void>();
+      return unread!;
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/** The hosts of a region as its worker sees them: for the start table, health, metrics and alerts. Read every few seconds. */
+import type { Db } from '../platform/db.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import type { Logger } from '../platform/log.ts';
+import { hostsOfRegion } from './store.ts';
+import type { HostRow } from './store.ts';
+
+export interface HostWatch {
+  /** One status for each host, and one for each driver of a host. */
+  statuses(): DriverStatus[];
+  /** Of all hosts together: healthy if at least one serves. */
+  statusOf(title: string): DriverStatus;
+  stop(): void;
+}
+
+type SeenHost = Omit<HostRow, 'unobserved'>;
+
+const pollMs = 2000;
+
+export async function startHostWatch({
+  db,
+  log,
+  regionId,
+}: {
+  db: Db;
+  log: Logger;
+  regionId: number;
+}): Promise<HostWatch> {
+  let hosts = await hostsOfRegion(db, regionId);
+  const timer = setInterval(() => {
+    hostsOfRegion(db, regionId).then(
+      (found) => (hosts = found),
+      (error: unknown) => log.debug({ err: error }, 'cannot read the hosts of the region'),
+    );
+  }, pollMs).unref();
+  return {
+    statuses: () => [
+      ...hosts.map(statusOfHost),
+      ...hosts
+        .filter(({ alive }) => alive)
+        .flatMap(({ name, report }) =>
+          report.drivers.map((status) => ({ ...status, kind: `${status.kind} on ${name}` })),
+        ),
+    ],
+    statusOf(title) {
+      const real = hosts.some(({ report }) => report.drivers.some((each) => each.kind === title && each.real));
+      const serving = hosts.filter(({ alive, converged }) => alive && converged).map(({ name }) => name);
+      const detail = serving.length === 0 ? 'no host serves' : `on ${serving.join(', ')}`;
+      return { driver: 'hosts', real, healthy: serving.length > 0, detail };
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+function statusOfHost(host: SeenHost): DriverStatus {
+  return { driver: 'agent', kind: `host ${host.name}`, real: true, healthy: host.alive, ...descriptionOf(host) };
+}
+
+/** One sentence, and the command that fixes it. */
+function descriptionOf({ regionId, name, state, alive, converged, leaseSeconds }: SeenHost) {
+  if (!alive) {
+    return {
+      detail: `its lease ended ${Math.round(-leaseSeconds)} s ago`,
+      remedy: `cloudyard host --region ${regionId}, or if it does not return: cloudyard host forget ${regionId} ${name}`,
+    };
+  }
+  if (state !== 'active') return { detail: state, remedy: `cloudyard host undrain ${regionId} ${name}` };
+  return { detail: converged ? 'serves' : 'converges' };
+}

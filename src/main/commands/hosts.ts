@@ -1,0 +1,45 @@
+/** The commands `host list`, `drain`, `undrain` and `forget`. `host --region N` runs the agent (list.ts). */
+import { ClientError } from '../../errors/catalogue.ts';
+import type { Host } from '../../resources/hosts/schema.ts';
+import type { Settings } from '../settings.ts';
+import { command } from '../command-line.ts';
+import type { Command } from '../command-line.ts';
+import { print, printTable, wholeNumber, withServices } from './with-services.ts';
+
+const list = command({
+  name: 'host list',
+  summary: 'List the hosts of regions that have several',
+  run: (settings) =>
+    withServices(settings, async ({ hosts }) => {
+      const { results } = await hosts.list({ limit: Number.MAX_SAFE_INTEGER });
+      if (results.length === 0) return print('No region has several hosts.');
+      const head = ['region', 'name', 'address', 'state', 'lease', 'converged', 'unobserved', 'holds'];
+      printTable([head, ...results.map(rowOf)]);
+    }),
+});
+
+const rowOf = (host: Host): unknown[] => [
+  ...[host.region_id, host.name, host.address, host.state, host.alive ? 'valid' : `ended ${host.lease_until}`],
+  ...[host.converged ? 'yes' : 'no', host.unobserved, host.holds.join(' ') || '–'],
+];
+
+const change = (action: 'drain' | 'undrain' | 'forget', summary: string, done: string) =>
+  command({
+    name: `host ${action}`,
+    operands: 'REGION NAME',
+    summary,
+    run: (settings: Settings, _options, [region = '', name = '']) =>
+      withServices(settings, async ({ hosts }) => {
+        await hosts.byCommand(action, wholeNumber('REGION', region), name).catch((error: unknown) => {
+          throw error instanceof ClientError ? new Error(error.message, { cause: error }) : error;
+        });
+        print(`host ${name} of region ${region} ${done}`);
+      }),
+  });
+
+export const hostCommands: Command[] = [
+  list,
+  change('drain', 'Move everything that a host serves to other hosts', 'drains'),
+  change('undrain', 'Have a drained host serve again', 'serves again'),
+  change('forget', 'Remove a host whose lease has ended', 'is forgotten'),
+];

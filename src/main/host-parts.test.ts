@@ -1,0 +1,44 @@
+import { expect, it, vi } from 'vitest';
+import type { DriverContext } from '../drivers/kind.ts';
+import type { HostedRegion } from '../resources/regions/host-configuration.ts';
+import { createHostParts } from './host-parts.ts';
+import { checkoutPlaces } from './root.ts';
+import { readSettings } from './settings.ts';
+
+// Real ones would check the services of this host until the process ends.
+vi.mock('../drivers/keepalived/balancer-parts.ts', () => ({
+  balancerParts: () => [{ title: 'load balancers' }, { title: 'addresses' }],
+}));
+
+const storage = {
+  driver: 'ceph' as const,
+  conf: '/ceph.conf',
+  user: 'cloudyard',
+  pool: 'volumes',
+  filesystem: 'shares',
+};
+const addresses = { nfsAddresses: ['10.77.2.1'], apiAddress: '10.77.0.10', registryAddress: '10.77.0.9' };
+
+const settings = readSettings({}, checkoutPlaces('/srv'), false);
+const regionOf = (own: HostedRegion['storage']): HostedRegion => ({
+  ...{ regionId: 1, vipRange: '10.77.1.0/24', vipRangeV6: null, storage: own },
+  settings: { ...addresses, addressGroups: 12, virtualRouterId: 100, leaseSeconds: 15 },
+});
+
+function partsOf(own: HostedRegion['storage']): string[] {
+  const region = regionOf(own);
+  const context = {
+    dataDir: '/srv/data',
+    log: { info() {} },
+    acmeCertificateFor: () => null,
+  } as unknown as DriverContext;
+  return createHostParts({ settings, region, context }).map(({ title }) => title);
+}
+
+it('a host without shared storage serves load balancers only', () => {
+  expect(partsOf(null)).toEqual(['load balancers', 'addresses']);
+});
+
+it('a host with shared storage serves file shares and registries too', () => {
+  expect(partsOf(storage)).toEqual(['load balancers', 'addresses', 'file shares', 'registries']);
+});

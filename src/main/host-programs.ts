@@ -1,0 +1,35 @@
+/** The programs that the real drivers need on this host, for `doctor`. */
+import { movingAddressPrograms } from '../drivers/keepalived/detect.ts';
+import type { HostProgram } from '../drivers/kind.ts';
+import { hostDriverKinds } from '../drivers/kinds.ts';
+import { nfsGroupPrograms } from '../drivers/nfs-groups/detect.ts';
+import { findProgram } from '../drivers/programs.ts';
+import { hostedRegion } from '../resources/regions/host-configuration.ts';
+import type { RegionConfiguration } from '../resources/regions/schema.ts';
+import { hasNfsGroups } from './host-parts.ts';
+import type { Settings } from './settings.ts';
+
+interface FoundProgram {
+  name: string;
+  package: string;
+  /** Null: missing. */
+  path: string | null;
+}
+
+export function findPrograms(regions: RegionConfiguration[], settings: Settings): FoundProgram[] {
+  const hosted = regions.map(hostedRegion).filter((region) => region !== null);
+  const hasStorage = regions.some(({ storage }) => storage);
+  const { fileShare, ...others } = hostDriverKinds;
+  const programs: HostProgram[] = [
+    ...(hosted.some((region) => hasNfsGroups(region, settings)) ? nfsGroupPrograms : fileShare.programs),
+    ...Object.values(others).flatMap((kind: { programs: HostProgram[]; storagePrograms?: HostProgram[] }) =>
+      hasStorage && kind.storagePrograms ? kind.storagePrograms : kind.programs,
+    ),
+    ...(hosted.length > 0 ? movingAddressPrograms : []),
+  ];
+  const unique = new Map(programs.map((each) => [each.name, each]));
+  return [...unique.values()].map(({ find, ...program }) => ({
+    ...program,
+    path: find ? find() : findProgram(program.name),
+  }));
+}

@@ -1,0 +1,114 @@
+/**
+ * The drivers of the worker of a region of several hosts. They do what is done once for the region, and publish what its
+ * hosts serve; host-parts.ts has the other side.
+ */
+import { join } from 'node:path';
+import { createCephBridge } from '../drivers/ceph/bridge.ts';
+import { createCephFileShareDriver } from '../drivers/nfs-groups/driver.ts';
+import type { FileShareDriver } from '../drivers/file-share.ts';
+import type { PublishedShare } from '../drivers/nfs-groups/share-state.ts';
+import type { DriverContext } from '../drivers/kind.ts';
+import type { Drivers } from '../drivers/kinds.ts';
+import type { RegistryDriver } from '../drivers/registry.ts';
+import { createPublishedLoadBalancerDriver } from '../hosts/load-balancers.ts';
+import { createPublishers } from '../hosts/publisher.ts';
+import type { Publisher } from '../hosts/part.ts';
+import { createPublishedRegistryDriver, registriesTitle } from '../hosts/registries.ts';
+import { claimPublishing } from '../hosts/store.ts';
+import { startHostWatch } from '../hosts/watch.ts';
+import type { HostWatch } from '../hosts/watch.ts';
+import type { Keyring } from '../platform/encryption.ts';
+import type { Logger } from '../platform/log.ts';
+import { createListener } from '../platform/listener.ts';
+import type { HostedRegion } from '../resources/regions/host-configuration.ts';
+import type { Database } from './database.ts';
+import { simulatedDriver, startOneDriver } from './drivers.ts';
+import { hasNfsGroups } from './host-parts.ts';
+import type { Settings } from './settings.ts';
+import type { ShutdownSteps } from './shutdown.ts';
+
+interface PublishedDriversDeps {
+  settings: Settings;
+  database: Database;
+  keyring: Keyring;
+  log: Logger;
+  closing: ShutdownSteps;
+  region: HostedRegion;
+  context: DriverContext;
+}
+
+const poolSize = 4;
+
+/** Starts the drivers, which the caller stops. The publishers and the watch of the hosts end with `closing`. */
+export async function startPublishedDrivers(
+  deps: PublishedDriversDeps,
+): Promise<{ drivers: Drivers; hosts: HostWatch }> {
+  const { settings, database, keyring, region, context, log, closing } = deps;
+  const { regionId } = region;
+  const db = database.connect('cloudyard publisher', poolSize);
+  const listener = createListener({ db, log });
+  const epoch = await claimPublishing(db, regionId);
+  const publishers = createPublishers({
+    ...{ db, keyring, listener, log, regionId, epoch },
+    onSuperseded: endOnce(log, regionId),
+  });
+  closing.push(publishers.stop);
+  const hosts = await startHostWatch({ db, log, regionId });
+  closing.push(async () => hosts.stop());
+  const why = { detail: `region ${regionId} has no storage that its hosts share` };
+  return {
+    hosts,
+    drivers: {
+      fileShare: await startFileShares(deps, publishers.of('file_share')),
+      loadBalancer: createPublishedLoadBalancerDriver(publishers.of('load_balancer'), () =>
+        hosts.statusOf('load balancers'),
+      ),
+      // Done once for the region, by its worker.
+      volume: region.storage
+        ? await startOneDriver('volume', settings, context)
+        : simulatedDriver('volume', settings, context, why),
+      registry: region.storage
+        ? createPublishedRegistryDriver(publishers.of('registry_hosting'), await startRegistryStore(deps), () =>
+            hosts.statusOf(registriesTitle),
+          )
+        : simulatedDriver('registry', settings, context, why),
+    },
+  };
+}
+
+/** This worker lost the lock of the region, perhaps while it was frozen. Its supervisor starts it again, as a standby. */
+function endOnce(log: Logger, regionId: number): () => void {
+  let isEnding = false;
+  return () => {
+    if (isEnding) return;
+    isEnding = true;
+    log.fatal({ regionId }, 'another worker took over the region; stopping');
+    process.exitCode = 1;
+    process.kill(process.pid, 'SIGINT');
+  };
+}
+
+/** Subvolumes, which the hosts export (drivers/nfs-groups). */
+async function startFileShares(
+  { settings, region, context, log }: PublishedDriversDeps,
+  publisher: Publisher<PublishedShare>,
+): Promise<FileShareDriver> {
+  const { regionId, storage } = region;
+  if (!hasNfsGroups(region, settings) || !storage) {
+    const detail = `region ${regionId} has no storage that its hosts share, or no nfs_addresses`;
+    return simulatedDriver('fileShare', settings, context, { detail });
+  }
+  const { conf, user, pool, filesystem } = storage;
+  const bridge = createCephBridge({ conf, user, log });
+  const driver = createCephFileShareDriver({ bridge, regionId, pool, filesystem, publisher, log });
+  await driver.start();
+  return driver;
+}
+
+/** In a folder of its own: an agent may have the same data directory. It gets no settings, because it serves nothing. */
+function startRegistryStore({ settings, context }: PublishedDriversDeps): Promise<RegistryDriver> {
+  const registry = { ...settings.drivers.registry, serves: false };
+  const dataDir = join(context.dataDir, 'worker');
+  const own = { ...settings, dataDir, drivers: { ...settings.drivers, registry } };
+  return startOneDriver('registry', own, { ...context, dataDir, registryHosting: null });
+}

@@ -1,0 +1,44 @@
+/** Which region of several hosts a process works for, and what its settings must have. */
+import { existsSync } from 'node:fs';
+import { hostNamePattern } from '../platform/settings.ts';
+import type { HostedRegion } from '../resources/regions/host-configuration.ts';
+import { hostedRegion } from '../resources/regions/host-configuration.ts';
+import type { Configuration } from './configuration.ts';
+import type { Settings } from './settings.ts';
+
+/** The region of several hosts that this process works for; null: its regions have one host. */
+export function hostedRegionOf({
+  configuration,
+  regionIds,
+}: {
+  configuration: Configuration;
+  regionIds: number[];
+}): HostedRegion | null {
+  const own = configuration.regions.filter(({ id }) => regionIds.includes(id));
+  return own.map(hostedRegion).find((region) => region !== null) ?? null;
+}
+
+/** @throws if a worker has more than one region and one of them has several hosts */
+export function refuseSharedWorker(regionIds: number[], configuration: Configuration): void {
+  const region = hostedRegionOf({ configuration, regionIds });
+  if (!region || regionIds.length === 1) return;
+  throw new Error(
+    `region ${region.regionId} has several hosts: run "cloudyard serve", "cloudyard worker --region ${region.regionId}" and, on ` +
+      `each host, "cloudyard host --region ${region.regionId}"`,
+  );
+}
+
+/** @throws Error that names a setting without which an agent cannot run */
+export function requireAgentSettings({ databaseUrl, keyFile, agent }: Settings): void {
+  if (databaseUrl === undefined) throw new Error('an agent needs the database of its region; set DATABASE_URL');
+  if (!hostNamePattern.test(agent.name)) {
+    throw new Error(
+      `an agent needs a name of letters, digits, dots and hyphens, not ${agent.name}; set CLOUDYARD_HOST_NAME`,
+    );
+  }
+  if (agent.address === undefined) {
+    throw new Error('an agent needs an address at which the other hosts reach it; set CLOUDYARD_HOST_ADDRESS');
+  }
+  if (existsSync(keyFile)) return;
+  throw new Error(`the key file ${keyFile} does not exist; copy it from another host, or set CLOUDYARD_KEY_FILE`);
+}

@@ -1,0 +1,64 @@
+/** Cloudyard on hosts of a lab: the programs that the systemd units start, with the environment of the host. */
+import type { ChildProcess } from 'node:child_process';
+import { mkdirSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { root } from '../../src/main/root.ts';
+import { liveProcess } from '../../src/platform/daemon.ts';
+import { until } from '../until.ts';
+import type { LabNode } from './lab.ts';
+
+const node = join(root, 'node_modules', 'node', 'bin', 'node');
+const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
+const script = join(root, 'src', 'main', 'cloudyard.ts');
+
+export interface Program {
+  child: ChildProcess;
+  /** What it has written so far. */
+  output(): string;
+}
+
+const ownVariables = /^(CLOUDYARD_|DATABASE_URL$|NODE_OPTIONS$|VITEST|TEST$|NODE_ENV$)/;
+const environment = (env: Record<string, string>) => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ownVariables.test(name))),
+  ...env,
+});
+
+/** Runs `cloudyard` on a host until it ends. @throws Node's error if it fails */
+export async function runOn(host: LabNode, args: string[], env: Record<string, string>): Promise<string> {
+  const own = { CLOUDYARD_DATA_DIR: dataDirOf(host, 'command'), ...env };
+  const names = Object.entries(own).map(([name, value]) => `${name}=${value}`);
+  const { stdout } = await host.run('env', [...names, node, '--import', preload, script, ...args]);
+  return stdout;
+}
+
+/** Starts `cloudyard serve`, `worker` or `host` and resolves when it is ready. `imports`: modules to load before it. */
+export async function startOn(
+  host: LabNode,
+  args: string[],
+  env: Record<string, string>,
+  imports: string[] = [],
+): Promise<Program> {
+  const [name = ''] = args;
+  const path = join(host.folder, `cloudyard-${name}.log`);
+  const log = openSync(path, 'w');
+  const loaded = [preload, ...imports.map((file) => pathToFileURL(file).href)].flatMap((each) => ['--import', each]);
+  const child = host.spawn(node, [...loaded, script, ...args], {
+    stdio: ['ignore', log, log],
+    env: environment({ CLOUDYARD_DATA_DIR: dataDirOf(host, name), CLOUDYARD_LOG_FORMAT: 'json', ...env }),
+  });
+  const output = () => readFileSync(path, 'utf8');
+  await until(
+    () => output().includes('Cloudyard is ready.') || !liveProcess(child.pid!),
+    100,
+    `${name} of ${host.name}`,
+  );
+  if (!output().includes('Cloudyard is ready.')) throw new Error(`${args.join(' ')} ended: ${output()}`);
+  return { child, output };
+}
+
+function dataDirOf(host: LabNode, name: string): string {
+  const path = join(host.folder, 'data', name);
+  mkdirSync(path, { recursive: true });
+  return path;
+}
