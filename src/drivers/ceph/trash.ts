@@ -1,0 +1,53 @@
+/**
+ * Deletes the data of removed volumes, in the background. A volume stays in the trash while clones share its data, and while
+ * a client that crashed still counts as using it.
+ */
+import type { Logger } from '../../platform/log.ts';
+import { isId } from '../id-files.ts';
+import { shared } from '../turns.ts';
+import type { Images } from './images.ts';
+import { UNFINISHED } from './volumes.ts';
+
+export interface Trash {
+  empty(): Promise<void>;
+  /** Empties it after a failure, and from time to time: what shared data with it may have been removed by other clients. */
+  emptyWhenDue(): Promise<void>;
+}
+
+const SECONDS = 300;
+
+export function createTrash(images: Images, log: Logger): Trash {
+  let emptiedAt = -Infinity;
+  const empty = shared(async () => {
+    emptiedAt = -Infinity;
+    const failures = await removeUnshared(images);
+    for (const error of failures) log.debug({ err: error }, 'a removed volume keeps its data for now');
+    if (failures.length === 0) emptiedAt = performance.now();
+  });
+  return {
+    empty,
+    async emptyWhenDue() {
+      if (performance.now() - emptiedAt > SECONDS * 1000) await empty();
+    },
+  };
+}
+
+/** Deletes what no clone shares, and returns the failures. */
+async function removeUnshared(images: Images): Promise<Error[]> {
+  for (;;) {
+    const failures: Error[] = [];
+    let removed = false;
+    for (const { id, name } of await images.trash()) {
+      if (!isVolume(name)) continue;
+      const done = await images.purge(id).catch((error: Error) => void failures.push(error));
+      removed ||= done === true;
+    }
+    // An image may have been the last clone of another one in the trash.
+    if (!removed) return failures;
+  }
+}
+
+/** Others may use the trash of the pool, too. */
+function isVolume(name: string): boolean {
+  return isId(name.endsWith(UNFINISHED) ? name.slice(0, -UNFINISHED.length) : name);
+}

@@ -1,0 +1,115 @@
+/** The volume driver of a region whose storage is a Ceph pool. volumes.ts does the work; this file starts, watches and stops. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DiskSpace } from '../../platform/disk-space.ts';
+import { hasReserve, inGib } from '../../platform/disk-space.ts';
+import type { Logger } from '../../platform/log.ts';
+import { refuseAborted } from '../command.ts';
+import { isId } from '../id-files.ts';
+import { oneAtATime } from '../turns.ts';
+import type { VolumeDriver } from '../volume.ts';
+import type { CephBridge } from './bridge.ts';
+import { clusterHealth, poolSpace } from './commands.ts';
+import { imagesOf } from './images.ts';
+import { createLongCalls } from './long-calls.ts';
+import { createTrash } from './trash.ts';
+import * as volumes from './volumes.ts';
+
+export interface CephVolumeOptions {
+  /** The driver starts and stops it. */
+  bridge: CephBridge;
+  pool: string;
+  /** Percent of the pool that stays free. */
+  diskReserve: number;
+  log: Logger;
+  /** How long a call waits for a copy, in milliseconds. */
+  copyWaitMs?: number;
+  maxAncestors?: number;
+  /** Between two checks of the cluster. */
+  checkSeconds?: number;
+}
+
+const COPY_WAIT_MS = 2000;
+const MAX_ANCESTORS = 8;
+const CHECK_SECONDS = 10;
+
+interface Checked {
+  space: DiskSpace;
+  /** `HEALTH_OK`, or the problems that the cluster reports. */
+  health: string;
+}
+
+export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver {
+  const { bridge, pool, log, diskReserve } = options;
+  const images = imagesOf(bridge, pool);
+  const store: volumes.VolumeStore = {
+    images,
+    longCalls: createLongCalls(options.copyWaitMs ?? COPY_WAIT_MS),
+    maxAncestors: options.maxAncestors ?? MAX_ANCESTORS,
+  };
+  const inTurn = oneAtATime();
+  const ending = new AbortController();
+  let checked: Checked | null = null;
+
+  const check = async () => {
+    const [space, health] = await Promise.all([poolSpace(bridge, pool, diskReserve), clusterHealth(bridge)]);
+    checked = { space, health };
+  };
+  const trash = createTrash(images, log);
+  const inBackground = (work: Promise<void>, message: string) =>
+    void work.catch((error: unknown) => ending.signal.aborted || log.warn({ err: error }, message));
+  const watch = async () => {
+    for (;;) {
+      inBackground(trash.emptyWhenDue(), 'the trash cannot be emptied');
+      const seconds = options.checkSeconds ?? CHECK_SECONDS;
+      await sleep(seconds * 1000, undefined, { signal: ending.signal, ref: false }).catch(() => undefined);
+      if (ending.signal.aborted) return;
+      await check().catch((error: unknown) => log.warn({ err: error }, 'the storage cluster cannot be checked'));
+    }
+  };
+  const status = () => {
+    const fault = bridge.fault();
+    const free = checked && `${inGib(checked.space.freeBytes)} of ${inGib(checked.space.totalBytes)} free`;
+    const problem = fault ?? (checked && checked.health !== 'HEALTH_OK' ? checked.health : null);
+    const full = checked !== null && !hasReserve(checked.space);
+    return {
+      ...{ driver: 'ceph', real: true, healthy: fault === null && !full },
+      detail: [`Ceph pool ${pool}`, free, full && 'less than the reserve, so creates are refused', problem]
+        .filter(Boolean)
+        .join('; '),
+      ...(checked && { space: checked.space }),
+    };
+  };
+
+  return {
+    name: 'ceph',
+    real: true,
+    status,
+    async start() {
+      await bridge.start();
+      await check();
+      void watch();
+    },
+    async stop() {
+      ending.abort();
+      await bridge.stop();
+    },
+    list: async () => (await images.list()).filter(isId).sort(),
+    apply: (desired, signal) => inTurn(desired.id, () => volumes.applyVolume(store, desired, signal)),
+    async remove(id, signal) {
+      refuseAborted(signal);
+      await inTurn(id, () => volumes.removeVolume(store, id));
+      inBackground(trash.empty(), 'the trash cannot be emptied');
+    },
+    quarantine: (id) => inTurn(id, () => volumes.quarantineVolume(store, id)),
+    snapshots: {
+      real: true,
+      list: async () => [...(await images.pairs.get(volumes.INDEX)).keys()].sort(),
+      apply: (desired, signal) => inTurn(desired.id, () => volumes.applySnapshot(store, desired, signal)),
+      async remove(id, signal) {
+        refuseAborted(signal);
+        await inTurn(id, () => volumes.removeSnapshot(store, id));
+      },
+      quarantine: (id) => inTurn(id, () => volumes.quarantineSnapshot(store, id)),
+    },
+  };
+}

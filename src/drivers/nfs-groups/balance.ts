@@ -1,0 +1,161 @@
+/**
+ * Spreads the NFS groups over the hosts. Every host polls the locks of the groups. A free group is taken by the host that should
+ * have it (placement.ts); the others wait a little longer each, in case it cannot.
+ */
+import type { Logger } from 'pino';
+import type { RegionView } from '../../hosts/part.ts';
+import type { NfsGroup } from './group.ts';
+import { isOverloaded, rankFor } from './placement.ts';
+import type { Placement } from './placement.ts';
+import type { GroupRecords } from './records.ts';
+
+interface GroupBalanceOptions {
+  /** By address. */
+  groups: ReadonlyMap<string, NfsGroup>;
+  current(): { region: RegionView; records: GroupRecords };
+  log: Logger;
+}
+
+export const POLL_MS = 250;
+/** How much longer each host waits before it takes a group that another one should have. */
+const RANK_MS = 750;
+/** A host hands a group over when it has held too many for so long: another one may be starting. */
+const REBALANCE_MS = 30_000;
+const FIRST_RETRY_MS = 250;
+const LAST_RETRY_MS = 5000;
+
+/** What a poll has found out about a group. */
+interface Observed {
+  holder: string | null;
+  /** The last host that held it; null: never seen. */
+  previous: string | null;
+  /** By `performance.now()`; null: it is not free. */
+  freeSince: number | null;
+  /** Whether a take-over is in progress. It may have the lock before the group counts as held. */
+  isTaking: boolean;
+  /** After a take-over that failed. */
+  retryAt: number;
+  retryMs: number;
+}
+
+export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
+  const observed = new Map<string, Observed>();
+  /** Whether free groups are taken. */
+  let isAccepting = false;
+  let polling: NodeJS.Timeout | undefined;
+  let pollInProgress: Promise<void> | null = null;
+  let overloadedSince: number | null = null;
+
+  const observedOf = (group: string): Observed => {
+    const found = observed.get(group);
+    if (found) return found;
+    const nothing: Observed = {
+      ...{ holder: null, previous: null, freeSince: null, isTaking: false },
+      ...{ retryAt: 0, retryMs: FIRST_RETRY_MS },
+    };
+    observed.set(group, nothing);
+    return nothing;
+  };
+
+  const placement = (): Placement => {
+    const { region } = current();
+    const eligible = region.hosts.filter(({ alive, converged, state }) => alive && converged && state === 'active');
+    return {
+      self: region.self,
+      eligible: eligible.map(({ name }) => name),
+      holders: new Map(
+        [...groups].map(([address, group]) => [address, group.isHeld() ? region.self : observedOf(address).holder]),
+      ),
+    };
+  };
+
+  const pollGroup = async (group: NfsGroup): Promise<void> => {
+    const seen = observedOf(group.address);
+    const { records, region } = current();
+    if (group.isHeld()) {
+      seen.freeSince = null;
+      return;
+    }
+    if (group.shares.size === 0 || seen.isTaking) return;
+    const holder = await records.holder(group.address);
+    seen.holder = holder?.host ?? null;
+    if (holder) {
+      seen.previous = holder.host;
+      seen.freeSince = null;
+      // An earlier agent of this host took it. Its server has ended (`start`).
+      if (holder.host !== region.self || group.isHeld()) return;
+      await records.breakLock(group.address, holder.cookie);
+    }
+    const now = performance.now();
+    seen.freeSince ??= now;
+    const rank = rankFor(group.address, placement(), seen.previous === region.self ? null : seen.previous);
+    if (!isAccepting || rank === null || now < seen.retryAt || now - seen.freeSince < rank * RANK_MS) return;
+    // Not awaited: it takes seconds, and the other groups are polled meanwhile.
+    seen.isTaking = true;
+    void group
+      .takeOver()
+      .then(
+        () => (seen.retryMs = FIRST_RETRY_MS),
+        (err: unknown) => {
+          log.error({ nfsGroup: group.address, err }, 'the group was not taken over');
+          seen.retryAt = performance.now() + seen.retryMs;
+          seen.retryMs = Math.min(seen.retryMs * 2, LAST_RETRY_MS);
+        },
+      )
+      .finally(() => (seen.isTaking = false));
+  };
+
+  const rebalance = async (): Promise<void> => {
+    if (!isAccepting || !isOverloaded(placement())) overloadedSince = null;
+    else overloadedSince ??= performance.now();
+    if (overloadedSince === null || performance.now() - overloadedSince < REBALANCE_MS) return;
+    overloadedSince = null;
+    const group = [...groups.values()].find((each) => each.isServing());
+    if (group) await handOver(group);
+  };
+
+  /** Another host takes it, because this one holds more groups, or does not serve any longer. */
+  const handOver = async (group: NfsGroup): Promise<void> => {
+    const seen = observedOf(group.address);
+    seen.retryAt = performance.now() + REBALANCE_MS;
+    const { released } = await group.end();
+    await released;
+  };
+
+  const pollAll = async (): Promise<void> => {
+    const results = await Promise.allSettled([...groups.values()].map(pollGroup));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) log.debug({ err: failed.reason as unknown }, 'the locks of the NFS groups cannot be read');
+    await rebalance();
+  };
+
+  const poll = () => {
+    pollInProgress ??= pollAll()
+      .catch((err: unknown) => log.error({ err }, 'the NFS groups were not polled'))
+      .finally(() => (pollInProgress = null));
+  };
+
+  return {
+    placement,
+    handOver,
+
+    /** Takes free groups from now on. */
+    start(): void {
+      isAccepting = true;
+      polling ??= setInterval(poll, POLL_MS);
+      poll();
+    },
+
+    /** Keeps the groups that this host holds, and takes no others. */
+    refuseGroups(): void {
+      isAccepting = false;
+    },
+
+    stop(): void {
+      isAccepting = false;
+      clearInterval(polling);
+      polling = undefined;
+      observed.clear();
+    },
+  };
+}

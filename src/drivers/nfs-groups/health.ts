@@ -1,0 +1,38 @@
+/** Notices servers that are stuck or were fenced, and has them started again: neither ends by itself. */
+import type { Logger } from 'pino';
+import type { Tenure } from './tenure.ts';
+
+const PROBE_EVERY_MS = 1000;
+const FAILED_PROBES = 2;
+
+/**
+ * A share that responded since the last start and stops responding is a reason for a restart. One that never responded is not:
+ * its storage may be missing.
+ */
+export function keepHealthy(
+  tenure: Tenure,
+  wanted: ReadonlyMap<string, unknown>,
+  { confirm, log }: { confirm(): Promise<void>; log: Logger },
+): void {
+  let failed = 0;
+  tenure.every(PROBE_EVERY_MS, async () => {
+    const { server, healthy } = tenure;
+    if (!server.isUp()) {
+      healthy.clear();
+      failed = 0;
+      return;
+    }
+    const responding = await server.probe().catch(() => new Set<string>());
+    const silent = [...healthy].filter((id) => wanted.has(id) && !responding.has(id));
+    const isDown = responding.size === 0 && wanted.size > 0;
+    failed = silent.length > 0 || isDown ? failed + 1 : 0;
+    for (const id of responding) healthy.add(id);
+    // Waits for reloads, which must not delay probes. It is repeated after the next probe.
+    confirm().catch((err: unknown) => log.warn({ err }, 'shares that respond are not recorded'));
+    if (failed < FAILED_PROBES) return;
+    log.error({ silent }, 'an NFS server does not respond as it must; it is started again');
+    healthy.clear();
+    failed = 0;
+    server.restart();
+  });
+}

@@ -1,0 +1,199 @@
+/**
+ * The Ganesha of one group on this host.
+ *
+ * Invariants: before each start, also after a crash, `beforeStart` fences the servers that ran before. Ganesha ends with this
+ * process (PR_SET_PDEATHSIG), because only this process renews the lock of the group, and a watcher ends it when the lock was not
+ * renewed, because this process may be frozen. It is ended with SIGKILL: what clients
+ * were promised is in the cluster, and clients send the rest again.
+ */
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { uptime } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import type { Daemon } from '../../platform/daemon.ts';
+import { hostError } from '../command.ts';
+import { confined } from '../confined.ts';
+import { writeDurably } from '../durable-files.ts';
+import { readPid, reloadGanesha } from '../ganesha/server.ts';
+import type { Reload } from '../ganesha/reload-log.ts';
+import { callNull, NFS4 } from '../ganesha/rpc.ts';
+import { renderClientConf, renderGroup } from './configuration.ts';
+import type { GroupSettings } from './configuration.ts';
+import { probeExports } from './probe.ts';
+import type { PublishedShare } from './share-state.ts';
+
+export interface GroupServer {
+  /** Resolves when an export responds, with the shares that do. */
+  start(shares: ReadonlyMap<string, PublishedShare>): Promise<Set<string>>;
+  /** Brings the exports to these. @throws DriverError unless Ganesha has confirmed its configuration */
+  reload(shares: ReadonlyMap<string, PublishedShare>): Promise<Reload>;
+  /** The shares that respond. @throws if the server does not respond */
+  probe(): Promise<Set<string>>;
+  /** Whether it has started and not ended. */
+  isUp(): boolean;
+  /** Without another call, Ganesha ends after so many milliseconds. */
+  mayServeFor(ms: number): void;
+  /** The supervisor starts it again. */
+  restart(): void;
+  /** Ends it permanently; resolves when the process has ended. Needs no network. */
+  kill(): Promise<void>;
+}
+
+interface GroupServerOptions {
+  settings: GroupSettings;
+  folder: string;
+  /** The path of ganesha.nfsd. */
+  program: string;
+  /** Before each start: fences the servers that ran before. @throws if this host does not hold the group any more */
+  beforeStart(): Promise<void>;
+  log: Logger;
+}
+
+/**
+ * Ends Ganesha when its time is over although the agent does not: it may be frozen. $0: the file with the time, in hundredths of a
+ * second of /proc/uptime. Without a readable time Ganesha ends, too.
+ */
+const WATCHED = `(while kill -0 $$ 2>/dev/null; do
+  read -r until < "$0"
+  read -r now rest < /proc/uptime
+  [ "\${now%.*}\${now#*.}" -lt "$until" ] || kill -9 $$
+  sleep 0.25
+done) & exec "$@"`;
+
+/** It serves with the user ids of its clients, but the cluster checks them. */
+const CAPABILITIES = ['net_bind_service', 'sys_resource', 'setuid', 'setgid', 'dac_override'];
+const START_SECONDS = 60;
+const FIRST_PROBE_MS = 20_000;
+const PROBE_TIMEOUT_MS = 3000;
+const PROBE_EVERY_MS = 50;
+
+export function groupServer(options: GroupServerOptions): GroupServer {
+  const { settings, folder, program, log } = options;
+  const files = filesOf(folder);
+  const ending = new AbortController();
+  let daemon: Daemon | null = null;
+  let isStarting = false;
+  let exported: string[] = [];
+
+  const write = async (shares: ReadonlyMap<string, PublishedShare>) => {
+    await writeDurably(files.configuration, renderGroup(settings, shares));
+    exported = [...shares.keys()];
+  };
+  const refuseEnded = () => {
+    if (ending.signal.aborted) throw hostError(`the server of ${settings.group} is being stopped`, null);
+  };
+  const callServer = () => callNull({ host: settings.group, port: settings.port }, NFS4);
+  const probe = () =>
+    probeExports({ address: settings.group, port: settings.port, timeoutMs: PROBE_TIMEOUT_MS }, exported);
+
+  const supervise = () => {
+    const args = ['-F', '-f', files.configuration, '-L', 'STDERR', '-p', files.ownPid];
+    const { file, args: rest } = confined({ file: program, args }, null, CAPABILITIES);
+    return superviseDaemon({
+      name: `ganesha ${settings.group}`,
+      command: {
+        file: 'sh',
+        args: ['-c', WATCHED, files.validUntil, 'setpriv', '--pdeathsig', 'KILL', '--', file, ...rest],
+        env: { TMPDIR: folder },
+      },
+      pidFile: files.pid,
+      matches: (commandLine) => isServer(commandLine, files),
+      probe: callServer,
+      startTimeout: START_SECONDS,
+      logFile: files.log,
+      stopSignal: 'SIGKILL',
+      async beforeStart() {
+        refuseEnded();
+        isStarting = true;
+        await options.beforeStart();
+        refuseEnded();
+      },
+      onRestart() {
+        isStarting = false;
+      },
+      log,
+    });
+  };
+
+  return {
+    async start(shares) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await killServer(folder);
+      const conf = await readFile(settings.cephConf, 'utf8');
+      await writeDurably(files.clientConf, renderClientConf(conf, settings));
+      await write(shares);
+      daemon = await supervise();
+      isStarting = false;
+      if (ending.signal.aborted) await daemon.stop();
+      refuseEnded();
+      return untilHealthy(probe, ending.signal);
+    },
+    async reload(shares) {
+      await write(shares);
+      return reloadGanesha(() => daemon, callServer, files.log);
+    },
+    probe,
+    isUp: () => daemon !== null && !isStarting && daemon.pid() !== null,
+    mayServeFor(ms) {
+      const hundredths = Math.floor(uptime() * 100 + ms / 10);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      // The watcher reads the old or the new file.
+      writeFileSync(`${files.validUntil}.new`, `${hundredths}\n`);
+      renameSync(`${files.validUntil}.new`, files.validUntil);
+    },
+    restart: () => daemon?.signal('SIGKILL'),
+    async kill() {
+      ending.abort();
+      await killServer(folder);
+      await daemon?.stop();
+    },
+  };
+}
+
+export function filesIn(dataDir: string, group: string): string {
+  // Only addresses become parts of paths.
+  return join(dataDir, 'nfs-groups', group.replaceAll(':', '_'));
+}
+
+function filesOf(folder: string) {
+  const file = (name: string) => join(folder, name);
+  return {
+    configuration: file('ganesha.conf'),
+    clientConf: file('ceph.conf'),
+    log: file('ganesha.log'),
+    pid: file('ganesha.pid'),
+    validUntil: file('valid-until'),
+    // Ganesha locks it, and it must not be that of another group.
+    ownPid: file('ganesha.lock'),
+  };
+}
+
+function isServer(commandLine: string, files: ReturnType<typeof filesOf>): boolean {
+  return commandLine.includes('ganesha.nfsd') && commandLine.includes(` -f ${files.configuration} `);
+}
+
+/** Ends the server of a folder, also one that is starting or that an earlier process of Cloudyard started. */
+export async function killServer(folder: string): Promise<void> {
+  const files = filesOf(folder);
+  const pid = await readPid(files.pid);
+  const found = pid === null ? null : liveProcess(pid);
+  if (!found || !isServer(found.commandLine, files)) return;
+  process.kill(found.pid, 'SIGKILL');
+  while (liveProcess(found.pid)?.startTime === found.startTime) await sleep(5);
+  await rm(files.pid, { force: true });
+}
+
+async function untilHealthy(probe: () => Promise<Set<string>>, ending: AbortSignal): Promise<Set<string>> {
+  const deadline = Date.now() + FIRST_PROBE_MS;
+  for (let reason = 'no export responds'; ; await sleep(PROBE_EVERY_MS)) {
+    const healthy = await probe().catch((err: unknown) => {
+      reason = (err as Error).message;
+    });
+    if (healthy && healthy.size > 0) return healthy;
+    if (ending.aborted || Date.now() > deadline)
+      throw hostError(`NFS-Ganesha started but does not serve: ${reason}`, null);
+  }
+}

@@ -1,0 +1,25 @@
+/** The published state of a file share: everything that the host of its group needs to export it. */
+import { createHash } from 'node:crypto';
+
+export interface PublishedShare {
+  /** The address of its group. */
+  group: string;
+  /** Ganesha's number of the export. It never changes, because it is part of the clients' file handles. */
+  exportId: number;
+  filesystem: string;
+  /** The exported folder of the filesystem. */
+  path: string;
+  /** The user of Ceph, without `client.`, who can reach this folder only, and its key. */
+  user: string;
+  key: string;
+  rootSquash: boolean;
+  access: { network: string; mode: 'ro' | 'rw' }[];
+}
+
+/** Identifies the contents of a state. A host that serves a share writes it down where others can read it (records.ts). */
+export function stampOf(state: PublishedShare): string {
+  const { group, exportId, filesystem, path, user, key, rootSquash, access } = state;
+  const rules = access.map(({ network, mode }) => [network, mode]);
+  const text = JSON.stringify([group, exportId, filesystem, path, user, key, rootSquash, rules]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+}

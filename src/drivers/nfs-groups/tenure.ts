@@ -1,0 +1,153 @@
+/**
+ * The time in which this host holds a group: from the lock to the end of the server.
+ *
+ * Invariants: Ganesha runs only in a tenure. A tenure ends before its lock can expire, counted from the start of the last renewal
+ * by the monotonic clock; whether the cluster is reachable does not matter for that.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { hostError } from '../command.ts';
+import type { GroupAddresses } from './addresses.ts';
+import type { GroupRecords } from './records.ts';
+import type { GroupServer } from './server.ts';
+
+export interface TenureOptions {
+  /** The address of the group. */
+  address: string;
+  /** The name of this host. */
+  host: string;
+  /** Whether this host may hold groups at the moment. */
+  mayServe(): boolean;
+  records: GroupRecords;
+  addresses: GroupAddresses;
+  createServer(beforeStart: () => Promise<void>): GroupServer;
+  /** Nothing of this host serves any more. */
+  onEnd(): void;
+  log: Logger;
+}
+
+export interface Ended {
+  /** Resolves when other hosts know. */
+  released: Promise<void>;
+}
+
+export interface Tenure {
+  readonly server: GroupServer;
+  /** Whether clients reach the server. */
+  isServing: boolean;
+  /** Stamps of the states that Ganesha has confirmed, by share. */
+  served: Map<string, string>;
+  /** Stamps that Ganesha began with, of the shares that have not responded since and were not reloaded. */
+  unconfirmed: Map<string, string>;
+  /** Shares that responded since the last start. */
+  healthy: Set<string>;
+  hasEnded(): boolean;
+  /** Rejects when the tenure ends, for work that would wait for the server. */
+  readonly over: Promise<never>;
+  /** @throws if the lock may have expired, or this host must not serve */
+  requireValid(): void;
+  /** Writes the record of the server: the states that it may serve. */
+  record(stamps: ReadonlyMap<string, string>): Promise<void>;
+  /** Runs until the end. */
+  every(ms: number, work: () => Promise<void>): void;
+  /** Resolves when nothing of this host serves. Needs no network. */
+  end(why: string): Promise<Ended>;
+}
+
+/** How long the lock lasts without a renewal, and with it how long clients of a dead host wait before the take-over begins. */
+const LOCK_SECONDS = 3;
+const RENEW_EVERY_MS = 500;
+/** How long before its lock expires a tenure ends by itself. */
+const MARGIN_MS = 400;
+const WATCH_EVERY_MS = 100;
+
+/** Takes the lock. Null: another host has it. */
+export async function beginTenure(options: TenureOptions): Promise<Tenure | null> {
+  const { address, host, records, addresses, log } = options;
+  const cookie = `${host}/${randomUUID()}`;
+  const timers: NodeJS.Timeout[] = [];
+  /** By `performance.now()`. */
+  let validUntil = 0;
+  let ended: Promise<Ended> | null = null;
+  let lastRenewal: Promise<unknown> = Promise.resolve();
+  const over = Promise.withResolvers<never>();
+  over.promise.catch(() => undefined);
+
+  const renew = async () => {
+    const began = performance.now();
+    const renewal = records.lock(address, cookie, { seconds: LOCK_SECONDS, host });
+    lastRenewal = renewal;
+    const isHeld = await renewal;
+    if (isHeld && !ended) {
+      validUntil = Math.max(validUntil, began + LOCK_SECONDS * 1000 - MARGIN_MS);
+      tenure.server.mayServeFor(validUntil - performance.now());
+    }
+    return isHeld;
+  };
+
+  /** What fails here, the next holder of the group does. */
+  const release = async () => {
+    try {
+      await records.remove(address, [cookie]);
+      // A renewal that the cluster gets after the release would take the lock again.
+      await lastRenewal.catch(() => undefined);
+      await records.unlock(address, cookie);
+    } catch (err) {
+      log.warn({ nfsGroup: address, err }, 'the group is not released; its lock expires');
+    }
+  };
+
+  const stop = async (why: string): Promise<Ended> => {
+    log.info({ nfsGroup: address, reason: why }, 'the group is given up');
+    over.reject(hostError(`the group ${address} was given up: ${why}`, null));
+    for (const timer of timers) clearInterval(timer);
+    await tenure.server.kill();
+    await addresses.remove(address).catch((err: unknown) => log.error({ address, err }, 'an address is not removed'));
+    options.onEnd();
+    return { released: release() };
+  };
+
+  /** Before each start of Ganesha: when this resolves, the servers that ran before can do nothing. */
+  const fence = async () => {
+    tenure.requireValid();
+    const earlier = [...(await records.servers(address)).keys()].filter((each) => each !== cookie);
+    await records.fence(address);
+    await records.remove(address, earlier);
+    tenure.requireValid();
+  };
+
+  const tenure: Tenure = {
+    server: options.createServer(fence),
+    ...{ isServing: false, served: new Map<string, string>(), unconfirmed: new Map<string, string>() },
+    healthy: new Set<string>(),
+    hasEnded: () => ended !== null,
+    over: over.promise,
+    requireValid() {
+      if (!options.mayServe()) throw hostError('this host must not serve', null);
+      if (ended || performance.now() > validUntil) throw hostError(`the lock of ${address} is lost`, null);
+    },
+    record: (stamps) =>
+      records.write(address, cookie, { host, serving: tenure.isServing, shares: Object.fromEntries(stamps) }),
+    every(ms, work) {
+      let isRunning = false;
+      const run = () => {
+        if (isRunning) return;
+        isRunning = true;
+        work()
+          .catch((err: unknown) => log.warn({ nfsGroup: address, err }, 'periodic work of an NFS group failed'))
+          .finally(() => (isRunning = false));
+      };
+      if (!ended) timers.push(setInterval(run, ms));
+    },
+    end: (why) => (ended ??= stop(why)),
+  };
+
+  if (!(await renew())) return null;
+  tenure.every(RENEW_EVERY_MS, async () => {
+    if (!(await renew())) await tenure.end('another host has the lock');
+  });
+  tenure.every(WATCH_EVERY_MS, async () => {
+    if (performance.now() > validUntil) await tenure.end('the lock was not renewed in time');
+  });
+  return tenure;
+}
