@@ -9,6 +9,7 @@
  * reload of several changes, the files are reverted and each change is tried alone.
  */
 import { rm } from 'node:fs/promises';
+import type { DriverError } from '../driver.ts';
 import type { ObservedLoadBalancer } from '../load-balancer.ts';
 import { rejectNew } from './admission.ts';
 import type { Rendered } from './configuration.ts';
@@ -111,24 +112,38 @@ async function writeReverted(host: Host): Promise<void> {
 /** Returns whether HAProxy runs the plans. Failures are in the plans. */
 async function reloadFor(host: Host, plans: Plan[]): Promise<boolean> {
   try {
-    const revision = newRevision();
-    await writeReverted(host);
-    await saveServersState(host.layout, await host.process.ask(['show servers state']));
-    await writeGlobal(host, revision);
-    await host.beforeReload();
-    const { refused } = await host.process.reload(revision);
+    const refused = await reload(host);
     if (refused) for (const plan of plans) Object.assign(plan, { failed: refused, reloadRefused: true });
     if (refused) return false;
-    host.counts.reloads += 1;
-    markRunning(host);
     for (const plan of plans) plan.reloaded = true;
-    await saveServersState(host.layout, NO_SERVERS_STATE);
     drainRemovedServers(host, plans);
     return true;
   } catch (err) {
     for (const plan of plans) plan.failed = err;
     return false;
   }
+}
+
+/** Returns the error if HAProxy keeps its previous configuration. @throws DriverError if the result is unknown */
+async function reload(host: Host): Promise<DriverError | null> {
+  const revision = newRevision();
+  await writeReverted(host);
+  await saveServersState(host.layout, await host.process.ask(['show servers state']));
+  await writeGlobal(host, revision);
+  await host.beforeReload();
+  const { refused } = await host.process.reload(revision);
+  if (refused) return refused;
+  host.counts.reloads += 1;
+  markRunning(host);
+  await saveServersState(host.layout, NO_SERVERS_STATE);
+  return null;
+}
+
+/** Loads the global settings again. Replaced workers do not keep connections alive. @throws DriverError */
+export async function reloadAgain(host: Host): Promise<void> {
+  const refused = await reload(host);
+  if (refused) throw refused;
+  await syncServers(host, allPools(host));
 }
 
 /** Replaced workers keep their connections, so removed servers drain there, too. */

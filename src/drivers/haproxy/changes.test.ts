@@ -286,6 +286,14 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect((await apply(desired)).changed).toEqual(['created']);
     });
 
+    it('names an address that the host does not have', async () => {
+      const customerMessage = 'The host does not have the address 2001:db8::1; the operator must add it.';
+      for (const addresses of [{ address: '2001:db8::1' }, { additionalAddresses: ['2001:db8::1'] }]) {
+        const desired = { ...balancer(), ...addresses };
+        await expect(apply(desired)).rejects.toMatchObject({ retryable: false, customerMessage });
+      }
+    });
+
     it('is excluded from a start, reported, and served as soon as the port is free', async () => {
       const [good, bad] = [balancer(), balancer()];
       await apply(good);

@@ -1,11 +1,12 @@
 /** Pure: the differences between two specs, for the log. Members are separate: the runtime API reports their changes. */
 import { isDeepStrictEqual } from 'node:util';
+import { addressesOf } from '../load-balancer.ts';
 import type { Spec } from './specs.ts';
 
 export function changesOf(before: Spec | undefined, after: Spec | null): string[] {
   if (!before) return after ? ['created'] : [];
   if (!after) return ['removed'];
-  const changed = before.address === after.address ? [] : ['address changed'];
+  const changed = String(addressesOf(before)) === String(addressesOf(after)) ? [] : ['address changed'];
   if (before.enabled !== after.enabled) changed.push(after.enabled ? 'enabled' : 'disabled');
   const bare = (pools: Spec['pools']) => pools.map((pool) => ({ ...pool, members: [] }));
   return [

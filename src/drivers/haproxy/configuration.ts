@@ -8,7 +8,14 @@
 import { createHash } from 'node:crypto';
 import { ACCOUNTS } from '../confined.ts';
 import { listenerMode, type Mode, poolModes } from '../load-balancer-rules.ts';
-import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
+import {
+  addressesOf,
+  type DesiredListener,
+  type DesiredPool,
+  type Peer,
+  PEER_PORT,
+  type Peers,
+} from '../load-balancer.ts';
 import { udpListeners } from '../nginx/configuration.ts';
 import { authenticationRules, cacheChecked, cachingRules, userList, verifiedTable } from './authentication.ts';
 import { l7Lines } from './l7-policies.ts';
@@ -27,12 +34,17 @@ export interface Rendered {
   text: string;
   pools: RenderedPool[];
   /** The endpoints by listener id. */
-  endpoints: Map<string, { address: string; port: number }>;
+  endpoints: Map<string, Endpoint[]>;
   /** The ports that nginx listens on. */
   udpPorts: number[];
-  address: string;
+  addresses: string[];
   /** Lists of certificates, written next to the certificates. */
   files: Files;
+}
+
+export interface Endpoint {
+  address: string;
+  port: number;
 }
 
 export interface GlobalSettings {
@@ -44,6 +56,8 @@ export interface GlobalSettings {
   hardStopSeconds: number;
   /** The maximum of old processes; one more reload ends the oldest. */
   oldWorkers: number;
+  /** The hosts that share stick tables with this one; null: the region has one host. */
+  peers: Peers | null;
 }
 
 const DEFAULT_CLIENT_MS = 50_000;
@@ -78,7 +92,7 @@ export function globalSettings(settings: GlobalSettings, layout: Layout): string
   maxconn ${quote.whole('maxConnections', settings.maxConnections, 1, 10_000_000)}
   hard-stop-after ${quote.whole('hardStopSeconds', settings.hardStopSeconds, 1, 2_000_000)}s
   mworker-max-reloads ${quote.whole('oldWorkers', settings.oldWorkers, 1, 10_000)}
-  localpeer local
+  localpeer ${settings.peers ? peerName(settings.peers.self) : 'local'}
   server-state-file ${quote.path(layout.stateFile)}
   stats timeout 60s
   ssl-default-bind-options ssl-min-ver TLSv1.2
@@ -88,18 +102,43 @@ export function globalSettings(settings: GlobalSettings, layout: Layout): string
 ${settings.unprivileged ? `  user ${ACCOUNTS.haproxy}\n  group ${ACCOUNTS.haproxy}\n` : ''}`;
 }
 
-/** The peer section keeps stick tables over a reload. The exporter is in exporter.ts. */
-function fixedSections({ unprivileged, maxConnections }: GlobalSettings, layout: Layout): string {
-  return `peers cloudyard
-  bind unix@${quote.path(layout.peerSocket)} mode 600${unprivileged ? ` user ${ACCOUNTS.haproxy}` : ''}
-  server local
-${DEFAULTS}
+/** The exporter is in exporter.ts. */
+function fixedSections(settings: GlobalSettings, layout: Layout): string {
+  const { maxConnections } = settings;
+  return `${peerSection(settings, layout)}${DEFAULTS}
 backend ${EXPORTER}
   mode http
   ${cacheChecked}
   server exporter unix@${quote.path(layout.exporterSocket)}
-${limitTables(maxConnections)}${verifiedTable}`;
+${limitTables(maxConnections)}${verifiedTable}${peerListener(settings, layout)}`;
 }
+
+/**
+ * Keeps stick tables over a reload, and shares them with other hosts. The socket must be a Unix socket: after a reload the old
+ * worker sends the tables there, and an address would also be that of its own listener.
+ */
+function peerSection({ unprivileged, peers }: GlobalSettings, layout: Layout): string {
+  const owner = unprivileged ? ` user ${ACCOUNTS.haproxy}` : '';
+  return `peers cloudyard\n${indented([
+    `bind unix@${quote.path(layout.peerSocket)} mode 600${owner}`,
+    `server ${peers ? peerName(peers.self) : 'local'}`,
+    ...(peers?.others ?? []).map((peer) => `server ${peerName(peer)} ${quote.endpoint(peer.address, PEER_PORT)}`),
+  ])}`;
+}
+
+/** Where the peers of other hosts connect. A section of peers has one socket only. */
+function peerListener({ peers }: GlobalSettings, layout: Layout): string {
+  if (!peers) return '';
+  return `listen cloudyard_peers
+  mode tcp
+  timeout client 1h
+  timeout server 1h
+  bind ${quote.endpoint(peers.self.address, PEER_PORT)}
+  server local unix@${quote.path(layout.peerSocket)}
+`;
+}
+
+const peerName = ({ name }: Peer) => `host_${quote.token('host', name)}`;
 
 const DEFAULTS = `defaults
   load-server-state-from-file global
@@ -142,9 +181,9 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
     settings: empty ? '' : createHash('sha256').update(`${spec.id}\n${DEFAULTS}${fixed}`).digest('hex'),
     text: empty ? '' : `${DEFAULTS}${fronts.join('')}${text.join('')}`,
     pools: backs.map(({ rendered }) => rendered),
-    endpoints: new Map(listeners.map(({ id, port }) => [id, { address: spec.address, port }])),
+    endpoints: new Map(listeners.map(({ id, port }) => [id, addressesOf(spec).map((address) => ({ address, port }))])),
     udpPorts: udpListeners(spec).map(({ port }) => port),
-    address: spec.address,
+    addresses: addressesOf(spec),
     files,
   };
 }
@@ -166,7 +205,9 @@ function renderListener(
   const pool = pools.find(({ id }) => id === listener.defaultPoolId) ?? null;
   const mode = listenerMode(protocol);
   const name = listenerName(listener.id);
-  const lines = [`mode ${mode}`, `bind ${quote.endpoint(spec.address, listener.port)}${tls(listener, layout, files)}`];
+  const options = tls(listener, layout, files);
+  const binds = addressesOf(spec).map((address) => `bind ${quote.endpoint(address, listener.port)}${options}`);
+  const lines = [`mode ${mode}`, ...binds];
   // Otherwise a reload could close an idle connection while its client sends the next request.
   if (mode === 'http') lines.push('option idle-close-on-response');
   // `maxconn 0` means no limit.
@@ -234,8 +275,9 @@ const balance: Record<DesiredPool['algorithm'], string[]> = {
 };
 
 /** Dynamic cookies contain a digest of the member's address, because `add server` does not support `cookie`. */
-function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool): string[] {
+function persistence(spec: Spec, { id, persistence }: DesiredPool): string[] {
   if (!persistence) return [];
+  const { pools } = spec;
   const stickyPools = pools.filter((pool) => pool.persistence && pool.persistence.type !== 'HTTP_COOKIE').length;
   const clients = Math.ceil(STICKY_CLIENTS / Math.max(stickyPools, 1));
   const { type, cookieName } = persistence;
@@ -247,7 +289,8 @@ function persistence({ address, pools }: Spec, { id, persistence }: DesiredPool)
     const table = `stick-table type string len 128 size ${clients} expire 24h peers cloudyard`;
     return [table, `stick store-response res.cook(${cookie})`, `stick match req.cook(${cookie})`];
   }
-  const addresses = address.includes(':') ? 'ipv6' : 'ip';
+  // IPv6 tables hold IPv4 addresses, too.
+  const addresses = addressesOf(spec).some((address) => address.includes(':')) ? 'ipv6' : 'ip';
   return [`stick-table type ${addresses} size ${clients} expire ${STICKY_SECONDS}s peers cloudyard`, 'stick on src'];
 }
 

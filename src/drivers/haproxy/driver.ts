@@ -5,17 +5,19 @@
  * Invariant: one operation at a time changes HAProxy. Changes that wait for it are processed as one batch.
  */
 import { rm, stat, truncate } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { hostError } from '../command.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { runsAsRoot } from '../confined.ts';
-import type { LoadBalancerDriver, ObservedLoadBalancer } from '../load-balancer.ts';
+import type { BalancerAmongHosts, LoadBalancerDriver, ObservedLoadBalancer, Peers } from '../load-balancer.ts';
 import type { DriverStatus } from '../driver.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
+import { activeRequests } from './active-requests.ts';
 import { busyPortSeconds } from '../ports.ts';
 import { oneAtATime, shared } from '../turns.ts';
-import { resultOf, runBatch } from './batch.ts';
+import { reloadAgain, resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { createDrains } from './drains.ts';
 import { serveExcluded } from './excluded.ts';
@@ -41,6 +43,8 @@ export interface HaproxyDriverOptions {
   oldWorkers?: number;
   /** The maximum of open connections of all tenants; default: by the limits of the host. */
   maxConnections?: number;
+  /** The hosts that share sessions with this one; default: none. */
+  peers?: Peers | null;
   /** Where members may be. */
   memberRules: MemberRules;
   /** The programs of the host; default: detected. */
@@ -48,6 +52,7 @@ export interface HaproxyDriverOptions {
 }
 
 export interface HaproxyDriver extends LoadBalancerDriver {
+  readonly amongHosts: BalancerAmongHosts;
   /** Stops the driver only: HAProxy and nginx keep running, and the next process adopts them. */
   release(): Promise<void>;
 }
@@ -64,6 +69,8 @@ const HARD_STOP_SECONDS = 3_600;
 const OLD_WORKERS = 100;
 const TRUNCATE_LOGS_MS = 60_000;
 const EXCLUDED_MS = busyPortSeconds * 1000;
+/** Load balancers that the status names. */
+const maxNamed = 3;
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
@@ -89,9 +96,10 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     });
   const timers: NodeJS.Timeout[] = [];
   const serveFree = () =>
-    void exclusively(() => serveExcluded(host)).catch((err: unknown) =>
-      log.warn({ err }, 'cannot serve excluded load balancers yet'),
-    );
+    void exclusively(async () => {
+      await serveExcluded(host);
+      if (host.udp && host.udp.excluded().size > 0) await updateUdp(host);
+    }).catch((err: unknown) => log.warn({ err }, 'cannot serve excluded load balancers yet'));
   const finish = async (how: 'stop' | 'release') => {
     for (const timer of timers) clearInterval(timer);
     host.drains.stop();
@@ -129,6 +137,24 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     read: async () => readAll(host, traffic, host.udp ? await host.udp.read() : new Map()),
     recheckMembers: () => exclusively(() => recheckMembers(host, outdated)),
     counters: () => ({ ...host.counts }),
+    amongHosts: {
+      setPeers: (peers) =>
+        exclusively(async () => {
+          const before = host.settings.peers;
+          if (isDeepStrictEqual(peers, before)) return;
+          host.settings.peers = peers;
+          try {
+            if (host.process.isUp()) await reloadAgain(host);
+          } catch (err) {
+            // The next call tries again.
+            host.settings.peers = before;
+            throw err;
+          }
+        }),
+      closeConnections: () => exclusively(() => reloadAgain(host)),
+      activeRequests: (addresses) => activeRequests(host, addresses),
+      check: async () => void (await host.process.ask(['show info'])),
+    },
   };
 }
 
@@ -138,7 +164,7 @@ function hostFor(
   exclusively: (work: () => Promise<void>) => Promise<void>,
 ): Host {
   const { dataDir, log, drainSeconds = DRAIN_SECONDS, hardStopSeconds = HARD_STOP_SECONDS } = options;
-  const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS } = options;
+  const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS, peers = null } = options;
   const { haproxy } = finding;
   if (!haproxy) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
@@ -171,7 +197,7 @@ function hostFor(
     layout,
     log,
     finding,
-    settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds, oldWorkers },
+    settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds, oldWorkers, peers },
     process,
     drains: createDrains(process, drainSeconds, log),
     probes,
@@ -242,5 +268,8 @@ function statusOf({ finding, process, broken, specs, udp }: Host): DriverStatus 
   if (!process.isUp()) problems.push('HAProxy is down');
   if (udp?.isDown()) problems.push('nginx is down');
   if (broken.size > 0) problems.push(`${broken.size} of ${specs.size} load balancers are not served`);
+  const excluded = [...(udp?.excluded() ?? [])];
+  const named = excluded.slice(0, maxNamed).map(([id, { message }]) => `load balancer ${id} (${message})`);
+  if (named.length > 0) problems.push(`UDP of ${excluded.length} is not served: ${named.join(', ')}`);
   return { ...status, healthy: problems.length === 0, detail: [finding.detail, ...problems].join('; ') };
 }

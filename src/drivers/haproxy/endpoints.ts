@@ -6,9 +6,9 @@ import { createServer } from 'node:net';
 import type { Rendered } from './configuration.ts';
 import { cannotListen, portConflict } from './errors.ts';
 
-export function endpointsOf({ endpoints, udpPorts, address }: Rendered): string[] {
-  const udp = udpPorts.map((port) => `${address} ${port} UDP`);
-  return [...[...endpoints.values()].map(({ address, port }) => `${address} ${port}`), ...udp];
+export function endpointsOf({ endpoints, udpPorts, addresses }: Rendered): string[] {
+  const udp = addresses.flatMap((address) => udpPorts.map((port) => `${address} ${port} UDP`));
+  return [...[...endpoints.values()].flat().map(({ address, port }) => `${address} ${port}`), ...udp];
 }
 
 /** `taken` has the load balancers by endpoint. @throws DriverError if another load balancer has one of these */
@@ -24,7 +24,7 @@ export function claimEndpoints(taken: Map<string, string>, rendered: Rendered): 
 
 /** @throws DriverError if an endpoint cannot be bound. Endpoints in `held` are HAProxy's own and are not tried. */
 export async function refuseUnbindable({ endpoints }: Rendered, held = new Set<string>()): Promise<void> {
-  for (const { address, port } of endpoints.values()) {
+  for (const { address, port } of [...endpoints.values()].flat()) {
     if (!held.has(`${address} ${port}`)) await tryToListen(address, port);
   }
 }

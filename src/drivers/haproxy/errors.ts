@@ -30,13 +30,17 @@ export function cannotListen(address: string, port: string, cause: unknown): Dri
   const { code } = cause as NodeJS.ErrnoException;
   const inUse = code === 'EADDRINUSE';
   return new DriverError(`cannot listen on ${address} ${port}: ${code}`, {
-    customerMessage: inUse
-      ? `Another program of the host uses ${port}.`
-      : `The load balancer cannot listen on ${port} of its address.`,
+    customerMessage: whyNot(code, address, port),
     retryable: inUse,
     ...(inUse && { maxRetrySeconds: busyPortSeconds }),
     cause,
   });
+}
+
+function whyNot(code: string | undefined, address: string, port: string): string {
+  if (code === 'EADDRINUSE') return `Another program of the host uses ${port}.`;
+  if (code === 'EADDRNOTAVAIL') return `The host does not have the address ${address}; the operator must add it.`;
+  return `The load balancer cannot listen on ${port} of its address.`;
 }
 
 export function portConflict(holder: string, endpoint: string): DriverError {

@@ -4,9 +4,10 @@
  *
  * Failure modes: while this process is down, HAProxy responds with 503.
  */
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { chmod, chown, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { createServer } from '../../platform/node-http.ts';
 import { accountFor } from '../confined.ts';
 import type { Host } from './host.ts';
 import { isId } from '../id-files.ts';

@@ -14,6 +14,7 @@ import type { MemberRule, MemberRules } from '../../platform/member-networks.ts'
 import type { UdpBalancer } from '../nginx/process.ts';
 import { limited } from '../turns.ts';
 import { idsIn } from '../id-files.ts';
+import { addressesOf } from '../load-balancer.ts';
 import { type Admission, admit } from './admission.ts';
 import { type GlobalSettings, type Rendered, renderBalancer, renderGlobal, structureOf } from './configuration.ts';
 import type { HaproxyFinding } from './detect.ts';
@@ -90,7 +91,7 @@ export function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Adm
 
 /** Decides by the current addresses of the host which members are served. `specs` are those of all load balancers. */
 export function admitterFor(host: Host, specs: Iterable<Spec>): (spec: Spec) => Admission {
-  const vips = new Set([...specs].map(({ address }) => address));
+  const vips = new Set([...specs].flatMap(addressesOf));
   const rules = new Map<number, MemberRule>();
   return (spec) => {
     const rule = rules.get(spec.regionId) ?? host.memberRules(spec.regionId);

@@ -11,7 +11,7 @@ import {
   prefixed,
 } from '../load-balancer-rules.ts';
 import { isPlainAddress, isToken } from '../load-balancer-text.ts';
-import type { DesiredListener, DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
+import { addressesOf, type DesiredListener, type DesiredLoadBalancer, type DesiredPool } from '../load-balancer.ts';
 import { isId } from '../id-files.ts';
 
 /** What depends on the programs of the host. */
@@ -30,13 +30,13 @@ export function requireValid(desired: DesiredLoadBalancer, capabilities?: Capabi
 }
 
 export function violationsOf(desired: DesiredLoadBalancer, capabilities = everything): string[] {
-  const { address, tenant, listeners, pools } = desired;
+  const { tenant, listeners, pools } = desired;
   const policies = listeners.flatMap(({ l7Policies }) => l7Policies);
   const parts = [...listeners, ...policies, ...policies.flatMap(({ rules }) => rules)];
   const ids = [desired, ...parts, ...pools, ...pools.flatMap(({ members }) => members)].map(({ id }) => id);
   const found: string[] = [];
   if (!isToken(tenant)) found.push('the tenant must be a name');
-  if (!isPlainAddress(address)) found.push('the address of the load balancer must be an IP address');
+  if (!addressesOf(desired).every(isPlainAddress)) found.push('the address of the load balancer must be an IP address');
   if (!ids.every(isId)) found.push('every id must be a UUID');
   if (new Set(ids).size < ids.length) found.push('every id must be unique');
   const add = (prefix: string, violations: FieldError[]) =>

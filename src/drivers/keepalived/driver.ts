@@ -1,0 +1,200 @@
+/**
+ * The addresses that move between the hosts of a region, as a part of an agent (hosts/part.ts). keepalived decides which host
+ * holds which router (routers.ts). A host may hold one only if the agent's lease is valid, the host serves, the service behind
+ * the addresses works, and it has not handed the router over.
+ *
+ * Failure modes: keepalived dies: its addresses are removed and it is started again, while another host takes over. The agent
+ * dies: the lease ends. The service dies: all its routers move. Two hosts that do not see each other hold the same router;
+ * when they do again, one steps down and the other announces its addresses.
+ */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
+import type { DriverStatus } from '../driver.ts';
+import { findProgram } from '../programs.ts';
+import { oneAtATime, shared } from '../turns.ts';
+import { renderLeaseCheck } from './configuration.ts';
+import { createConnectionHold } from './connection-hold.ts';
+import { type Connections, createHandOver, type HandOver } from './hand-over.ts';
+import { type Checks, watchHealth } from './health.ts';
+import { unavailable } from '../own-host.ts';
+import { createHostRouters, type HostRouters } from './host-routers.ts';
+import { allowNonLocalBind } from './kernel-settings.ts';
+import { createKeepalivedProcess } from './process.ts';
+import { createRebalancing } from './rebalancing.ts';
+import { preferenceOrder, type VirtualRouter } from './routers.ts';
+
+export interface MovingAddressesOptions {
+  dataDir: string;
+  log: Logger;
+  /** What must work where the addresses of a service are. Absent: always works. */
+  checks: Checks;
+  /** Of load balancers. */
+  connections: Connections;
+  /** How long a host must be alive before it gets its groups back. Default: 5 s longer than a lease. */
+  rebalanceSeconds?: number;
+  /** Default: detected. */
+  program?: string | null;
+}
+
+export interface MovingAddresses extends HostPart<never> {
+  /** The addresses of all load balancers. Resolves when those that this host holds can be used. @throws DriverError */
+  setBalancerAddresses(addresses: Iterable<string>): Promise<void>;
+}
+
+const POLL_MS = 20;
+/** How often a drain checks whether another host serves. */
+const WAIT_MS = 1_000;
+/** Longer than the interval of advertisements, which a reload starts again. */
+const RELOAD_EVERY_MS = 300;
+
+export function createMovingAddresses(options: MovingAddressesOptions): MovingAddresses {
+  const { dataDir, log, connections, program = findProgram('keepalived') } = options;
+  const folder = join(dataDir, hostFolder, 'keepalived');
+  const leaseCheck = join(folder, 'check-lease');
+  const turn = oneAtATime();
+  const health = watchHealth(options.checks, (service, isUp) => {
+    if (isUp) log.info({ service }, 'a service works again');
+    else log.error({ service }, 'a service does not work; its addresses move');
+    routers.updateBlocks();
+  });
+  const routers = createHostRouters({ folder, leaseCheck, health, log });
+  const keepalived = createKeepalivedProcess({
+    folder,
+    program: program ?? 'keepalived',
+    async beforeStart() {
+      await routers.removeAddresses();
+      await routers.configure();
+    },
+    log,
+  });
+  let reloadedAt = 0;
+  /** Whether keepalived has not loaded the configuration on disk yet, as far as is known. */
+  let mustReload = false;
+  /** Calls that arrive meanwhile share the next run. */
+  const load = shared(() =>
+    turn('keepalived', async () => {
+      await sleep(Math.max(reloadedAt + RELOAD_EVERY_MS - Date.now(), 0));
+      if (await routers.configure()) mustReload = true;
+      if (!mustReload || !keepalived.isUp()) return;
+      keepalived.reload();
+      reloadedAt = Date.now();
+      await routers.settled();
+      mustReload = false;
+    }),
+  );
+  const hold = createConnectionHold(folder, log);
+  const handOver = createHandOver({ connections, hold, routers, log });
+  const rebalancing = createRebalancing({
+    held: routers.held,
+    preferred: (router) => preferredHost(router, routers.region()),
+    async handOver(router, signal) {
+      await handOver(router, signal);
+      // As a backup, this host takes it again if the other one dies.
+      routers.setHandedOver(router.name, false);
+    },
+    // Until then a preferred host that died may still look alive.
+    firstWaitSeconds: () => options.rebalanceSeconds ?? routers.region().settings.leaseSeconds + 5,
+    log,
+  });
+
+  return {
+    ...{ kind: null, title: 'addresses' },
+    setBalancerAddresses(addresses) {
+      routers.setBalancerAddresses(addresses);
+      return load();
+    },
+    async start(region) {
+      if (!program) throw unavailable('keepalived is not installed: apt-get install keepalived');
+      allowNonLocalBind();
+      routers.setRegion(region);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const leaseFile = join(dataDir, hostFolder, leaseFileName);
+      writeFileSync(leaseCheck, renderLeaseCheck(leaseFile), { mode: 0o700 });
+      chmodSync(leaseCheck, 0o700);
+      // An agent that was killed during a hand-over left it.
+      await hold.release();
+      // A running one keeps its addresses until the load balancers are known.
+      await turn('keepalived', async () => {
+        if (!keepalived.isUp()) routers.adopt((await keepalived.start()) === 'adopted');
+      });
+    },
+    async converge() {
+      await load();
+      return new Map();
+    },
+    apply: async () => undefined,
+    async serve() {
+      await load();
+      routers.setServing(true);
+      rebalancing.start();
+    },
+    async hostsChanged(region) {
+      routers.setRegion(region);
+      rebalancing.hostsChanged();
+      await load();
+    },
+    async stopServing() {
+      routers.setServing(false);
+      await rebalancing.stop();
+      await turn('keepalived', async () => {
+        await keepalived.stop();
+        if (routers.all().length > 0) await routers.removeAddresses();
+      });
+    },
+    async release() {
+      await rebalancing.stop();
+      await turn('keepalived', () => keepalived.release());
+    },
+    async drain(signal) {
+      await rebalancing.stop();
+      await giveUpAll(routers, handOver, signal, log);
+    },
+    status: () => statusOf(program, keepalived.isUp(), routers.held().length),
+    holds: () => routers.held().map(({ name }) => name),
+  };
+}
+
+/** One router at a time. */
+async function giveUpAll(routers: HostRouters, handOver: HandOver, signal: AbortSignal, log: Logger): Promise<void> {
+  for (const router of routers.held()) {
+    await waitForOtherHost(routers, signal, log);
+    await handOver(router, signal);
+  }
+  for (const { name } of routers.all()) routers.setHandedOver(name, true);
+  while (routers.held().length > 0) await sleep(POLL_MS, undefined, { signal });
+}
+
+/** An attempt to hand over closes connections, so none is made while no host could take the addresses. */
+async function waitForOtherHost(routers: HostRouters, signal: AbortSignal, log: Logger): Promise<void> {
+  for (let isLogged = false; ; isLogged = true) {
+    const region = routers.region();
+    if (servingHosts(region).some((name) => name !== region.self)) return;
+    if (!isLogged) log.warn('this host keeps its addresses until another host serves');
+    await sleep(WAIT_MS, undefined, { signal });
+  }
+}
+
+/** The names of the hosts that may take addresses. */
+function servingHosts({ hosts }: RegionView): string[] {
+  return hosts
+    .filter(({ alive, converged, state }) => alive && converged && state === 'active')
+    .map(({ name }) => name);
+}
+
+/** Null: this host is the right one, or no host is. */
+function preferredHost(router: VirtualRouter, region: RegionView): string | null {
+  const names = new Set(servingHosts(region));
+  const name = preferenceOrder(router, region).find((each) => names.has(each));
+  return name === undefined || name === region.self ? null : name;
+}
+
+function statusOf(program: string | null, isUp: boolean, held: number): DriverStatus {
+  const status = { driver: 'keepalived', real: true };
+  const remedy = 'apt-get install keepalived';
+  if (!program) return { ...status, healthy: false, detail: 'keepalived is not installed', remedy };
+  if (!isUp) return { ...status, healthy: false, detail: 'keepalived is down' };
+  return { ...status, healthy: true, detail: `this host holds ${held} groups of addresses` };
+}

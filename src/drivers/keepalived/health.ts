@@ -1,0 +1,47 @@
+/**
+ * Checks the services behind addresses. A service is down after two failed checks in a row, so that a program that restarts
+ * at once moves nothing.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Service } from './routers.ts';
+
+export type Checks = Partial<Record<Service, () => Promise<void>>>;
+
+export interface Health {
+  isUp(service: Service): boolean;
+}
+
+const CHECK_MS = 500;
+const CHECK_TIMEOUT_MS = 1_500;
+const FAILURES = 2;
+
+/** Checks until the process ends. A service without a check is always up. `onChange` must not throw. */
+export function watchHealth(checks: Checks, onChange: (service: Service, isUp: boolean) => void): Health {
+  const down = new Set<Service>();
+
+  const watch = async (service: Service, check: () => Promise<void>) => {
+    for (let failures = 0; ; ) {
+      const passed = await within(CHECK_TIMEOUT_MS, check).then(
+        () => true,
+        () => false,
+      );
+      failures = passed ? 0 : failures + 1;
+      if (passed && down.delete(service)) onChange(service, true);
+      if (failures >= FAILURES && !down.has(service)) {
+        down.add(service);
+        onChange(service, false);
+      }
+      await sleep(CHECK_MS, undefined, { ref: false });
+    }
+  };
+  for (const [service, check] of Object.entries(checks)) void watch(service as Service, check);
+  return { isUp: (service) => !down.has(service) };
+}
+
+async function within(ms: number, work: () => Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('timeout')), ms);
+  });
+  await Promise.race([work(), timeout]).finally(() => clearTimeout(timer));
+}

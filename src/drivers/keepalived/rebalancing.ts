@@ -1,0 +1,92 @@
+/** Returns routers to the hosts that should hold them, one at a time, when those hosts have been alive for a while. */
+import type { Logger } from 'pino';
+import type { HandOver } from './hand-over.ts';
+import type { VirtualRouter } from './routers.ts';
+
+interface RebalancingOptions {
+  held(): VirtualRouter[];
+  /** The host that should hold a router in place of this one; null: this host is right. */
+  preferred(router: VirtualRouter): string | null;
+  handOver: HandOver;
+  /** How long a host must be preferred. Doubled for a router that came back soon, until the hosts change. */
+  firstWaitSeconds(): number;
+  log: Logger;
+}
+
+export interface Rebalancing {
+  start(): void;
+  hostsChanged(): void;
+  stop(): Promise<void>;
+}
+
+interface Wait {
+  /** The preferred host. */
+  host: string;
+  /** When this host got the router; null: it does not hold it now. */
+  since: number | null;
+  ms: number;
+  endedAt: number;
+}
+
+const POLL_MS = 250;
+/** A router that returns within so many waits was not wanted by the preferred host. */
+const SOON = 6;
+const LAST_WAIT_MS = 3_600_000;
+
+export function createRebalancing({
+  held,
+  preferred,
+  handOver,
+  firstWaitSeconds,
+  log,
+}: RebalancingOptions): Rebalancing {
+  let stopping = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let waits = new Map<string, Wait>();
+
+  async function rebalance(signal: AbortSignal): Promise<void> {
+    const routers = held();
+    const names = new Set(routers.map(({ name }) => name));
+    for (const [name, wait] of waits) if (!names.has(name)) wait.since = null;
+    for (const router of routers) {
+      const host = preferred(router);
+      const wait = waits.get(router.name);
+      if (host === null) waits.delete(router.name);
+      else if (wait?.host !== host) {
+        waits.set(router.name, { host, since: Date.now(), ms: firstWaitSeconds() * 1000, endedAt: 0 });
+      } else if (wait.since === null) {
+        const cameBackSoon = Date.now() - wait.endedAt < SOON * wait.ms;
+        wait.ms = cameBackSoon ? Math.min(wait.ms * 2, LAST_WAIT_MS) : firstWaitSeconds() * 1000;
+        wait.since = Date.now();
+      } else if (Date.now() - wait.since >= wait.ms) {
+        Object.assign(wait, { since: null, endedAt: Date.now() });
+        await handOver(router, signal);
+      }
+    }
+  }
+  const next = (signal: AbortSignal) => {
+    timer = setTimeout(() => {
+      running = rebalance(signal).catch((err: unknown) => {
+        if (!signal.aborted) log.warn({ err }, 'cannot return addresses to their host yet');
+      });
+      void running.finally(() => signal.aborted || next(signal));
+    }, POLL_MS).unref();
+  };
+  return {
+    start() {
+      stopping.abort();
+      clearTimeout(timer);
+      stopping = new AbortController();
+      next(stopping.signal);
+    },
+    hostsChanged() {
+      waits = new Map();
+    },
+    async stop() {
+      stopping.abort();
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
