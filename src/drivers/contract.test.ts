@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
+import { labWorks } from '../../test/several-hosts/lab.ts';
+import { createNfsRegion, GROUP } from '../../test/several-hosts/nfs-hosts.ts';
 import type { DesiredFileShare, FileShareDriver } from './file-share.ts';
 import { testHost } from './ganesha/test-host.ts';
 import { createSimulatedFileShareDriver } from './simulated/file-share.ts';
@@ -35,6 +37,26 @@ const ganesha = (finding: { sizeEnforced: boolean }) => async (): Promise<Subjec
   };
 };
 
+/** One host; the place of each share is what the region's rows would have. */
+const ceph = async (): Promise<Subject> => {
+  const region = await createNfsRegion({ hosts: 1 });
+  await region.hosts[0]!.start();
+  const exportIds = new Map<string, number>();
+  const placed = (driver: FileShareDriver): FileShareDriver => ({
+    ...driver,
+    apply(desired, signal) {
+      const exportId = exportIds.get(desired.id) ?? exportIds.size + 1;
+      exportIds.set(desired.id, exportId);
+      return driver.apply({ ...desired, export: { group: GROUP, exportId } }, signal);
+    },
+  });
+  return {
+    driver: placed(region.driver),
+    crash: async () => placed(region.createDriver()),
+    cleanUp: region.remove,
+  };
+};
+
 const skipGanesha = skipReason('nfs-ganesha', 'xfsprogs', 'root');
 const runGanesha = requires('nfs-ganesha', 'xfsprogs', 'root');
 
@@ -43,6 +65,14 @@ describe.skipIf(!runGanesha)(skipGanesha ?? 'on this host', () => {
   contract('ganesha', ganesha({ sizeEnforced: true }));
   contract('ganesha without loop devices', ganesha({ sizeEnforced: false }));
 });
+
+const cephParts = ['ceph', 'ceph-mds', 'nfs-ganesha', 'nfs-ganesha-ceph', 'iputils-arping', 'root'] as const;
+describe.skipIf(!requires(...cephParts) || !labWorks())(
+  skipReason(...cephParts) ?? 'in a region of several hosts',
+  () => {
+    contract('ceph', ceph);
+  },
+);
 
 function contract(name: string, make: () => Promise<Subject>): void {
   describe(`file share driver ${name}`, () => {
@@ -106,7 +136,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
       const desired = share();
       await driver.apply(desired, signal);
       const usage = (await driver.usage()).get(desired.id);
-      if (name !== 'ganesha') return expect(usage).toBeUndefined();
+      if (!['ganesha', 'ceph'].includes(name)) return expect(usage).toBeUndefined();
       expect(usage!.totalBytes).toBeLessThanOrEqual(1024 ** 3);
       expect(usage!.totalBytes).toBeGreaterThan(0.9 * 1024 ** 3);
       expect(usage!.usedBytes).toBeLessThan(usage!.totalBytes / 10);

@@ -14,6 +14,15 @@ export interface DesiredFileShare {
   rootSquash: boolean;
   /** Networks that can mount the share; empty: none. The most specific network that contains a client applies. */
   access: { network: string; mode: 'ro' | 'rw' }[];
+  /** In a region of several hosts: where it is exported, from its creation on. */
+  export?: ExportPlace;
+}
+
+export interface ExportPlace {
+  /** The address of its NFS group. */
+  group: string;
+  /** Unique in the group; part of the clients' file handles. */
+  exportId: number;
 }
 
 export interface ObservedFileShare {

@@ -2,8 +2,10 @@
 import type { Logger } from '../platform/log.ts';
 import type { MemberRules } from '../platform/member-networks.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
+import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { SettingDescription, SettingReader } from '../platform/setting-reader.ts';
 import type { DriverStatus } from './driver.ts';
+import type { Peers } from './load-balancer.ts';
 import type { RegistryHosting } from './registry.ts';
 
 /** Declared by every kind of driver. `S`: its settings as plain data. */
@@ -36,6 +38,10 @@ export interface HostDriverKind<D extends HostDriver, S extends { driver: string
   setting: string;
   /** Programs that the real driver runs, with the Debian packages that contain them. */
   programs: HostProgram[];
+  /** Programs that are needed instead if the region has a storage of its own. */
+  storagePrograms?: HostProgram[];
+  /** The settings of a worker whose region has a storage of its own. Absent: the driver has no use for one. */
+  forStorage?(settings: S, storage: RegionStorage): S;
   /** What this host can do, decided before anything is started. */
   detect(settings: S): Detection<D>;
   /** Whether the data directory holds resources of this kind. Then a simulated driver must not replace the real one. */
@@ -49,6 +55,19 @@ export interface HostDriverKind<D extends HostDriver, S extends { driver: string
   accounts?: boolean;
   /** Whether the status reports that the egress filter is not in force. */
   needsEgressFilter?: boolean;
+}
+
+/** Where the data of a region is, if not on the host of its worker: `storage` of the regions file. */
+export interface RegionStorage {
+  driver: 'ceph';
+  /** The configuration file of the cluster. */
+  conf: string;
+  /** Without `client.`. */
+  user: string;
+  /** The pool of volumes. */
+  pool: string;
+  /** The CephFS of file shares and registries. */
+  filesystem: string;
 }
 
 /** A driver that sends messages. It belongs to no host: every process has one. */
@@ -80,11 +99,17 @@ export interface SimulatedContext {
 
 export interface DriverContext extends SimulatedContext {
   dataDir: string;
+  /** Of this host, unique in its region. */
+  hostName: string;
   /** Percent of the filesystem of the data directory that stays free. */
   diskReserve: number;
   log: Logger;
   /** What the registry serves with; null: not known yet, `configure` follows. */
   registryHosting: RegistryHosting | null;
+  /** Opens the certificate from ACME if it is for this host; null: it is not. */
+  acmeCertificateFor(host: string): (() => Promise<CertificateSource>) | null;
+  /** The hosts that share the sessions of load balancers with this one. Absent: the region has one host. */
+  peers?: Peers | null;
 }
 
 /** Why a driver is simulated, and the command that changes it. */

@@ -5,8 +5,11 @@
 import { isIP } from 'node:net';
 import { endpointOf } from '../platform/own-ports.ts';
 import type { SettingReader } from '../platform/setting-reader.ts';
+import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
+import type { CertificateFiles } from '../platform/tls/certificate-files.ts';
+import type { CertificateSource } from '../platform/tls/certificate.ts';
+import { cephPrograms } from './ceph/detect.ts';
 import type { EmailDriver, WebhookDriver } from './delivery.ts';
-import { createDiskDriver } from './disk/driver.ts';
 import { hasVolumes } from './disk/layout.ts';
 import { findDistribution } from './distribution/detect.ts';
 import { createDistributionDriver } from './distribution/driver.ts';
@@ -20,8 +23,11 @@ import { createHaproxyDriver } from './haproxy/driver.ts';
 import { layoutOf } from './haproxy/layout.ts';
 import { hasIds } from './id-files.ts';
 import { deliveryDriver, hostDriver } from './kind.ts';
+import type { DriverContext, RegionStorage } from './kind.ts';
 import type { LoadBalancerDriver } from './load-balancer.ts';
 import type { RegistryDriver } from './registry.ts';
+import { detectVolumes, findSharedDistribution, sharedRegistries } from './region-storage.ts';
+import type { VolumeSettings } from './region-storage.ts';
 import { createSimulatedDeliveryDriver } from './simulated/delivery.ts';
 import { createSimulatedFileShareDriver } from './simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from './simulated/load-balancer.ts';
@@ -29,7 +35,6 @@ import { createSimulatedRegistryDriver } from './simulated/registry.ts';
 import { createSimulatedVolumeDriver } from './simulated/volume.ts';
 import { createSmtpDriver } from './smtp/driver.ts';
 import { mailFaults } from './smtp/settings.ts';
-import type { VolumeDriver } from './volume.ts';
 import { createWebhookDriver } from './webhook/driver.ts';
 
 const rpcbindPort = 111;
@@ -46,15 +51,15 @@ const volume = hostDriver({
       meaning: '`disk`, `simulated`, or `auto`: images in the data directory if that is writable.',
     },
   ],
-  readSettings: ({ choice }) => ({
+  readSettings: ({ choice }): VolumeSettings => ({
     driver: choice('CLOUDYARD_VOLUME_DRIVER', ['auto', 'disk', 'simulated'], 'auto'),
+    storage: null,
   }),
   programs: [],
-  detect: () => ({
-    driver: 'disk',
-    detail: 'raw images in the data directory; snapshots are reflinks where its filesystem supports them',
-    create: ({ dataDir }): VolumeDriver => createDiskDriver({ dataDir }),
-  }),
+  storagePrograms: cephPrograms,
+  forStorage: (settings, storage) =>
+    settings.driver === 'simulated' ? settings : { ...settings, driver: storage.driver, storage },
+  detect: detectVolumes,
   hasData: hasVolumes,
   repair: (dataDir) => `sudo chown -R "$(id -u)" '${dataDir}'`,
   simulated: (_settings, _context, why) => createSimulatedVolumeDriver(why),
@@ -194,7 +199,7 @@ const registry = hostDriver({
       name: 'CLOUDYARD_REGISTRY_TLS_CERTIFICATE',
       default: 'not set',
       meaning:
-        'PEM file with the certificate of CLOUDYARD_REGISTRY_HOST and its issuers. Not set: plain HTTP. A relative path begins at the checkout.',
+        'PEM file with the certificate of CLOUDYARD_REGISTRY_HOST and its issuers, read again when it changes. Not set: the certificate from ACME if CLOUDYARD_ACME_DOMAINS has CLOUDYARD_REGISTRY_HOST, otherwise plain HTTP. A relative path begins at the checkout.',
     },
     {
       name: 'CLOUDYARD_REGISTRY_TLS_KEY',
@@ -222,20 +227,36 @@ const registry = hostDriver({
       tls: tlsFiles(reader),
       /** Seconds. */
       patience: integer('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 600, 1, 86_400),
+      storage: null as RegionStorage | null,
+      /** Whether this process serves the images of a shared storage, or only removes some. */
+      serves: true,
+      /** Whether `host` is an address that moves between hosts, so that the program listens on all addresses. */
+      moves: false,
     };
   },
   ports: ({ host, port }) => [{ daemon: 'registry', port, host, setting: 'CLOUDYARD_REGISTRY_PORT' }],
   endpoints: ({ host }) => [{ name: 'registry', host, port: null }],
   programs: [{ name: 'docker-registry', package: 'docker-registry' }],
+  storagePrograms: [
+    { name: 'docker-registry', package: 'docker-registry' },
+    { name: 'ceph-fuse', package: 'ceph-fuse' },
+  ],
+  forStorage: (settings, storage) => ({ ...settings, storage }),
   detect(settings) {
-    const found = findDistribution();
+    const found = settings.storage ? findSharedDistribution() : findDistribution();
     return {
       driver: 'distribution',
       ...found,
       create:
         found.distribution === null
           ? null
-          : (context): RegistryDriver => createDistributionDriver({ ...settings, ...context, finding: found }),
+          : (context): RegistryDriver =>
+              createDistributionDriver({
+                ...{ ...settings, ...context, openCertificate: registryCertificate(settings, context), finding: found },
+                ...(settings.storage && {
+                  shared: { ...sharedRegistries(settings.storage, context), serves: settings.serves },
+                }),
+              }),
     };
   },
   async configure(driver, { registryHosting }) {
@@ -246,7 +267,15 @@ const registry = hostDriver({
   accounts: true,
 });
 
-function tlsFiles({ path, reject }: SettingReader): { certificate: string; key: string } | null {
+/** Where the certificate of registries comes from: files, or ACME. Null: plain HTTP. */
+function registryCertificate(
+  { tls, host }: { tls: CertificateFiles | null; host: string },
+  { acmeCertificateFor, log }: Pick<DriverContext, 'acmeCertificateFor' | 'log'>,
+): (() => Promise<CertificateSource>) | null {
+  return tls ? async () => followCertificateFiles({ files: tls, log }) : acmeCertificateFor(host);
+}
+
+function tlsFiles({ path, reject }: SettingReader): CertificateFiles | null {
   const certificate = path('CLOUDYARD_REGISTRY_TLS_CERTIFICATE');
   const key = path('CLOUDYARD_REGISTRY_TLS_KEY');
   if (certificate && key) return { certificate, key };

@@ -26,9 +26,19 @@ export interface DesiredLoadBalancer {
   regionId: number;
   /** The address that its listeners listen on. */
   address: string;
+  /** Further addresses that its listeners listen on: the IPv6 address of one with both protocols. Default: none. */
+  additionalAddresses?: string[];
   enabled: boolean;
   listeners: DesiredListener[];
   pools: DesiredPool[];
+}
+
+/** All addresses that its listeners listen on. */
+export function addressesOf({
+  address,
+  additionalAddresses = [],
+}: Pick<DesiredLoadBalancer, 'address' | 'additionalAddresses'>): string[] {
+  return [address, ...additionalAddresses];
 }
 
 export interface DesiredListener {
@@ -186,6 +196,34 @@ export interface LoadBalancerReading {
   listeners: Map<string, ListenerCounters>;
 }
 
+/** The hosts of a region that share sessions. */
+export interface Peers {
+  /** This host. */
+  self: Peer;
+  others: Peer[];
+}
+
+export interface Peer {
+  name: string;
+  /** Its address among the hosts. */
+  address: string;
+}
+
+/** Where the hosts of a region exchange sessions, without authentication. */
+export const PEER_PORT = 10_077;
+
+/** What a host of a region with several hosts needs in addition. */
+export interface BalancerAmongHosts {
+  /** The hosts that share sessions. */
+  setPeers(peers: Peers | null): Promise<void>;
+  /** Stops keeping connections alive: the response to the next request closes one, and clients open new ones. */
+  closeConnections(): Promise<void>;
+  /** The number of requests (HTTP) and connections (TCP) in progress at these addresses. */
+  activeRequests(addresses: ReadonlySet<string>): Promise<number>;
+  /** Rejects if the proxy does not respond. */
+  check(): Promise<void>;
+}
+
 /**
  * `apply` omits members that are not allowed where they are, serves all others, and then fails permanently with an error
  * that names the omitted members. Members that were omitted before are DOWN and do not fail other changes.
@@ -200,4 +238,6 @@ export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, Observed
   recheckMembers(): Promise<void>;
   /** Counts since the start of this process, for metrics. */
   counters(): { reloads: number; runtimeChanges: number };
+  /** Absent: the driver serves on one host only. */
+  readonly amongHosts?: BalancerAmongHosts;
 }

@@ -57,9 +57,9 @@ async function freePortLike(port: number, host?: string): Promise<number> {
 
 const listening = '0A';
 
-/** From /proc; null where that does not say, as for processes of other users. */
-function holderOf(port: number): { pid: number; name: string } | null {
-  const inodes = new Set(
+/** The sockets that listen on this TCP port of any address, as /proc names them. */
+export function listenersOn(port: number): Set<string> {
+  return new Set(
     ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
       linesOf(file)
         .map((line) => line.trim().split(/\s+/))
@@ -67,6 +67,11 @@ function holderOf(port: number): { pid: number; name: string } | null {
         .map((fields) => `socket:[${fields[9]}]`),
     ),
   );
+}
+
+/** From /proc; null where that does not say, as for processes of other users. */
+export function holderOf(port: number): { pid: number; name: string } | null {
+  const inodes = listenersOn(port);
   for (const pid of processes()) {
     if (descriptorsOf(pid).some((target) => inodes.has(target))) {
       return { pid, name: linesOf(`/proc/${pid}/comm`)[0] ?? 'another program' };

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
+import { cephTestHost, needed as neededForCeph } from './ceph/test-host.ts';
 import { folder, type Place, xfs } from './disk/test-host.ts';
 import { createSimulatedVolumeDriver } from './simulated/volume.ts';
 import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from './volume.ts';
@@ -28,6 +29,26 @@ contract('disk', disk(folder));
 describe.skipIf(!requires('xfsprogs', 'root'))(skipReason('xfsprogs', 'root') ?? 'on this host', () => {
   contract('disk with reflinks', disk(xfs));
 });
+describe.skipIf(!requires(...neededForCeph))(skipReason(...neededForCeph) ?? 'on a cluster', () => {
+  contract('ceph', ceph);
+});
+
+async function ceph(): Promise<Subject> {
+  const host = await cephTestHost({ filesystem: false, osds: 1 });
+  const drivers: VolumeDriver[] = [];
+  const driver = () => {
+    drivers.push(host.driver());
+    return drivers.at(-1)!;
+  };
+  return {
+    driver: driver(),
+    crash: driver,
+    async cleanUp() {
+      await Promise.all(drivers.map((each) => each.stop()));
+      await host.cleanUp();
+    },
+  };
+}
 
 function contract(name: string, make: () => Promise<Subject>): void {
   describe(`volume driver ${name}`, () => {

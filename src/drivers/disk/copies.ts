@@ -8,8 +8,8 @@
  */
 import { constants } from 'node:fs';
 import { copyFile, stat } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hostError, refuseAborted, run } from '../command.ts';
+import { endsWithin } from '../ends-within.ts';
 import { limited } from '../turns.ts';
 import type { Progress } from '../volume.ts';
 import { extend, replaceFile } from './layout.ts';
@@ -132,19 +132,5 @@ async function allocated(path: string): Promise<number> {
     return (await stat(path)).blocks * 512;
   } catch (err) {
     throw hostError(`cannot read ${path}: ${(err as Error).message}`, err);
-  }
-}
-
-async function endsWithin(done: Promise<void>, milliseconds: number, signal: AbortSignal): Promise<boolean> {
-  const settled = new AbortController();
-  const either = AbortSignal.any([signal, settled.signal]);
-  const late = sleep(milliseconds, false, { signal: either }).catch(() => {
-    refuseAborted(signal);
-    return false;
-  });
-  try {
-    return await Promise.race([done.then(() => true), late]);
-  } finally {
-    settled.abort();
   }
 }

@@ -1,6 +1,6 @@
 /** Garbage collection, concurrent with pushes and removals. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -54,6 +54,15 @@ describe('a blob that a manifest refers to', () => {
     expect([...found!.blobs.keys()].sort()).toEqual([layer, first].sort());
     expect(found!.blobs.get(layer)).toBe(5);
     expect(found!.repositories[0]!.manifests[0]!.size).toBe(5 + found!.blobs.get(first)!);
+  });
+
+  it('is not moved while its link exists, also if it is a manifest that cannot be read', async () => {
+    const digest = await storage.image('app-1/a', 'v1', [await storage.layer('app-1/a', 'layer')]);
+    await truncate(join(layout.blob(digest), 'data'), 10);
+    await storage.age();
+    const folder = await stat(layout.blob(digest));
+    await pass();
+    expect((await stat(layout.blob(digest))).mtimeMs).toBe(folder.mtimeMs);
   });
 
   it('is deleted after its manifest: first the link, and the bytes after the patience time', async () => {

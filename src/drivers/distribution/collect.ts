@@ -48,10 +48,11 @@ interface CollectOptions {
   log: Logger;
 }
 
-/** The content of a repository. `loose`: layers that no manifest refers to. */
+/** The content of a repository. `revisions`: its manifests, the unreadable ones too. `loose`: layers that no manifest refers to. */
 interface Marked {
   prefix: string;
   repository: Repository;
+  revisions: string[];
   manifests: Manifest[];
   layers: Set<string>;
   loose: string[];
@@ -81,7 +82,7 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
 const maxUploadMs = 86_400_000;
 const closedMs = 3_600_000;
 
-const digestsOf = ({ layers, manifests }: Marked) => [...layers, ...manifests.map(({ digest }) => digest)];
+const digestsOf = ({ layers, revisions }: Marked) => [...layers, ...revisions];
 
 async function mark(layout: Layout, prefix: string, repository: Repository): Promise<Marked> {
   const layers = new Set(await linksIn(layersOf(repository)));
@@ -94,7 +95,7 @@ async function mark(layout: Layout, prefix: string, repository: Repository): Pro
   }
   const needed = new Set([...revisions, ...manifests.flatMap(({ references }) => references)]);
   const loose = manifests.length < revisions.length ? [] : [...layers].filter((digest) => !needed.has(digest));
-  return { prefix, repository, manifests, layers, loose };
+  return { prefix, repository, revisions, manifests, layers, loose };
 }
 
 /** Restores removed links that a manifest refers to: it was put while they were being removed. */

@@ -1,9 +1,13 @@
 /** Registries on CNCF distribution: one process for each data directory; a registry is a prefix of its repositories. */
 import { existsSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
+import type { Certificate, CertificateSource } from '../../platform/tls/certificate.ts';
+import type { CephMount } from '../ceph/mount.ts';
 import { hostError, refuseAborted } from '../command.ts';
 import { runsAsRoot, runtimeFolder } from '../confined.ts';
 import type { RegistryDriver, RegistryHosting } from '../registry.ts';
@@ -12,6 +16,7 @@ import { collect } from './collect.ts';
 import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';
 import { layoutOf, makeFolders, namesIn } from './layout.ts';
+import { sendCertificate, storeCertificate } from './gate-certificate.ts';
 import { readReport, startGate } from './gate.ts';
 import { startDistribution } from './process.ts';
 import { removeContents, removeFolder } from './storage.ts';
@@ -22,31 +27,136 @@ export interface DistributionDriverOptions {
   address: string;
   host: string;
   port: number;
-  tls: { certificate: string; key: string } | null;
+  /** Whether `host` moves between hosts; default: false. */
+  moves?: boolean;
+  /** Opens the certificate that clients get; null: plain HTTP. */
+  openCertificate: (() => Promise<CertificateSource>) | null;
   /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
   /** Percent of the disk that pushes must not use. */
   diskReserve: number;
   log: Logger;
   finding: DistributionFinding;
+  /** A directory that several hosts mount; absent: a folder of the data directory. */
+  shared?: SharedRegistries;
+}
+
+export interface SharedRegistries {
+  /** The name of this host. */
+  replica: string;
+  /** Whether this host serves; false: it collects and removes only. Default: true. */
+  serves?: boolean;
+  mount(places: { target: string; state: string; onRemount(): void }): CephMount;
+}
+
+const onHost = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw hostError(`${what}: ${(error as Error).message}`, error);
+  }
+};
+
+/** After a remount. Doubles with each failure: the new mount may be slow, or fail again. */
+const FIRST_RETRY_MS = 1000;
+const LAST_RETRY_MS = 30_000;
+
+const waiting = '; waiting for an API server to send the token server';
+
+function faultOf(healthy: boolean, down: string, problem: string | null): string {
+  if (problem !== null) return `; TLS: ${problem}`;
+  return healthy ? '' : down;
+}
+
+async function untilStarted(start: () => Promise<void>, log: Logger): Promise<void> {
+  for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
+    try {
+      return await start();
+    } catch (error) {
+      log.error({ err: error, retryMs: delay }, 'registries cannot be served');
+      await sleep(delay, undefined, { ref: false });
+    }
+  }
+}
+
+/** A source may be shared, and outlive the driver. */
+async function openSource(
+  { openCertificate }: DistributionDriverOptions,
+  onChange: (source: CertificateSource) => void,
+): Promise<CertificateSource | null> {
+  const opened = (await openCertificate?.()) ?? null;
+  opened?.onChange(() => onChange(opened));
+  return opened;
 }
 
 export function createDistributionDriver(options: DistributionDriverOptions): RegistryDriver & {
   /** Leaves the processes running for the next driver to adopt, as a crash does. */
   release(): Promise<void>;
 } {
-  const { dataDir, address, patience, log, finding } = options;
-  const layout = layoutOf(dataDir);
+  const { dataDir, address, patience, log, finding, shared } = options;
+  const replica = shared?.replica ?? null;
+  const layout = layoutOf(dataDir, replica);
   const turns = oneAtATime();
   let daemons: Daemon[] = [];
-  let current = '';
+  let current: RegistryHosting | null = null;
+  /** What it was last configured with, until it ends. */
+  let wanted: RegistryHosting | null = null;
+  let source: CertificateSource | null = null;
+  /** The certificate that the gate serves. */
+  let served: Certificate | null = null;
 
-  const onHost = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw hostError(`${what}: ${(error as Error).message}`, error);
-    }
+  /** Gives a running gate the present certificate, if it has another one. */
+  const renewCertificate = async () => {
+    const certificate = source?.current();
+    if (!certificate || certificate === served) return;
+    await storeCertificate(layout, certificate);
+    await sendCertificate(layout, certificate);
+    served = certificate;
+  };
+
+  const closeCertificate = async () => {
+    await source?.stop();
+    source = null;
+  };
+  // Their working directory is in the mount, so they cannot use a new one.
+  const onRemount = () =>
+    void turns('process', async () => void (current = null)).then(() => untilStarted(restart, log));
+  const mount = shared?.mount({ target: layout.root, state: dirname(layout.distribution), onRemount }) ?? null;
+
+  const serve = async (hosting: RegistryHosting) => {
+    // Called again when an ACME server has issued the first certificate.
+    const certificate = source?.current();
+    if (options.openCertificate && !certificate) return;
+    if (certificate) await storeCertificate(layout, certificate);
+    // The gate stops first, so that no request reaches distribution while it stops.
+    for (const daemon of daemons) await daemon.stop();
+    daemons = [];
+    current = null;
+    // Concurrently: the gate responds only once distribution does.
+    const started = await Promise.allSettled([
+      startGate({ ...options, layout, replica, hasTls: options.openCertificate !== null }, hosting),
+      startDistribution({ ...options, layout, replica, program: finding.distribution! }, hosting),
+    ]);
+    daemons = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    const failed = started.findLast((each) => each.status === 'rejected');
+    if (failed) throw failed.reason;
+    current = hosting;
+    // An adopted gate may serve an older one.
+    served = null;
+    await renewCertificate();
+  };
+  const follow = (hosting: RegistryHosting) =>
+    isDeepStrictEqual(hosting, current) ? renewCertificate() : serve(hosting);
+  const followCertificate = (from: CertificateSource) =>
+    turns('process', async () => void (wanted && source === from && (await follow(wanted)))).catch((error: unknown) =>
+      log.error({ err: error }, 'registries do not use the new certificate'),
+    );
+  /** Unless something else has started them, or the driver ends. */
+  const restart = () => turns('process', async () => void (wanted && current === null && (await serve(wanted))));
+  const removeLeft = async (name: string) => {
+    const removal = rm(join(layout.removed, name), { recursive: true, force: true });
+    // Another host may be deleting it.
+    await (shared ? removal.catch(() => undefined) : removal);
   };
 
   return {
@@ -54,44 +164,42 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     real: true,
     address,
     status() {
-      const healthy = daemons.length > 0 && daemons.every((each) => each.pid() !== null);
-      const state = current === '' ? '; waiting for an API server to send the token server' : '; it is down';
-      return { driver: 'distribution', real: true, healthy, detail: `${finding.detail}${healthy ? '' : state}` };
+      const serves = current !== null && daemons.every((each) => each.pid() !== null);
+      const healthy = (serves || shared?.serves === false) && (mount?.isMounted() ?? true);
+      const problem = source?.problem() ?? null;
+      const down = wanted === null ? waiting : '; it is down';
+      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${faultOf(healthy, down, problem)}`;
+      return { driver: 'distribution', real: true, healthy, detail };
     },
     async start() {
       await onHost('cannot create the folders', async () => {
+        await mount?.open();
         await makeFolders(layout);
-        for (const left of await readdir(layout.removed)) {
-          await rm(join(layout.removed, left), { recursive: true, force: true });
-        }
+        for (const left of await readdir(layout.removed)) await removeLeft(left);
       });
+      if (shared?.serves !== false) source ??= await openSource(options, followCertificate);
     },
     configure: (hosting: RegistryHosting) =>
       turns('process', async () => {
-        const wanted = JSON.stringify(hosting);
-        if (wanted === current) return;
-        // The gate stops first, so that no request reaches distribution while it stops.
-        for (const daemon of daemons) await daemon.stop();
-        daemons = [];
-        // Concurrently: the gate responds only once distribution does.
-        const started = await Promise.allSettled([
-          startGate({ ...options, layout }, hosting),
-          startDistribution({ ...options, layout, program: finding.distribution! }, hosting),
-        ]);
-        daemons = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-        const failed = started.findLast((each) => each.status === 'rejected');
-        if (failed) throw failed.reason;
-        current = wanted;
+        if (shared?.serves === false) return;
+        wanted = hosting;
+        await follow(hosting);
       }),
     async stop() {
       await turns('process', async () => {
+        wanted = current = null;
+        await closeCertificate();
         for (const daemon of daemons) await daemon.stop();
+        await mount?.close();
         if (runsAsRoot()) await rm(runtimeFolder(layout.root), { recursive: true, force: true });
       });
     },
     async release() {
       await turns('process', async () => {
+        wanted = null;
+        await closeCertificate();
         for (const daemon of daemons) await daemon.release();
+        await mount?.release();
       });
     },
     async removeContents(removal, signal) {

@@ -1,27 +1,34 @@
 /** Starts the gate (gate/main.ts), which clients connect to. */
 import { readFile } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { extname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
+import { request as httpRequest } from '../../platform/node-http.ts';
 import { accountFor, confined, runtimeFolder } from '../confined.ts';
 import type { RegistryHosting } from '../registry.ts';
+import { certificateFile, certificateSocket } from './gate-certificate.ts';
 import { startConfigured } from './configured.ts';
 import type { GateConfiguration } from './gate/main.ts';
-import type { Layout } from './layout.ts';
+import { reportSeconds } from './gate/watch.ts';
+import { type Layout, namesIn } from './layout.ts';
 import { expectRealm } from './process.ts';
+import { writtenAt } from './storage.ts';
 
 interface GateOptions {
   layout: Layout;
   host: string;
   port: number;
-  /** PEM files. Null: plain HTTP. */
-  tls: { certificate: string; key: string } | null;
+  /** Whether `host` moves between hosts. This host may have it now, and must respond at others when it does not. */
+  moves?: boolean;
+  /** Whether it serves TLS, with the certificate that `storeCertificate` stored. */
+  hasTls: boolean;
   patience: number;
   diskReserve: number;
+  /** The name of this host, if other hosts serve the same storage. */
+  replica: string | null;
   log: Logger;
 }
 
@@ -35,21 +42,22 @@ const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
 /** Its extension is that of this module: .ts in a checkout, .js in an installed package. */
 const main = join(import.meta.dirname, 'gate', `main${extname(import.meta.filename)}`);
 /** Increment it with a change that must replace running gates instead of adopting them. */
-const version = 1;
+const version = 2;
 
 /** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
-  const { layout, port, tls, patience, diskReserve, log } = options;
+  const { layout, port, moves, hasTls, patience, diskReserve, replica, log } = options;
   const { certificate, issuer, service, realm } = hosting;
-  const host = bindAddress(options.host);
+  const host = moves ? undefined : bindAddress(options.host);
   const account = accountFor('registry');
+  const tls = hasTls ? { file: certificateFile(layout), socket: certificateSocket(layout) } : null;
   const configuration: GateConfiguration = {
     ...{
       root: layout.root,
       runtime: runtimeFolder(layout.root),
       account: account && { uid: account.uid, gid: account.gid },
     },
-    ...{ host, port, tls, certificate, issuer, service, patience, diskReserve },
+    ...{ host, port, tls, certificate, issuer, service, patience, diskReserve, replica },
   };
   return startConfigured({
     ...{ name: 'gate', folder: layout.distribution, log, startTimeout: 30 },
@@ -70,13 +78,19 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
   });
 }
 
-/** Bytes of unfinished uploads by prefix, as the gate last reported them. */
-export async function readReport({ uploads }: Layout): Promise<Map<string, number>> {
-  const text = await readFile(uploads, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '{}';
-    throw error;
-  });
-  return new Map(Object.entries(JSON.parse(text) as Record<string, number>));
+/** A gate writes its report at least every `reportSeconds`, so an older one is of a host that is away. */
+const forgottenMs = 3 * reportSeconds * 1000;
+
+/** Bytes of unfinished uploads by prefix, as the gates last reported them. Each of them knows only some uploads. */
+export async function readReport({ gate, uploads }: Layout): Promise<Map<string, number>> {
+  const most = new Map<string, number>();
+  for (const file of (await namesIn(gate)).filter((name) => name.endsWith('.json')).map((name) => join(gate, name))) {
+    const at = await writtenAt(file);
+    if (!at || (file !== uploads && at.getTime() < Date.now() - forgottenMs)) continue;
+    const report = JSON.parse(await readFile(file, 'utf8')) as Record<string, number>;
+    for (const [prefix, bytes] of Object.entries(report)) most.set(prefix, Math.max(bytes, most.get(prefix) ?? 0));
+  }
+  return most;
 }
 
 /** `host` if it is an address of this machine; otherwise (such as behind NAT) all addresses. */

@@ -56,16 +56,31 @@ const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 
-export function layoutOf(dataDir: string): Layout {
-  return layoutIn(join(resolve(dataDir), 'registries'));
+/** `replica`: the name of this host, if the registries are in a directory that its hosts share; null: in the data directory. */
+export function layoutOf(dataDir: string, replica: string | null = null): Layout {
+  const local = join(resolve(dataDir), 'registries');
+  if (replica === null) return layoutIn(local);
+  const root = join(local, 'shared');
+  return layoutIn(root, { runtime: runtimeFolder(root), local, replica });
+}
+
+/** Where the files of one host are, if several share the others. */
+interface Places {
+  /** Runtime files. */
+  runtime: string;
+  /** Configuration, logs and PID files. */
+  local: string;
+  replica: string | null;
 }
 
 /**
  * The gate enters the folder before it drops root privileges and then uses `.`: its account cannot reach the folders above
- * by a path. `runtime` is the folder of runtime files, which is outside.
+ * by a path. The folder of runtime files is outside.
  */
-export function layoutIn(root: string, runtime = runtimeFolder(root)): Layout {
+export function layoutIn(root: string, places: Partial<Places> = {}): Layout {
+  const { runtime = runtimeFolder(root), local = root, replica = null } = places;
   const folder = (name: string) => join(root, name);
+  const own = (name: string) => join(local, name);
   const v2 = 'storage/docker/registry/v2';
   const registry = (prefix: string) => folder(`${v2}/repositories/${checked(PREFIX, prefix)}`);
   return {
@@ -77,12 +92,12 @@ export function layoutIn(root: string, runtime = runtimeFolder(root)): Layout {
     quarantine: folder('quarantine'),
     removed: folder('removed'),
     marks: folder('closed'),
-    distribution: folder('distribution'),
-    configuration: runsAsRoot() ? join(runtime, 'distribution') : folder('distribution'),
-    temporary: runsAsRoot() ? join(runtime, 'distribution/tmp') : folder('distribution/tmp'),
-    socket: runsAsRoot() ? join(runtime, 'distribution/tmp/http.sock') : folder('distribution/http.sock'),
+    distribution: own('distribution'),
+    configuration: runsAsRoot() ? join(runtime, 'distribution') : own('distribution'),
+    temporary: runsAsRoot() ? join(runtime, 'distribution/tmp') : own('distribution/tmp'),
+    socket: runsAsRoot() ? join(runtime, 'distribution/tmp/http.sock') : own('distribution/http.sock'),
     gate: folder('gate'),
-    uploads: folder('gate/uploads.json'),
+    uploads: folder(`gate/${replica === null ? 'uploads' : `uploads-${replica}`}.json`),
     closed: (prefix) => folder(`closed/${checked(PREFIX, prefix)}`),
     registry,
     repository: (prefix, name) => join(registry(prefix), checked(REPOSITORY, name)),

@@ -7,11 +7,12 @@
  *
  * Blob descriptors are not cached: a cache would list blobs that garbage collection has deleted.
  */
-import { chmod, open } from 'node:fs/promises';
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { chmod, open, stat } from 'node:fs/promises';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { basename, dirname, join, relative } from 'node:path';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
+import { request as httpRequest } from '../../platform/node-http.ts';
 import { run } from '../command.ts';
 import { accountFor, confined, runsAsRoot } from '../confined.ts';
 import type { Owner } from '../durable-files.ts';
@@ -23,12 +24,14 @@ import { repair } from './repair.ts';
 interface DistributionOptions {
   layout: Layout;
   program: string;
+  /** The name of this host, if other hosts serve the same storage. */
+  replica: string | null;
   log: Logger;
 }
 
 /** Starts or adopts distribution; one with other settings is stopped first. @throws DriverError */
 export async function startDistribution(options: DistributionOptions, hosting: RegistryHosting): Promise<Daemon> {
-  const { layout, program, log } = options;
+  const { layout, program, replica, log } = options;
   const account = accountFor('registry');
   return startConfigured({
     ...{ name: 'distribution', folder: layout.distribution, log, startTimeout: 20 },
@@ -46,10 +49,26 @@ export async function startDistribution(options: DistributionOptions, hosting: R
     }),
     probe: () => probe(layout, hosting.realm),
     async beforeStart() {
+      if (replica !== null && (await isOwner(layout, account))) return;
       await changeOwner(layout, account);
       await repair(layout, log);
     },
   });
+}
+
+/**
+ * Whether the storage that this host shares belongs to the account; false: no host has used it yet. Other hosts may be writing
+ * to it, so it is not repaired: incomplete files are repaired when they are requested (repair.ts).
+ * @throws Error if the account has other numbers on other hosts
+ */
+async function isOwner({ storage }: Layout, account: Owner | null): Promise<boolean> {
+  const { uid, gid } = await stat(storage);
+  if (!account || (uid === account.uid && gid === account.gid)) return true;
+  if (uid === 0) return false;
+  throw new Error(
+    `the account of registries is ${account.uid}:${account.gid} on this host and ${uid}:${gid} on another one; ` +
+      'give it the same numbers on all hosts of the region',
+  );
 }
 
 /** Gives the account the files that an earlier version or the account of another host wrote, so that it can change them. */

@@ -37,10 +37,11 @@ export async function registryTestHost() {
   const dataDir = await mkdtemp(join(tmpdir(), 'cloudyard-registries-'));
   const port = await freePort();
   const host = '127.0.0.1';
-  const given = { dataDir, host, port, address: `${host}:${port}`, tls: null, patience: 60 };
+  const given = { dataDir, host, port, address: `${host}:${port}`, openCertificate: null, patience: 60 };
   const common = { ...given, diskReserve: 5, log: silentLogger };
   const layout = layoutOf(dataDir);
   return {
+    dataDir,
     port,
     layout,
     storage: testStorage(layout),

@@ -53,27 +53,42 @@ LOG {
 }
 
 export function renderExport(spec: Spec, path: string, settings: ServerSettings): string {
-  const blocks = accessRules(spec).map(
+  return exportBlock({ ...spec, path, protocols: protocols(settings), fsal: 'Name = VFS;' });
+}
+
+/** An export of any storage. */
+export interface ExportBlock extends Pick<Spec, 'id' | 'exportId' | 'rootSquash' | 'access'> {
+  path: string;
+  protocols: string;
+  /** Parameters of the storage. */
+  fsal: string;
+  /** CLIENT blocks before those of the access rules. */
+  firstClients?: string;
+}
+
+export function exportBlock(block: ExportBlock): string {
+  const { protocols, firstClients = '' } = block;
+  const blocks = accessRules(block).map(
     ({ clients, mode }) =>
-      `  CLIENT { Clients = ${clients.join(', ')}; Access_Type = ${mode === 'rw' ? 'RW' : 'RO'}; Protocols = ${protocols(settings)}; }\n`,
+      `  CLIENT { Clients = ${clients.join(', ')}; Access_Type = ${mode === 'rw' ? 'RW' : 'RO'}; Protocols = ${protocols}; }\n`,
   );
   return `EXPORT {
-  Export_Id = ${spec.exportId};
-  Path = "${path}";
-  Pseudo = "${exportPath(spec.id)}";
-  Protocols = ${protocols(settings)};
+  Export_Id = ${block.exportId};
+  Path = "${block.path}";
+  Pseudo = "${exportPath(block.id)}";
+  Protocols = ${protocols};
   Transports = TCP;
   SecType = sys;
   Access_Type = NONE;
-  Squash = ${spec.rootSquash ? 'root_squash' : 'no_root_squash'};
+  Squash = ${block.rootSquash ? 'root_squash' : 'no_root_squash'};
   Anonymous_uid = ${ANONYMOUS};
   Anonymous_gid = ${ANONYMOUS};
-  FSAL { Name = VFS; }
-${blocks.join('')}}
+  FSAL { ${block.fsal} }
+${firstClients}${blocks.join('')}}
 `;
 }
 
-function accessRules({ access }: Spec): { clients: string[]; mode: 'ro' | 'rw' }[] {
+function accessRules({ access }: Pick<Spec, 'access'>): { clients: string[]; mode: 'ro' | 'rw' }[] {
   const rules = new Map<string, { network: ReturnType<typeof parseNetwork>; mode: 'ro' | 'rw' }>();
   for (const { network: text, mode } of access) {
     const network = parseNetwork(text);

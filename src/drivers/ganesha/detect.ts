@@ -90,10 +90,15 @@ function thisHost(): HostFacts {
 }
 
 /** The path of Ganesha's VFS plugin, or null. */
-export function vfsPlugin(): string | null {
+export const vfsPlugin = () => findPlugin('libfsalvfs.so');
+
+/** The path of Ganesha's CephFS plugin, or null. */
+export const cephPlugin = () => findPlugin('libfsalceph.so');
+
+function findPlugin(name: string): string | null {
   return (
     pluginFolders()
-      .map((folder) => `${folder}/libfsalvfs.so`)
+      .map((folder) => `${folder}/${name}`)
       .find(existsSync) ?? null
   );
 }

@@ -13,12 +13,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, liveProcess, startedWith, superviseDaemon } from '../../platform/daemon.ts';
 import { confined } from '../confined.ts';
+import { holderOf, listenersOn } from '../ports.ts';
 import type { Layout } from './layout.ts';
 import { callNull, PORTMAPPER } from './rpc.ts';
 
 /** For port 111, and for the change to the account `_rpc`. */
 const CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'chown'];
+const PORT = 111;
 const RESPONSE_TIMEOUT_MS = 2000;
+const TRIES = 3;
 const ARGUMENTS = ['-f', '-w', '-h', '127.0.0.2'];
 
 export interface Rpcbind {
@@ -48,17 +51,22 @@ export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' |
   return {
     async ensure() {
       if (ours) return responds(RESPONSE_TIMEOUT_MS);
-      if (!(await runsFrom(pidFile, folder)) && (await responds(0))) return true;
-      if (!file) return false;
-      try {
-        ours = await start(file);
-        return true;
-      } catch (err) {
-        // Another process may have started one at the same time, and ours exited.
-        if (await responds(RESPONSE_TIMEOUT_MS)) return true;
-        log.warn({ err }, 'rpcbind does not start; serving NFSv4 only');
-        return false;
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        if (!(await runsFrom(pidFile, folder)) && (await respondsOrIsFree())) return true;
+        if (!file) return false;
+        try {
+          const started = await start(file);
+          // Two that start at the same time both run, and only one has the port.
+          if (isPortOf(started)) ours = started;
+          else await started.stop();
+          if (ours || (await responds(0))) return true;
+        } catch (err) {
+          if (await responds(RESPONSE_TIMEOUT_MS)) return true;
+          log.warn({ err }, 'rpcbind does not start; serving NFSv4 only');
+          return false;
+        }
       }
+      return false;
     },
     stop: async () => ours?.stop(),
     release: async () => ours?.release(),
@@ -71,7 +79,7 @@ function pidFileOf({ ganesha, runtime }: Pick<Layout, 'ganesha' | 'runtime'>): s
   return existsSync(previous) ? previous : join(runtime, 'rpcbind.pid');
 }
 
-const probe = () => callNull({ host: '127.0.0.1', port: 111 }, PORTMAPPER);
+const probe = () => callNull({ host: '127.0.0.1', port: PORT }, PORTMAPPER);
 
 async function responds(timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
@@ -84,6 +92,22 @@ async function responds(timeoutMs: number): Promise<boolean> {
       await sleep(50);
     }
   }
+}
+
+/** Returns whether one responds. One that starts or ends has the port and does not: another one would run without it. */
+async function respondsOrIsFree(): Promise<boolean> {
+  const deadline = Date.now() + RESPONSE_TIMEOUT_MS;
+  while (!(await responds(0))) {
+    if (listenersOn(PORT).size === 0 || Date.now() >= deadline) return false;
+    await sleep(50);
+  }
+  return true;
+}
+
+/** False only if another process is known to have the port. */
+function isPortOf(daemon: Daemon): boolean {
+  const holder = holderOf(PORT);
+  return holder === null || holder.pid === daemon.pid();
 }
 
 /** The arguments name no folder: a copy of a data directory has a pid file that names the rpcbind of the original. */

@@ -33,6 +33,7 @@ import { type Layout } from './layout.ts';
 import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
 import { callNull, NFS4 } from './rpc.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
+import { removeStaleRegistrations } from './stale-registrations.ts';
 
 export interface NfsServer {
   start(): Promise<void>;
@@ -183,6 +184,7 @@ async function startGanesha(parts: GaneshaStart, configurationName: string): Pro
       stopSignal: 'SIGTERM',
       async beforeStart() {
         if (settings.version3 && !(await rpcbind.ensure())) throw new Error('rpcbind does not respond');
+        if (settings.version3) await removeStaleRegistrations(log);
         for (const port of settings.version3 ? [settings.port, settings.mountPort] : [settings.port]) {
           await refuseBusyPort(port, settings.bindAddress);
         }
@@ -198,8 +200,8 @@ async function startGanesha(parts: GaneshaStart, configurationName: string): Pro
  * Sends SIGHUP after Ganesha responds, because a signal during its start would kill it. If Ganesha dies meanwhile, begins
  * again: the log of a start is not the log of a reload.
  */
-async function reloadGanesha(
-  daemon: () => Daemon | null,
+export async function reloadGanesha(
+  daemon: () => Pick<Daemon, 'pid' | 'signal'> | null,
   probe: () => Promise<void>,
   logFile: string,
 ): Promise<Reload> {
@@ -273,7 +275,7 @@ function legacyPidFile(layout: Layout): string {
   return join(layout.ganesha, 'ganesha.pid');
 }
 
-async function readPid(pidFile: string): Promise<number | null> {
+export async function readPid(pidFile: string): Promise<number | null> {
   const pid = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10);
   return Number.isSafeInteger(pid) ? pid : null;
 }

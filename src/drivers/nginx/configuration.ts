@@ -10,7 +10,7 @@
  * `sessions / (n + 1)`, at least 1/32 of them, and one source address half of that.
  */
 import { descriptorLimit } from '../haproxy/limits.ts';
-import type { DesiredListener, DesiredPool } from '../load-balancer.ts';
+import { addressesOf, type DesiredListener, type DesiredPool } from '../load-balancer.ts';
 import * as quote from '../haproxy/quote.ts';
 import type { Spec } from '../haproxy/specs.ts';
 
@@ -136,7 +136,7 @@ function renderServer(spec: Spec, listener: DesiredListener, share: number, stat
   const id = quote.id(listener.id);
   const timeout = pool?.timeoutMemberData ?? listener.timeoutMemberData ?? listener.timeoutClientData ?? SESSION_MS;
   const lines = [
-    `listen ${quote.endpoint(spec.address, listener.port)} udp;`,
+    ...addressesOf(spec).map((address) => `listen ${quote.endpoint(address, listener.port)} udp;`),
     `set $tenant tenant_${quote.token('tenant', spec.tenant)};`,
     `limit_conn tenants ${share};`,
     `limit_conn sources ${Math.ceil(share / 2)};`,

@@ -3,7 +3,8 @@
  * checked by `nginx -t`, and a graceful reload: sockets stay open, so no datagram is rejected.
  *
  * Failure modes: if nginx rejects a configuration or a port, the call fails and nginx keeps the previous configuration.
- * While nginx is down, its next start uses the configuration on disk.
+ * While nginx is down, its next start uses the configuration on disk, without the load balancers whose ports another program
+ * has taken meanwhile: nginx starts with all of its ports or not at all. They are served again by a later `update`.
  */
 import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
@@ -18,7 +19,7 @@ import { accountFor, confined } from '../confined.ts';
 import { cannotListen, rejectedConfiguration, unavailable } from '../haproxy/errors.ts';
 import type { Layout } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
-import type { ListenerCounters } from '../load-balancer.ts';
+import { addressesOf, type ListenerCounters } from '../load-balancer.ts';
 import {
   accessLog,
   errorLog,
@@ -42,6 +43,8 @@ export interface UdpBalancer {
   /** The counters of ended sessions by listener id. */
   read(): Promise<Map<string, ListenerCounters>>;
   isDown(): boolean;
+  /** Load balancers that are not served, because another program had a port of theirs at the start, and why. */
+  excluded(): ReadonlyMap<string, Error>;
   stop(): Promise<void>;
   release(): Promise<void>;
 }
@@ -70,18 +73,51 @@ export function createNginx(options: NginxOptions): UdpBalancer {
   let running = '';
   let listening = new Set<string>();
   let listeners: string[] = [];
+  let wanted: { specs: Spec[]; verdict: Parameters<UdpBalancer['update']>[1] } = { specs: [], verdict: () => true };
+  const excluded = new Map<string, Error>();
+  const served = () => wanted.specs.filter(({ id }) => !excluded.has(id));
+  const render = () => renderNginx(settings, served(), wanted.verdict);
+
+  const includeFree = async () => {
+    for (const id of [...excluded.keys()]) {
+      const spec = wanted.specs.find((each) => each.id === id);
+      if (!spec || (await unbindable(spec)) === null) excluded.delete(id);
+    }
+  };
+
+  /** Before a start of nginx, when none of its ports is its own. */
+  const excludeBusy = async () => {
+    for (const spec of served()) {
+      const error = await unbindable(spec);
+      if (error === null) continue;
+      excluded.set(spec.id, error);
+      log.error({ loadBalancer: spec.id, err: error }, 'excluded the UDP listeners of a load balancer');
+    }
+    if (excluded.size === 0) return;
+    const text = render();
+    await checkAndWrite(program, file, text);
+    running = text;
+  };
 
   async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
-    const text = renderNginx(settings, specs, verdict);
+    wanted = { specs, verdict };
+    await includeFree();
+    const text = render();
     const endpoints = specs.flatMap(endpointsOf);
     if (!daemon && endpoints.length === 0 && !existsSync(join(layout.nginx, 'nginx.pid'))) return false;
     if (daemon && text === running) return false;
     await checkAndWrite(program, file, text);
-    if (daemon) await reload(daemon, errorLog(layout.nginx));
-    else daemon = await startNginx(options, file, text === (await readFile(`${file}.running`, 'utf8').catch(() => '')));
-    await writeFile(`${file}.running`, text, { mode: 0o600 });
-    running = text;
-    listening = new Set(endpoints.map(textOf));
+    if (daemon) {
+      await reload(daemon, errorLog(layout.nginx));
+      running = text;
+    } else {
+      const same = text === (await readFile(`${file}.running`, 'utf8').catch(() => ''));
+      // Before the start, which may write another one.
+      running = text;
+      daemon = await startNginx(options, file, same, excludeBusy);
+    }
+    await writeFile(`${file}.running`, running, { mode: 0o600 });
+    listening = new Set(served().flatMap(endpointsOf).map(textOf));
     listeners = specs.flatMap((spec) => udpListeners(spec).map(({ id }) => id));
     log.debug({ listeners: listeners.length }, 'nginx loaded its configuration');
     return true;
@@ -93,11 +129,13 @@ export function createNginx(options: NginxOptions): UdpBalancer {
       if (udpListeners(spec).length === 0) return;
       const candidate = `${file}.${spec.id}`;
       const text = renderNginx(settings, [spec], () => true);
-      await checkText(program, candidate, text).finally(() => rm(candidate, { force: true }));
+      // First: the check of nginx also fails for an address that the host does not have, and does not name it.
       for (const each of endpointsOf(spec)) if (!listening.has(textOf(each))) await tryToBind(each);
+      await checkText(program, candidate, text).finally(() => rm(candidate, { force: true }));
     },
     read: async () => counters.read(listeners),
     isDown: () => daemon !== null && daemon.pid() === null,
+    excluded: () => excluded,
     stop: async () => daemon?.stop(),
     release: async () => daemon?.release(),
   };
@@ -109,7 +147,7 @@ interface Endpoint {
 }
 
 function endpointsOf(spec: Spec): Endpoint[] {
-  return udpListeners(spec).map(({ port }) => ({ address: spec.address, port }));
+  return addressesOf(spec).flatMap((address) => udpListeners(spec).map(({ port }) => ({ address, port })));
 }
 
 function textOf({ address, port }: Endpoint): string {
@@ -135,7 +173,12 @@ async function checkText(program: string, candidate: string, text: string): Prom
   }
 }
 
-async function startNginx({ layout, program, log }: NginxOptions, file: string, same: boolean): Promise<Daemon> {
+async function startNginx(
+  { layout, program, log }: NginxOptions,
+  file: string,
+  same: boolean,
+  excludeBusy: () => Promise<void>,
+): Promise<Daemon> {
   const folder = layout.nginx;
   const args = ['-p', layout.nginxState, '-e', 'stderr', '-c', file];
   let adopted = true;
@@ -160,6 +203,7 @@ async function startNginx({ layout, program, log }: NginxOptions, file: string, 
         adopted = false;
         const ended = await endOrphans(errorLog(folder));
         if (ended.length > 0) log.warn({ pids: ended }, 'ended nginx workers without a master');
+        await excludeBusy();
       },
       log,
     });
@@ -185,6 +229,16 @@ async function reload(daemon: Daemon, log: string): Promise<void> {
   }
   throw unavailable('nginx did not load its configuration in time');
 }
+
+/** Why nginx could not listen for a load balancer; null: it could. */
+const unbindable = async (spec: Spec): Promise<Error | null> => {
+  try {
+    for (const endpoint of endpointsOf(spec)) await tryToBind(endpoint);
+    return null;
+  } catch (error) {
+    return error as Error;
+  }
+};
 
 async function tryToBind({ address, port }: Endpoint): Promise<void> {
   const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');

@@ -152,6 +152,18 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     expect(await names(desired.address, 1)).toEqual(new Set(['a']));
   });
 
+  it('names an address that the host does not have', async () => {
+    const absent = '2001:db8::1';
+    for (const addresses of [{ address: absent }, { additionalAddresses: [absent] }]) {
+      await expect(apply({ ...udp(), ...addresses })).rejects.toMatchObject({
+        ...{
+          retryable: false,
+          customerMessage: `The host does not have the address ${absent}; the operator must add it.`,
+        },
+      });
+    }
+  });
+
   it('survives crashes of nginx and of the driver', async () => {
     const desired = udp({ members: await members('a') });
     await apply(desired);
@@ -166,6 +178,31 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     await driver.start();
     expect(pid()).toBe(before);
     expect(await names(desired.address, 1)).toEqual(new Set(['a']));
+  });
+
+  it('serves the others at a start while another program has a port of one, and that one when it is free', async () => {
+    const [blocked, other] = [udp({ members: await members('a') }), udp({ members: await members('b') })];
+    const web = balancer({}, { port: 5353 }, { address: blocked.address });
+    for (const each of [blocked, other, web]) await apply(each);
+    await driver.stop();
+    const stranger = createSocket('udp4');
+    await new Promise<void>((resolve) => stranger.bind(5353, blocked.address, resolve));
+    driver = host.driver();
+    await driver.start();
+    expect(await names(other.address, 1)).toEqual(new Set(['b']));
+    expect(driver.status()).toMatchObject({
+      healthy: false,
+      detail: expect.stringContaining(`load balancer ${blocked.id} (cannot listen on ${blocked.address} UDP port 5353`),
+    });
+    expect((await driver.read()).map(({ id }) => id)).toContain(web.id);
+    await expect(apply(blocked)).rejects.toMatchObject({ retryable: true });
+    // A change of another one does not end the exclusion.
+    await apply({ ...other, pools: [{ ...other.pools[0]!, algorithm: 'LEAST_CONNECTIONS' }] });
+    expect(await names(other.address, 1)).toEqual(new Set(['b']));
+    expect(driver.status().healthy).toBe(false);
+    await new Promise<void>((resolve) => stranger.close(resolve));
+    await until(async () => (await names(blocked.address, 1)).has('a'), 20, 'the port');
+    expect(driver.status().healthy).toBe(true);
   });
 
   it('is rejected without nginx', async () => {

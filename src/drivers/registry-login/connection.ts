@@ -5,12 +5,12 @@
  */
 import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
+import { Agent as HttpAgent, request as httpRequest } from '../../platform/node-http.ts';
 import { refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 

@@ -10,7 +10,7 @@ import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
 import { portConflict } from '../haproxy/errors.ts';
 import { requireValid } from '../haproxy/validation.ts';
-import { zeroCounters } from '../load-balancer.ts';
+import { addressesOf, zeroCounters } from '../load-balancer.ts';
 import type {
   DesiredLoadBalancer,
   DesiredPool,
@@ -27,7 +27,7 @@ export function createSimulatedLoadBalancerDriver({
   const balancers = new Map<string, DesiredLoadBalancer>();
   const refusedOf = new Map<string, Admission['refused']>();
   const admitOne = (desired: DesiredLoadBalancer): Admission => {
-    const vips = new Set([...balancers.values(), desired].map(({ address }) => address));
+    const vips = new Set([...balancers.values(), desired].flatMap(addressesOf));
     const admission = admit(desired, memberRules(desired.regionId), vips);
     refusedOf.set(desired.id, admission.refused);
     return admission;
@@ -75,9 +75,11 @@ function refuseTaken(desired: DesiredLoadBalancer, all: Iterable<DesiredLoadBala
   }
 }
 
-function portsOf({ address, enabled, listeners }: DesiredLoadBalancer): string[] {
-  const open = enabled ? listeners.filter((each) => each.enabled) : [];
-  return open.map(({ port, protocol }) => `${address} ${port}${protocol === 'UDP' ? ' UDP' : ''}`);
+function portsOf(desired: DesiredLoadBalancer): string[] {
+  const open = desired.enabled ? desired.listeners.filter((each) => each.enabled) : [];
+  return addressesOf(desired).flatMap((address) =>
+    open.map(({ port, protocol }) => `${address} ${port}${protocol === 'UDP' ? ' UDP' : ''}`),
+  );
 }
 
 function readingOf(balancer: DesiredLoadBalancer, refused: Admission['refused'] | undefined): LoadBalancerReading {

@@ -2,10 +2,10 @@
  * Sends webhooks: one signed POST a message, to an allowed address (allowed-url.ts). Redirects are not followed, because
  * they could lead to an unchecked address. Every response except 2xx is a failure.
  */
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
+import { Agent as HttpAgent, request as httpRequest } from '../../platform/node-http.ts';
 import { refuseAborted } from '../command.ts';
 import { presentable } from '../delivery.ts';
 import type { Receipt, WebhookCall, WebhookDriver } from '../delivery.ts';

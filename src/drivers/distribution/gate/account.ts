@@ -2,7 +2,8 @@
  * The storage account of a registry: its limit, and the bytes and objects that it contains, updated with every byte that
  * passes the gate.
  *
- * Invariant: the count is never less than the size on the disk, unless the disk is changed without the gate. It may be
+ * Invariant: the count is never less than the size on the disk, unless the disk is changed without the gate. (With gates on
+ * several hosts each learns what others have added from its next measurement, which each push starts.) It may be
  * more: it includes bytes that distribution refused, had stored before, or has deleted. The next measurement corrects it,
  * and a registry is full only after a measurement.
  */
@@ -23,9 +24,12 @@ export const limits = {
   objects: 100_000,
   /** Time between the end of a measurement and the next one. */
   measureEveryMs: 2000,
+  /** How old a measurement of a registry may be that other gates serve, too. Longer ones exceed limits by more. */
+  shareMs: 15_000,
 };
 
-export function createAccount(layout: Layout, prefix: string, most = limits) {
+/** `isShared`: gates of other hosts add to the registry, too. */
+export function createAccount(layout: Layout, prefix: string, most = limits, isShared = false) {
   const uploads = createOpenUploads();
   let [stored, objects] = [0, 0];
   /** Uploads that distribution is about to start. */
@@ -89,6 +93,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits) {
       lastUsed = Date.now();
       if (grant && grant.issuedAt >= limitAt) [limit, limitAt] = [grant.limit, grant.issuedAt];
       if (measuredAt === null) await remeasure();
+      else if (isShared && measuredAt < Date.now() - most.shareMs) remeasure().catch(() => undefined);
     },
 
     takeNow,

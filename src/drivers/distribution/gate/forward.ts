@@ -25,7 +25,8 @@ export interface Forwarding {
   onAnswer?(answer: IncomingMessage): void;
   /**
    * Called for a response with a server error: repairs files that distribution cannot read. The request is sent again after
-   * `repaired`, and after `pending` (distribution may be writing the file); a request with a body gets 503 instead.
+   * `repaired`, and after `pending` (distribution may be writing the file); a request with a body gets 503 instead. It is
+   * sent again once after `sound`, because another request may have repaired the file in the meantime.
    */
   repair?(): Promise<'repaired' | 'pending' | 'sound'>;
   signal: AbortSignal;
@@ -62,7 +63,7 @@ export function createForward(socketPath: string) {
   };
 
   const forward = async (request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): Promise<void> => {
-    for (let tries = 0; await sendOnce(request, response, forwarding, tries < repairTries); tries += 1) {
+    for (let tries = 0; await sendOnce(request, response, forwarding, tries); tries += 1) {
       await sleep(repairPauseMs);
     }
   };
@@ -72,7 +73,7 @@ export function createForward(socketPath: string) {
     request: IncomingMessage,
     response: ServerResponse,
     forwarding: Forwarding,
-    mayRepair: boolean,
+    tries: number,
   ): Promise<boolean> => {
     const { method, url, signal, without = {} } = forwarding;
     const sends = !without.body && hasBody(request, method);
@@ -90,10 +91,13 @@ export function createForward(socketPath: string) {
       if (!sends) upstream.end();
       else await sendBody(request, upstream, forwarding, failed);
       const [answer] = await answered;
-      if (mayRepair && answer.statusCode! >= 500 && forwarding.repair && (await forwarding.repair()) !== 'sound') {
-        answer.resume();
-        if (!sends) return true;
-        throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
+      if (tries < repairTries && answer.statusCode! >= 500 && forwarding.repair) {
+        const isSound = (await forwarding.repair()) === 'sound';
+        if (!sends && (!isSound || tries === 0)) {
+          answer.resume();
+          return true;
+        }
+        if (!isSound) throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
       }
       forwarding.onAnswer?.(answer);
       response.writeHead(answer.statusCode!, answer.statusMessage, headersOf(answer.rawHeaders));

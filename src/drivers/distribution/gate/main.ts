@@ -17,6 +17,7 @@ import { refuse, Refusal } from './refusal.ts';
 import { repairFor } from './repairs.ts';
 import { targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
+import { acceptCertificates, readTls } from './tls.ts';
 import { createWrites } from './writes.ts';
 
 export interface GateConfiguration {
@@ -29,13 +30,16 @@ export interface GateConfiguration {
   /** Undefined: all addresses. */
   host: string | undefined;
   port: number;
-  tls: { certificate: string; key: string } | null;
+  /** The PEM file of the certificate and its key, and the socket for later ones, in `root`; null: plain HTTP. */
+  tls: { file: string; socket: string } | null;
   certificate: string;
   issuer: string;
   service: string;
   patience: number;
   /** Percent of the disk that pushes must not use. */
   diskReserve: number;
+  /** The name of this host, if gates of other hosts serve the same storage; null: none does. */
+  replica: string | null;
 }
 
 const silentMs = 20_000;
@@ -44,14 +48,14 @@ const stalledMs = 300_000;
 const readMethods = new Set(['GET', 'HEAD']);
 
 function start(configuration: GateConfiguration): void {
-  const { root, runtime, account, host, port, tls } = configuration;
+  const { root, runtime, account, host, port, tls, replica } = configuration;
   // The path of a socket is limited to about 100 characters, and the path of a data directory may be longer.
   process.chdir(root);
-  const layout = layoutIn('.', runtime);
+  const layout = layoutIn('.', { runtime, replica });
   const forward = createForward(layout.socket);
   let full = false;
   const writes = createWrites({
-    ...{ layout, forward, patience: configuration.patience },
+    ...{ layout, forward, patience: configuration.patience, isShared: replica !== null },
     grantOf: createGrants(configuration),
     isDiskFull: () => full,
   });
@@ -86,9 +90,9 @@ function start(configuration: GateConfiguration): void {
     keepAliveTimeout: 60_000,
     connectionsCheckingInterval: 2000,
   };
-  const server = tls
-    ? createTlsServer({ ...times, ...pemOf(tls), minVersion: 'TLSv1.2', handshakeTimeout: silentMs }, onRequest)
-    : createServer(times, onRequest);
+  const tlsServer = tls && createTlsServer({ ...times, ...readTls(tls.file), handshakeTimeout: silentMs }, onRequest);
+  if (tlsServer) acceptCertificates(tlsServer, tls.socket);
+  const server = tlsServer ?? createServer(times, onRequest);
   // Applies until a request arrives: the timeout for headers does not apply to a connection that sends nothing.
   server.setTimeout(silentMs);
   limitConnections(server);
@@ -112,10 +116,6 @@ function isAllowed(method: string, kind: string): boolean {
     return ['PUT', 'DELETE', ...(kind === 'upload' ? ['PATCH'] : [])].includes(method);
   if (kind === 'uploads') return method === 'POST';
   return kind === 'blob' && method === 'DELETE';
-}
-
-function pemOf({ certificate, key }: { certificate: string; key: string }) {
-  return { cert: readFileSync(certificate), key: readFileSync(key) };
 }
 
 /** Called once the port is bound and the key of the certificate is read. */

@@ -38,15 +38,20 @@ export async function checkUploads({ accounts, folderOf }: Writes): Promise<void
   }
 }
 
-/** Writes a report of the bytes of unfinished uploads, by registry, whenever they change. */
+/** The longest time between two reports. */
+export const reportSeconds = 300;
+
+/** Writes a report of the bytes of unfinished uploads, by registry, whenever they change and from time to time. */
 export function createReport(layout: Layout) {
   let last = '';
+  let reportedAt = -Infinity;
   return async ({ accounts }: Writes): Promise<void> => {
     const idle = [...accounts.values()].map((each) => [each.prefix, each.idleBytes(idleMs)] as const);
     const text = JSON.stringify(Object.fromEntries(idle.filter(([, bytes]) => bytes > 0)));
-    if (text === last) return;
+    if (text === last && performance.now() < reportedAt + reportSeconds * 1000) return;
     await writeFile(`${layout.uploads}.new`, text, { mode: 0o600 });
     await rename(`${layout.uploads}.new`, layout.uploads);
     last = text;
+    reportedAt = performance.now();
   };
 }

@@ -32,6 +32,7 @@ const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) =>
     layout,
     forward: Object.assign(forward, { head: () => Promise.reject(new Error('unused')) }) as Forward,
     grantOf: async () => ({ mayPush: true, limit, issuedAt: 1 }),
+    isShared: false,
     patience: 60,
     isDiskFull: () => diskFull,
   });

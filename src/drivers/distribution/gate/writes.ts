@@ -25,6 +25,8 @@ interface WritesDeps {
   grantOf(authorization: string | undefined, name: string): Promise<Grant | null>;
   /** Seconds until abandoned uploads are removed, for the message. */
   patience: number;
+  /** Whether gates of other hosts serve the same storage. */
+  isShared: boolean;
   isDiskFull(): boolean;
 }
 
@@ -41,7 +43,7 @@ export function createWrites(deps: WritesDeps) {
   const accounts = new Map<string, Account>();
 
   const accountOf = (prefix: string): Account => {
-    const account = accounts.get(prefix) ?? createAccount(layout, prefix);
+    const account = accounts.get(prefix) ?? createAccount(layout, prefix, limits, deps.isShared);
     accounts.set(prefix, account);
     return account;
   };

@@ -1,0 +1,46 @@
+/**
+ * The certificate that the gate serves. A file has it for the next start of the gate; a running gate gets it through a
+ * socket, so that a renewed certificate ends no push and no pull.
+ */
+import { open } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join, relative } from 'node:path';
+import type { Certificate } from '../../platform/tls/certificate.ts';
+import { writeDurably } from '../durable-files.ts';
+import type { Layout } from './layout.ts';
+
+const timeoutMs = 10_000;
+const file = 'tls.pem';
+const socketName = 'tls.sock';
+
+/** Both are on this host, and relative to the folder of the registries, which is the working directory of the gate. */
+export const certificateFile = ({ root, distribution }: Layout) => join(relative(root, distribution), file);
+export const certificateSocket = ({ root, distribution }: Layout) => join(relative(root, distribution), socketName);
+
+/** For the next start of the gate. Only root can read it. */
+export function storeCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
+  return writeDurably(join(distribution, file), `${certificate}\n${key}\n`);
+}
+
+/** @throws Error if the gate does not use it */
+export async function sendCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
+  // The path of a socket is limited to about 100 characters.
+  const folder = await open(distribution);
+  try {
+    const answer = await exchange(`/proc/self/fd/${folder.fd}/${socketName}`, `${certificate}\n${key}\n`);
+    if (answer !== 'ok') throw new Error(`the gate refused the TLS certificate: ${answer}`);
+  } finally {
+    await folder.close();
+  }
+}
+
+function exchange(path: string, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    let answer = '';
+    socket.setTimeout(timeoutMs, () => socket.destroy(new Error('the gate did not answer')));
+    socket.setEncoding('utf8').on('data', (part: string) => (answer += part));
+    socket.once('error', reject).once('end', () => resolve(answer));
+    socket.end(text);
+  });
+}
