@@ -1,7 +1,7 @@
 /** The index that a worker builds after the upgrade of a large log. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { until } from '../../test/processes.ts';
+import { until } from '../../test/until.ts';
 import { ensureFilterIndex } from './filter-index.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });

@@ -24,6 +24,9 @@ const unaudited = [
   'user_action_deliveries',
   'lifecycle_policy_missed_runs',
   'backup_runs',
+  'published_states',
+  'host_observations',
+  'host_readings',
 ];
 /** Tables of which only these events are audited: the others occur with every request. */
 const events: Record<string, string> = {

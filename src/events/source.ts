@@ -17,6 +17,11 @@ export interface EventSource {
   softDelete?: boolean;
   /** Every change of a row is an update of the resource. */
   updatesOnly?: boolean;
+  /**
+   * Only housekeeping deletes its rows, long after their end. That is not an event: the first removal after months would
+   * evict all other events from the ring.
+   */
+  silentRemoval?: boolean;
   /** Its rows are parts of a row `r` of this table, and a change of one is an update of that. `id`: SQL over the part `c`. */
   owner?: { table: string; id: string };
 }

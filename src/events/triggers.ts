@@ -45,12 +45,13 @@ export async function installEventTriggers(client: pg.Client, sources: readonly 
     if (!table || !owner) continue;
     const body = functionOf(source, owner.columns);
     const condition = isLeased('now()');
-    const hash = createHash('sha256').update(body).update(condition).digest('hex').slice(0, 8);
+    const operations = source.silentRemoval ? 'insert or update' : 'insert or update or delete';
+    const hash = createHash('sha256').update(body).update(condition).update(operations).digest('hex').slice(0, 8);
     const name = `${schema}.${source.table}_${hash}`;
     if (table.trigger?.endsWith(`${name}()`)) continue;
     await client.query(
       `create or replace function ${name}() returns trigger language plpgsql as $cloudyard$ ${body} $cloudyard$;
-       create or replace trigger ${triggerName} after insert or update or delete on public."${source.table}"
+       create or replace trigger ${triggerName} after ${operations} on public."${source.table}"
        for each row when (${condition}) execute function ${name}()`,
     );
   }

@@ -48,8 +48,8 @@ export function batchedRead<Row extends { id: string | number }>(
     state.running -= 1;
   };
 
-  return async (on, id) => {
-    if ('pending' in on) return (await read(on, [`${id}`]))[0] ?? null;
+  return (on, id) => {
+    if ('pending' in on) return read(on, [`${id}`]).then((rows) => rows[0] ?? null);
     let state = states.get(on);
     if (!state) states.set(on, (state = { waiting: [], running: 0, isDue: false }));
     const own = state;

@@ -30,6 +30,7 @@ export function childEnvironment(own: Record<string, string> = {}): Record<strin
   return { ...(Object.fromEntries(inherited) as Record<string, string>), ...own };
 }
 
+/** `spawn` of Node with the variables that children may have. */
 export function spawnChild(file: string, args: string[], options: WithVariables<SpawnOptions> = {}): ChildProcess {
   return spawn(file, args, { ...options, env: childEnvironment(options.env) });
 }
@@ -57,10 +58,13 @@ export function runChildSync(file: string, args: string[], options: WithVariable
 /**
  * Disables core dumps of this process and its future children, because memory contains keys and passwords. If the host has
  * no `prlimit` or forbids it, its limit stays and the start goes on.
+ *
+ * One byte, not 0: the kernel writes no file that is smaller than a page, and only with a limit of 1 it also does not pass
+ * the memory to a program that `kernel.core_pattern` names, such as systemd-coredump (core(5)).
  */
 export function forbidCoreDumps(): void {
   try {
-    runChildSync('prlimit', ['--pid', String(process.pid), '--core=0:0']);
+    runChildSync('prlimit', ['--pid', String(process.pid), '--core=1:1']);
   } catch {
     // See above.
   }

@@ -123,6 +123,7 @@ export function startedWith(pid: number, name: string, value: string): boolean {
   }
 }
 
+/** Adopts or starts the program, and restarts it until `stop` or `release`. @throws if it does not start */
 export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
   const ending = new AbortController();
   const supervision: Supervision = { options, current: null, ending: ending.signal };

@@ -10,6 +10,11 @@ import pg from 'pg';
 import { defineWrite, sendWrites } from './deferred-writes.ts';
 import type { Write, WriteOptions } from './deferred-writes.ts';
 import type { Logger } from './log.ts';
+import { closeLostConnections } from './lost-servers.ts';
+import { createPrimaryClient, readOnly } from './primary-client.ts';
+import { PreparedQuery } from './prepared-query.ts';
+import type { Statement } from './prepared-query.ts';
+import { parseInstant } from './timestamps.ts';
 
 type Query = NodePgDatabase<Record<string, never>>;
 export type Db = Query & { readonly $client: pg.Pool };
@@ -33,6 +38,7 @@ const defaultPoolSize = 8;
 
 // Counts and sizes are far below 2^53, and JSON needs numbers.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, parseInstant);
 
 export function connect(options: ConnectionOptions & { poolSize?: number; name?: string; log: Logger }): Db {
   const { log, poolSize, name, ...connection } = options;
@@ -41,7 +47,6 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
     max: poolSize ?? defaultPoolSize,
     application_name: name ?? 'cloudyard',
     connectionTimeoutMillis: 5000,
-    keepAlive: true,
     // A statement is sent without waiting for the result of the one before.
     pipeline: true,
   };
@@ -52,13 +57,19 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
  * A second, unbounded pool on the same database, for connections that are held: advisory locks and LISTEN. In the shared
  * pool, enough of them would block all statements.
  */
-export function openUnboundedPool({ $client: { options } }: Db, log: Logger): pg.Pool {
+export function openUnboundedPool(
+  { $client: { options } }: Db,
+  log: Logger,
+  limits: Pick<pg.PoolConfig, 'query_timeout' | 'connectionTimeoutMillis'> = {},
+): pg.Pool {
   // The password is not an enumerable property.
-  return openPool({ ...options, password: options.password, max: Infinity }, log);
+  return openPool({ ...options, password: options.password, max: Infinity, ...limits }, log);
 }
 
 function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
-  const pool = new pg.Pool(config);
+  const { host, port, user, password, database, connectionString } = config;
+  const pool = new pg.Pool({ ...config, Client: createPrimaryClient } as unknown as pg.PoolConfig);
+  closeLostConnections(pool, { host, port, user, password, database, connectionString } as pg.ClientConfig);
   // An 'error' event without a listener ends the process; the next checkout replaces a broken connection.
   const lost = (error: Error) => log.warn({ err: error }, 'database connection lost');
   pool.on('error', lost);
@@ -148,8 +159,9 @@ function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
     });
   const query = async (...statement: Parameters<pg.ClientBase['query']>): Promise<unknown> => {
     const client = await (opening ??= open());
-    if (pending.length === 0) return client.query(...statement);
-    return afterWrites(send(client, pending.splice(0)), client.query(...statement) as unknown as Promise<unknown>);
+    const run = () => (isPrepared(statement[0]) ? statement[0].run(client) : client.query(...statement));
+    if (pending.length === 0) return run();
+    return afterWrites(send(client, pending.splice(0)), run() as unknown as Promise<unknown>);
   };
   const end = async (statement: string, writes: Write[]): Promise<void> => {
     if (!opening) return;
@@ -242,10 +254,23 @@ export function prepared<
   Values extends unknown[] = unknown[],
   On extends Db | Tx = Db | Tx,
 >(name: string, text: string) {
-  return async (on: On, ...values: Values): Promise<Row[]> => {
-    const result = await (on.$client as pg.Pool).query<Row>({ name, text, values });
-    return result.rows;
-  };
+  const statement: Statement = { name, text };
+  return (on: On, ...values: Values): Promise<Row[]> => runStatement<Row>(on, statement, values);
+}
+
+/** Runs a prepared statement in a transaction or on its own, without the SQL builder. */
+export async function runStatement<Row extends pg.QueryResultRow>(
+  on: Db | Tx,
+  statement: Statement,
+  values: unknown[],
+): Promise<Row[]> {
+  const query = new PreparedQuery<Row>(statement, values);
+  const { rows } = 'pending' in on ? await on.$client.query<Row>(query as never) : await query.run(on.$client);
+  return rows;
+}
+
+function isPrepared(statement: unknown): statement is PreparedQuery<pg.QueryResultRow> {
+  return statement instanceof PreparedQuery;
 }
 
 /** The SQLSTATE of a PostgreSQL error, which Drizzle may have wrapped. */
@@ -265,7 +290,10 @@ function postgresError(error: unknown): pg.DatabaseError | undefined {
   return undefined;
 }
 
-const connectionCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND']);
+const connectionCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'],
+  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ECONNABORTED', 'EAI_AGAIN'],
+]);
 /** Errors of `pg` itself, which have no code. */
 const brokenConnection =
   /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
@@ -313,8 +341,10 @@ export function isUnavailable(error: unknown): boolean {
   if (shortageOf(error) !== null || isContended(error)) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = (cause as { code?: string }).code ?? '';
-    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended.
-    if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || connectionCodes.has(code)) return true;
+    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended;
+    // 25006: a former primary.
+    if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || code === readOnly || connectionCodes.has(code))
+      return true;
     if (brokenConnection.test(cause.message)) return true;
   }
   return false;
@@ -322,6 +352,8 @@ export function isUnavailable(error: unknown): boolean {
 
 /**
  * SQL for connections that hold a lock for this process: PostgreSQL detects within about 9 s that the client host is gone.
- * Has no effect on a unix socket.
+ * Has no effect on a unix socket. Keepalive probes start only when all data is acknowledged; the user timeout limits the time
+ * until then.
  */
-export const detectLostHost = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2`;
+export const detectLostHost = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2;
+  set tcp_user_timeout = 9000`;

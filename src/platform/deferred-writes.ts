@@ -10,6 +10,8 @@
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import { PreparedQuery } from './prepared-query.ts';
+import type { Statement } from './prepared-query.ts';
 
 /** Not `cloudyard`: as the name of the user it would come first in the search path. */
 const schema = 'cloudyard_writes';
@@ -73,9 +75,9 @@ export async function installWrites(client: pg.Client): Promise<void> {
 /** Connections keep prepared statements, so only the first combinations are prepared; they are the frequent ones. */
 const maxPrepared = 500;
 /** One name for each combination of functions, because PostgreSQL limits names to 63 bytes. */
-const statements = new Map<string, { name: string; text: string }>();
+const statements = new Map<string, Statement>();
 
-function statementOf(writes: Write[], setting: string | undefined): { name?: string; text: string } {
+function statementOf(writes: Write[], setting: string | undefined): Statement {
   const key = [setting, ...writes.map(({ definition }) => definition.name)].join();
   let statement = statements.get(key);
   if (!statement) {
@@ -99,10 +101,11 @@ export async function sendWrites(client: pg.ClientBase, given: Write[], setting?
   const hot = given.filter(({ definition }) => definition.hot);
   const writes = hot.length > 0 ? [...given.filter(({ definition }) => !definition.hot), ...hot] : given;
   const values = writes.flatMap((write) => write.values);
-  const { rows } = await client.query({ ...statementOf(writes, setting), values }).catch((error: unknown) => {
+  const query = new PreparedQuery(statementOf(writes, setting), values);
+  const { rows } = await query.run(client).catch((error: unknown) => {
     throw translated(writes, error);
   });
-  writes.forEach(({ onResult }, i) => onResult?.(rows[0][`r${i}`] as never));
+  writes.forEach(({ onResult }, i) => onResult?.(rows[0]![`r${i}`] as never));
 }
 
 function translated(writes: Write[], error: unknown): unknown {

@@ -1,15 +1,11 @@
 /** The free space of the filesystem of a data directory, as a worker reports it with its heartbeat. */
 import { statfsSync } from 'node:fs';
-import type { DriverStatus } from './driver-status.ts';
+import type { DiskSpace, DriverStatus } from './driver-status.ts';
 
+export type { DiskSpace };
+
+/** The kind of the status in the start table and in health. */
 export const diskKind = 'data directory';
-
-export interface DiskSpace {
-  freeBytes: number;
-  totalBytes: number;
-  /** With less free space, creates are refused. */
-  reserveBytes: number;
-}
 
 export type DiskStatus = DriverStatus & DiskSpace;
 
@@ -20,18 +16,28 @@ export function readDiskSpace(dataDir: string, reserve: number): DiskSpace {
   return { freeBytes: bavail * bsize, totalBytes, reserveBytes: Math.ceil((totalBytes * reserve) / 100) };
 }
 
+/** Whether creates are accepted. */
 export function hasReserve({ freeBytes, reserveBytes }: DiskSpace): boolean {
   return freeBytes >= reserveBytes;
 }
 
+/** Rounds the free space down to a thousandth of the filesystem, so that not every write on the host changes the report. */
+export function coarseSpace(space: DiskSpace): DiskSpace {
+  const step = Math.max(1, Math.floor(space.totalBytes / 1000));
+  return { ...space, freeBytes: Math.floor(space.freeBytes / step) * step };
+}
+
 const unknownSpace: DiskSpace = { freeBytes: 0, totalBytes: 0, reserveBytes: 0 };
 
-/** A folder that cannot be read is unhealthy: an error here would end the heartbeat, which reports all drivers. */
+/**
+ * A changed report is an event (resources/regions/index.ts), so the space is coarse. A folder that cannot be read is
+ * unhealthy: an error here would end the heartbeat, which reports all drivers.
+ */
 export function diskStatus(dataDir: string, reserve: number): DiskStatus {
   const disk = { driver: 'filesystem', kind: diskKind, real: true };
   let space: DiskSpace;
   try {
-    space = readDiskSpace(dataDir, reserve);
+    space = coarseSpace(readDiskSpace(dataDir, reserve));
   } catch (error) {
     return { ...disk, ...unknownSpace, healthy: false, detail: `cannot read ${dataDir}: ${(error as Error).message}` };
   }
@@ -42,6 +48,7 @@ export function diskStatus(dataDir: string, reserve: number): DiskStatus {
   return { ...disk, ...space, healthy, detail: healthy ? detail : refusing };
 }
 
+/** For messages: `12.3 GiB`. */
 export function inGib(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

@@ -9,4 +9,13 @@ export interface DriverStatus {
   detail: string;
   /** The command that makes it real, or that fixes it; absent when neither is needed. */
   remedy?: string;
+  /** The space that it stores resources in; absent: the filesystem of the data directory. */
+  space?: DiskSpace;
+}
+
+export interface DiskSpace {
+  freeBytes: number;
+  totalBytes: number;
+  /** With less free space, creates are refused. */
+  reserveBytes: number;
 }

@@ -26,6 +26,7 @@ const NOBODY = 65534;
 /** The database role, and the name of the map in pg_ident.conf. */
 const ROLE = 'cloudyard';
 
+/** The account that runs the server when this process is root; created if it does not exist. */
 export function serviceAccount(): Account {
   const { uid, gid } = ensureServiceAccount(SERVICE_ACCOUNT);
   return { uid, gid };

@@ -25,6 +25,7 @@ export function isStopping(pgData: string): boolean {
   return lineOf(join(pgData, 'postmaster.pid'), 7).trim() === 'stopping';
 }
 
+/** The first line; null: no such file, or no number. */
 export function pidIn(file: string): number | null {
   return Number.parseInt(lineOf(file, 0), 10) || null;
 }

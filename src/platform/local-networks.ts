@@ -8,6 +8,7 @@ import { networkInterfaces } from 'node:os';
 
 const RTF_LOCAL = 0x8000_0000;
 
+/** Addresses and CIDRs, each once. Reads the kernel. */
 export function localNetworks(): string[] {
   const listed = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
   const routed = [...localIpv4(read('/proc/net/fib_trie')), ...localIpv6(read('/proc/net/ipv6_route'))];

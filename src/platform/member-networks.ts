@@ -67,6 +67,7 @@ const noHosts: Guard[] = [
 const everywhere = ['0.0.0.0/0', '::/0'];
 const remedy = "members must be in the region's member_networks";
 
+/** The returned rules read addresses and ports of this host at each call, because these change. */
 export function createMemberRules(options: MemberRulesOptions): MemberRules {
   const vips = options.vipRanges.map(parseNetwork);
   const regions = new Map([...options.regions].map(([id, networks]) => [id, parsed(networks)]));

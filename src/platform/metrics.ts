@@ -107,13 +107,14 @@ function requestMetrics(define: Define) {
   );
   let countStreams = () => 0;
   define.gauge('cloudyard_event_streams', 'Open event streams', () => countStreams());
-  /** By operation and status: to find the labels takes longer than to observe. */
-  const durationsOf = new Map<string, ReturnType<typeof requests.labels>>();
+  /** By status and operation: to find the labels takes longer than to observe. */
+  const durationsOf = new Map<number, Map<string, ReturnType<typeof requests.labels>>>();
   return {
     observeRequest(operation: string, status: number, seconds: number) {
-      const labels = `${operation} ${status}`;
-      let durations = durationsOf.get(labels);
-      if (!durations) durationsOf.set(labels, (durations = requests.labels(operation, String(status))));
+      let ofStatus = durationsOf.get(status);
+      if (!ofStatus) durationsOf.set(status, (ofStatus = new Map()));
+      let durations = ofStatus.get(operation);
+      if (!durations) ofStatus.set(operation, (durations = requests.labels(operation, String(status))));
       durations.observe(seconds);
     },
     countRefusal: (limit: string) => refusals.inc({ limit }),
@@ -277,6 +278,32 @@ function resourceMetrics(define: Define) {
         'How long the most overdue schedule has been waiting for its run',
         () => latenessSeconds().catch(unknown),
         { shared: true },
+      );
+    },
+    /** Adds the gauges of the hosts of regions that have several. */
+    watchHosts(read: () => Promise<{ regionId: number; name: string; leaseSeconds: number; unobserved: number }[]>) {
+      let reading: ReturnType<typeof read> | null = null;
+      const hosts = () => (reading ??= read().finally(() => (reading = null)));
+      const gauge = (name: string, help: string, value: (host: Awaited<ReturnType<typeof read>>[number]) => number) =>
+        define.gauges(
+          name,
+          help,
+          ['region', 'host'],
+          async () => {
+            const all = await hosts().catch(() => []);
+            return all.map((host) => [{ region: String(host.regionId), host: host.name }, value(host)]);
+          },
+          { shared: true },
+        );
+      gauge(
+        'cloudyard_host_lease_seconds',
+        'Seconds until the lease of a host ends; negative: it has ended',
+        ({ leaseSeconds }) => leaseSeconds,
+      );
+      gauge(
+        'cloudyard_host_unobserved_revisions',
+        'Published states that a host has not applied',
+        ({ unobserved }) => unobserved,
       );
     },
     /** Adds the gauges of scheduled backups. */

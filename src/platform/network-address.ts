@@ -69,18 +69,24 @@ export function isInNetworks(address: string, networks: readonly string[]): bool
   return networks.some((network) => contains(parseNetwork(network), parsed));
 }
 
-/** The lowest free host address of an IPv4 network; null when all are taken. */
+/** The lowest free host address of a network; null when all are taken. */
 export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): string | null {
-  const [start, prefix] = ipaddr.IPv4.parseCIDR(network);
-  const size = 2 ** (32 - prefix);
+  const [start, prefix] = ipaddr.parseCIDR(network);
+  const bytes = start.toByteArray();
+  const size = 2n ** BigInt(bytes.length * 8 - prefix);
   // The first and last address are not for hosts, except in networks of one or two addresses.
-  const margin = size > 2 ? 1 : 0;
-  const first = start.toByteArray().reduce((number, byte) => number * 256 + byte, 0);
-  for (let number = first + margin; number < first + size - margin; number++) {
-    const address = [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.');
+  const margin = size > 2n ? 1n : 0n;
+  const first = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  for (let number = first + margin; number < first + size - margin; number += 1n) {
+    const address = textOf(number, bytes.length);
     if (!taken.has(address)) return address;
   }
   return null;
+}
+
+function textOf(number: bigint, bytes: number): string {
+  const hex = number.toString(16).padStart(bytes * 2, '0');
+  return ipaddr.fromByteArray([...Buffer.from(hex, 'hex')]).toString();
 }
 
 /** host:port of a URL, with the default port of the scheme if the URL has none. */

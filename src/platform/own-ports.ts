@@ -32,6 +32,7 @@ export interface ControlPlaneEndpoint {
   port: number | null;
 }
 
+/** The hosts that the settings name: the database, the public URL and the address of the API. */
 export function controlPlaneEndpoints(settings: Settings): ControlPlaneEndpoint[] {
   return [
     ...endpointOf('database', settings.databaseUrl, 5432),

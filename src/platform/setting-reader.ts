@@ -1,6 +1,7 @@
 /** Reads settings from the environment and collects their faults, so that all are reported at once. */
 import { resolve } from 'node:path';
 
+/** Invalid settings. The message names each of them. */
 export class SettingsError extends Error {}
 
 /** A setting as `cloudyard help` and the documentation list it. */

@@ -2,7 +2,8 @@
  * The settings of Cloudyard itself, read once from the environment by main/ and passed on as plain data. The settings of
  * drivers are in drivers/kinds.ts; main/settings.ts puts both together. docs/operating.md lists these.
  */
-import { availableParallelism } from 'node:os';
+import { isIP } from 'node:net';
+import { availableParallelism, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
 import { oidcSettingNames, readOidcSettings } from './oidc-settings.ts';
@@ -81,6 +82,15 @@ export interface Settings {
   scheduleLateSeconds: number;
   /** Percent of the filesystem of the data directory; with less free space, creates are refused. 0: no limit. */
   diskReserve: number;
+  /** This host in a region of several hosts. */
+  agent: {
+    /** Unique in the region. */
+    name: string;
+    /** Its address among the hosts; absent: the command `host` fails. */
+    address: string | undefined;
+    /** Where addresses that move are added; absent: the interface that has `address`. */
+    interface: string | undefined;
+  };
   /** Whether `start` leaves the programs that serve users running when it gets SIGTERM. */
   keepDataPlanes: boolean;
   /** Whether this server serves the console. */
@@ -144,6 +154,9 @@ export const coreSettingNames = [
   'CLOUDYARD_SWEEP_SECONDS',
   'CLOUDYARD_SCHEDULE_LATE_SECONDS',
   'CLOUDYARD_DISK_RESERVE',
+  'CLOUDYARD_HOST_NAME',
+  'CLOUDYARD_HOST_ADDRESS',
+  'CLOUDYARD_HOST_INTERFACE',
   'CLOUDYARD_KEEP_DATA_PLANES',
   'CLOUDYARD_CONSOLE',
   'CLOUDYARD_SESSION_IDLE_TIMEOUT',
@@ -239,12 +252,32 @@ export function readCoreSettings(
     sweepSeconds: integer('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
     scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
     diskReserve: integer('CLOUDYARD_DISK_RESERVE', defaultDiskReserve, 0, 90),
+    agent: agentSettings(reader),
     keepDataPlanes: choice('CLOUDYARD_KEEP_DATA_PLANES', ['0', '1'], '0') === '1',
     console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
     development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
     backup: backupSettings(reader, base, dataDir),
   };
+}
+
+/** Names of hosts, which are in paths of the API and in configurations. */
+export const hostNamePattern = /^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$/;
+
+function agentSettings({ text, reject }: SettingReader<Name>): Settings['agent'] {
+  const [name, address, device] = [
+    text('CLOUDYARD_HOST_NAME'),
+    text('CLOUDYARD_HOST_ADDRESS'),
+    text('CLOUDYARD_HOST_INTERFACE'),
+  ];
+  if (name !== undefined && !hostNamePattern.test(name)) {
+    reject('CLOUDYARD_HOST_NAME must be 1 to 63 letters, digits, dots and hyphens');
+  }
+  if (address !== undefined && isIP(address) === 0) reject('CLOUDYARD_HOST_ADDRESS must be an IP address');
+  if (device !== undefined && !/^[^\s/:]{1,15}$/.test(device)) {
+    reject('CLOUDYARD_HOST_INTERFACE must be the name of a network interface, such as eth0');
+  }
+  return { name: name ?? hostname(), address, interface: device };
 }
 
 function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {

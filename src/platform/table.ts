@@ -1,7 +1,11 @@
+/** Tables that belong to no resource. */
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 
-/** A counter that grows when reference data (tokens, projects) changes, so that every server clears its caches. */
+/**
+ * Counters that grow when something changes: reference data (tokens, projects), so that every server clears its caches
+ * (reference-cache.ts); API keys; and the published states of a region of several hosts (hosts/store.ts).
+ */
 export const revisions = pgTable('revisions', {
   name: text('name').primaryKey(),
   value: bigint('value', { mode: 'number' }).notNull(),

@@ -6,6 +6,7 @@ import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import type { FieldError } from '../errors/catalogue.ts';
 
+/** A file that cannot be read or is invalid. The message has a line for each fault. */
 export class ConfigurationFileError extends Error {}
 
 const ajv = new Ajv.default({ allErrors: true, strict: false });

@@ -1,7 +1,7 @@
 /**
  * A bad network between Cloudyard (API and worker) and PostgreSQL. Requests succeed or say that the database is unavailable;
  * when the network is good again, every acknowledged create has been done once. A small proxy in this process degrades the
- * network: toxiproxy would be one more program to install and to control, for the same five faults.
+ * network: toxiproxy would be one more program to install and to control, for the same faults.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, inject, it } from 'vitest';
@@ -37,7 +37,10 @@ const endBackends = ({ db }: Cloudyard) =>
     .catch(() => undefined);
 
 const faults: Record<string, Fault> = {
-  'a latency of 50 ms in each direction': { begin: (gate) => gate.degrade({ latencyMs: 50 }) },
+  'a latency of 200 ms in each direction': { begin: (gate) => gate.degrade({ latencyMs: 200 }) },
+  'a latency of 200 ms and 8 KB/s in each direction': {
+    begin: (gate) => gate.degrade({ latencyMs: 200, bytesPerSecond: 8192 }),
+  },
   '1 KB/s in each direction': {
     begin: (gate) => gate.degrade({ bytesPerSecond: 1024 }),
     end: (gate) => gate.degrade({}),
@@ -47,7 +50,8 @@ const faults: Record<string, Fault> = {
   'half-open connections, which are reset later': {
     begin: (gate) => gate.silence(),
     end: cutAndRestore,
-    isFelt: ({ waiting }) => waiting > 0,
+    // Lost connections are noticed: their requests are refused.
+    isFelt: ({ waiting, refused }) => waiting > 0 || refused > 0,
   },
   'connections whose end arrives seconds later': {
     begin(gate, cloud) {

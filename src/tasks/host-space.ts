@@ -60,13 +60,13 @@ export function createHostSpace(db: Db): HostSpace {
       if (user === undefined) return;
       if (!reading && performance.now() - readAt > refreshMs) void refresh();
       for (const { host, drivers } of hosts.filter(({ region_ids }) => region_ids.includes(regionId))) {
-        const disk = drivers.find(isDisk);
-        const isReal = drivers.some(({ kind, real }) => kind === user && real);
-        if (!disk || !isReal || hasReserve(disk)) continue;
+        const driver = drivers.find(({ kind, real }) => kind === user && real);
+        const space = driver?.space ?? drivers.find(isDisk);
+        if (!driver || !space || hasReserve(space)) continue;
         throw new ClientError(
           'InsufficientStorage',
-          `host ${host} has ${inGib(disk.freeBytes)} free, less than its reserve of ${inGib(disk.reserveBytes)}; ` +
-            'the operator must add space',
+          `${driver.space ? `the storage of ${user}` : `host ${host}`} has ${inGib(space.freeBytes)} free, less than its ` +
+            `reserve of ${inGib(space.reserveBytes)}; the operator must add space`,
         );
       }
     },

@@ -43,6 +43,7 @@ export const tasks = pgTable(
   },
   (t) => [
     index('tasks_client_created').on(t.clientId, t.createdOn, t.id),
+    index('tasks_resource').on(t.resourceId, t.createdOn),
     index('tasks_active').on(t.resourceId).where(sql`${t.state} in ('NEW', 'RUNNING')`),
   ],
 );

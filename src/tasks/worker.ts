@@ -6,10 +6,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
+import { repeat } from './duties.ts';
+import type { Duty } from './duties.ts';
 import { findDeadWorkers, hasJob, insertJobs, notificationQueue, regionQueue, releaseJobsOf } from './jobs.ts';
 import { rebasePriorities, sweepPriority } from './priority.ts';
 import { runReconcile } from './reconcile.ts';
@@ -33,7 +34,7 @@ export interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'worke
   jobs?: Record<string, Job>;
   driverStatus(): DriverStatus[];
   /** Further periodic duties. */
-  duties?: { seconds: number; work(signal: AbortSignal): Promise<unknown> }[];
+  duties?: Duty[];
 }
 
 /** Runs one job. @throws to have it repeated with backoff */
@@ -54,14 +55,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   await requeueDrifted(options);
   const queues = [...options.regionIds.map(regionQueue), ...(options.jobs ? [notificationQueue] : [])];
   const runner = startRunner({ ...options, workerId: id, queues }, dispatch(options), shutdown.signal);
-  const every = (seconds: number, work: (signal: AbortSignal) => Promise<unknown>) =>
-    repeat(seconds, shutdown.signal, log, work);
+  const every = (seconds: number, work: Duty['work'], firstSeconds?: number) =>
+    repeat({ seconds, work }, { signal: shutdown.signal, log, firstSeconds });
   const duties = [
     every(heartbeatSeconds, () => sendHeartbeat(options, id)),
     every(heartbeatSeconds, releaseDeadJobs),
     every(pendingScanSeconds, () => requeuePending(options)),
     every(rebaseSeconds, () => rebasePriorities(db, options.regionIds)),
-    every(options.sweepSeconds, () => requeueDrifted(options)),
+    // It has just run.
+    every(options.sweepSeconds, () => requeueDrifted(options), options.sweepSeconds),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, work)),
     every(cleanupSeconds, () => deleteDeadWorkers(db)),
   ];
@@ -149,20 +151,4 @@ async function enqueueMissing(db: Db, { resource }: Reconciler, found: Placed[])
     found.map((row) => regionQueue(row.regionId)),
     found.map((row) => row.clientId),
   ]);
-}
-
-/** Runs `work` periodically until the signal aborts. A failure is logged; the next run tries again. */
-async function repeat(
-  seconds: number,
-  signal: AbortSignal,
-  log: Logger,
-  work: (signal: AbortSignal) => Promise<unknown>,
-): Promise<void> {
-  for (;;) {
-    await sleep(seconds * 1000, undefined, { signal }).catch(() => {});
-    if (signal.aborted) return;
-    await work(signal).catch((error: unknown) => {
-      if (!signal.aborted) log.warn({ err: error }, 'periodic duty of the worker failed');
-    });
-  }
 }

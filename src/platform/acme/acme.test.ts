@@ -85,7 +85,7 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', 
     const { version, state } = await row();
     expect(version).toBe(1);
     // A server with other domains does not replace it at once.
-    expect((await row()).next_attempt_at).not.toBeNull();
+    expect((await row()).paused).toBe(true);
     expect(state!.toString('latin1')).not.toContain('PRIVATE KEY');
     expect(existsSync(join(first.dataDir, 'acme'))).toBe(false);
     expect(existsSync(join(second.dataDir, 'acme'))).toBe(false);
@@ -113,6 +113,28 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', 
     expect(await reencryptAcme(db, rotated)).toBe(1);
     expect(decryptState(rotated, (await row()).state!)).toEqual(state);
     expect(() => decryptState(keyring, Buffer.from([]))).toThrow('not a ciphertext');
+  });
+
+  it('that cannot be decrypted do not stop a server, which gets a new one', async () => {
+    const stranger = createKeyring([{ id: 'stranger', key: randomBytes(32) }]);
+    const before = await row();
+    const log = { ...silentLogger, error: vi.fn<typeof silentLogger.error>() };
+    const options = { db, dataDir: join(folder, 'stranger'), log, pollSeconds: 0.1, retrySeconds: 0.2 };
+    const acme = await openAcme({ ...options, settings: settingsOf(), keyring: stranger, renews: true });
+    opened.push(acme);
+    expect(acme.problem()).toContain('the stored certificate cannot be used: ');
+    expect(log.error).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('a new one will be requested'));
+    const redirect = await startHttpsRedirect({
+      ...{ host: '127.0.0.1', port: challengePort, publicUrl: undefined, httpsPort: 443, log: silentLogger },
+      findChallenge: acme.findChallenge,
+    });
+    await authority.start();
+    await vi.waitUntil(() => acme.current() !== null, timeout);
+    expect(acme.problem()).toBeNull();
+    expect((await row()).version).toBe(before.version + 1);
+    await acme.stop();
+    await redirect.stop();
+    await authority.stop();
     await db.$client.query('delete from acme_certificates');
   });
 

@@ -4,7 +4,7 @@
  *
  * Invariant: a certificate that cannot be used never replaces another one, and a failure is retried with growing delays.
  *
- * Failure modes: while the ACME server, the database or the key file is away, all servers keep the certificate that they
+ * Failure modes: a stored certificate that cannot be decrypted is reported, and a new one is requested. While the ACME server, the database or the key file is away, all servers keep the certificate that they
  * have. A server that dies while it requests one releases the lock.
  */
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import type { Certificate, CertificateSource } from '../tls/certificate.ts';
 import { AcmeError, attemptSeconds, requestCertificate } from './lego.ts';
 import type { AcmeSettings } from './settings.ts';
 import * as store from './store.ts';
-import type { AcmeRow } from './store.ts';
+import type { AcmeRow, AcmeState } from './store.ts';
 
 export interface AcmeOptions {
   settings: AcmeSettings;
@@ -56,12 +56,25 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
   let current: Certificate | null = null;
   let version = 0;
   let failure: string | null = 'no certificate was issued yet';
+  /** Why the certificate of `version` cannot be used. */
+  let unusable: string | null = null;
 
   const adopt = (row: AcmeRow | null) => {
-    failure = row?.error ?? (current || row?.version ? null : failure);
+    failure = row?.error ?? unusable ?? (current || row?.version ? null : failure);
     if (!row?.state || row.version === version) return;
-    const next = parseCertificate(store.decryptState(keyring, row.state));
-    [current, version] = [next, row.version];
+    version = row.version;
+    let next: Certificate;
+    try {
+      next = parseCertificate(store.decryptState(keyring, row.state));
+    } catch (error) {
+      // With another key file, for example. The installation can do without this certificate: a new one is requested.
+      failure = unusable = `the stored certificate cannot be used: ${(error as Error).message}`;
+      log.error({ err: error }, 'the stored TLS certificate cannot be used; a new one will be requested');
+      return;
+    }
+    current = next;
+    unusable = null;
+    failure = row.error;
     for (const use of listeners) use(next);
     log.info({ names: next.names, expiresAt: next.expiresAt }, 'using a new TLS certificate');
   };
@@ -80,7 +93,7 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
   };
 
   const isDue = (row: AcmeRow | null): boolean => {
-    if (row?.next_attempt_at && row.next_attempt_at > new Date()) return false;
+    if (row?.paused) return false;
     if (!current || !settings.domains.every((domain) => current!.names.includes(domain))) return true;
     const [start, end] = [current.notBefore.getTime(), current.expiresAt.getTime()];
     return Date.now() > end - (end - start) / 3;
@@ -128,7 +141,7 @@ async function withLock({ db, log }: AcmeOptions, work: () => Promise<void>): Pr
 /** Requests a certificate and stores it, or the reason why there is none. */
 async function renew(options: AcmeOptions, row: AcmeRow | null, signal: AbortSignal): Promise<void> {
   const { settings, db, log, keyring, dataDir, retrySeconds: firstRetrySeconds = 60 } = options;
-  const account = row?.state ? store.decryptState(keyring, row.state).account : null;
+  const account = accountOf(row, keyring);
   await store.beginAttempt(db, attemptSeconds);
   try {
     const state = await requestCertificate({
@@ -145,6 +158,16 @@ async function renew(options: AcmeOptions, row: AcmeRow | null, signal: AbortSig
     const retrySeconds = Math.min(firstRetrySeconds * 2 ** Math.min(row?.failures ?? 0, 20), maxRetrySeconds);
     await store.storeFailure(db, keyring, { error: (error as Error).message, retrySeconds, account });
     log.error({ err: error, retrySeconds }, 'the ACME server issued no TLS certificate');
+  }
+}
+
+/** Null without an account, or if the key that encrypted it is missing: lego then registers another one. */
+function accountOf(row: AcmeRow | null, keyring: Keyring): AcmeState['account'] | null {
+  if (!row?.state) return null;
+  try {
+    return store.decryptState(keyring, row.state).account;
+  } catch {
+    return null;
   }
 }
 

@@ -8,7 +8,8 @@ export interface AcmeRow {
   version: number;
   state: Buffer | null;
   issuing: boolean;
-  next_attempt_at: Date | null;
+  /** Whether the next attempt must wait. By the clock of the database, which all servers share. */
+  paused: boolean;
   failures: number;
   error: string | null;
 }
@@ -26,15 +27,18 @@ const context = 'acme_certificate';
 const encrypted = (keyring: Keyring, state: AcmeState): Buffer =>
   keyring.encrypt(Buffer.from(JSON.stringify(state)), context);
 
+/** @throws EncryptionError */
 export const decryptState = (keyring: Keyring, state: Buffer): AcmeState =>
   JSON.parse(keyring.decrypt(state, context).toString()) as AcmeState;
 
 const select = prepared<AcmeRow>(
   'acme_certificate',
-  `select version, state, coalesce(issuing_until > now(), false) as issuing, next_attempt_at, failures, error
+  `select version, state, coalesce(issuing_until > now(), false) as issuing,
+     coalesce(next_attempt_at > now(), false) as paused, failures, error
    from acme_certificates where id = 1`,
 );
 
+/** Null before the first request of a certificate. */
 export async function findRow(db: Db): Promise<AcmeRow | null> {
   return (await select(db))[0] ?? null;
 }
@@ -45,6 +49,7 @@ const begin = prepared(
    on conflict (id) do update set issuing_until = excluded.issuing_until`,
 );
 
+/** Records that a server requests a certificate, for at most `seconds`. */
 export async function beginAttempt(db: Db, seconds: number): Promise<void> {
   await begin(db, seconds);
 }
@@ -83,6 +88,7 @@ const insertChallenge = prepared(
   `insert into acme_challenges (token, response) values ($1, $2) on conflict (token) do update set response = excluded.response`,
 );
 
+/** Every server answers the challenge, because the CA may reach any of them. */
 export async function storeChallenge(db: Db, token: string, response: string): Promise<void> {
   await insertChallenge(db, token, response);
 }

@@ -34,6 +34,7 @@ export interface CertificateStatus {
   expiresAt: Date | null;
 }
 
+/** Unhealthy without a certificate, with an expired one, and while its source has a problem. */
 export function statusOf(source: Pick<CertificateSource, 'current' | 'problem'>, now: Date): CertificateStatus {
   const certificate = source.current();
   const expired = certificate && expiredBy(certificate, now);

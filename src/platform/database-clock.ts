@@ -1,0 +1,62 @@
+/**
+ * The clock of the database, which all hosts share: rules compare their time with instants that other hosts stored, such as
+ * the end of a session or the next run of a schedule, and clocks of hosts differ.
+ *
+ * It is the clock of this host plus the difference from PostgreSQL, which is measured every 10 s. A difference below
+ * `toleranceMs` is kept, so on a synchronized host, and with the embedded PostgreSQL, this is the clock of the host.
+ *
+ * Failure modes: without the database the last difference stays in force. A failover to a primary whose clock differs moves
+ * the time of all hosts alike, so hosts need NTP; `doctor` compares the clocks.
+ */
+import type { Clock } from './clock.ts';
+import { prepared } from './db.ts';
+import type { Db } from './db.ts';
+import type { Logger } from './log.ts';
+
+const measureMs = 10_000;
+const toleranceMs = 250;
+
+export interface DatabaseClock extends Clock {
+  stop(): void;
+}
+
+const read = prepared<{ ms: number }>(
+  'database_clock_read',
+  'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+);
+
+/** `hostNow`: the clock of this host, in milliseconds. */
+export async function openDatabaseClock(
+  db: Db,
+  log: Logger,
+  { hostNow = Date.now, everyMs = measureMs } = {},
+): Promise<DatabaseClock> {
+  let offset = 0;
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+
+  const measure = async () => {
+    const before = hostNow();
+    const [row] = await read(db);
+    const after = hostNow();
+    const difference = row!.ms - (before + after) / 2;
+    // The response may have been under way for all of the time.
+    if (Math.abs(difference - offset) <= toleranceMs + (after - before) / 2) return;
+    offset = Math.abs(difference) < toleranceMs ? 0 : difference;
+    log.warn({ differenceMs: Math.round(difference) }, 'the clock of this host differs from that of PostgreSQL');
+  };
+  const repeat = async () => {
+    await measure().catch(() => {});
+    if (!stopped) timer = setTimeout(repeat, everyMs).unref();
+  };
+
+  await measure();
+  timer = setTimeout(repeat, everyMs).unref();
+  return {
+    now: () => new Date(hostNow() + offset),
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
