@@ -41,7 +41,9 @@ describe('targetOf', () => {
     expect(targetOf({}, env)).toEqual({ ...one, region: '1' });
     expect(targetOf({}, { ...env, CLOUDYARD_CONTEXT: 'two' })).toMatchObject({ url: two.url, project: '1' });
     const other = { ...env, CLOUDYARD_CONTEXT: 'one', CLOUDYARD_PROJECT: '5', CLOUDYARD_REGION: '6' };
-    expect(targetOf({ context: 'two', region: '7' }, other)).toEqual({ ...two, project: '5', region: '7' });
+    expect(targetOf({}, other)).toEqual({ ...one, project: '5', region: '6' });
+    // The project of the environment is one of another server.
+    expect(targetOf({ context: 'two', region: '7' }, other)).toEqual({ ...two, project: '1', region: '7' });
     expect(targetOf({}, { ...env, CLOUDYARD_PROJECT: '', CLOUDYARD_REGION: '' })).toEqual({ ...one, region: '1' });
     const given = { ...env, CLOUDYARD_URL: 'http://third.example', CLOUDYARD_TOKEN: 'third' };
     expect(targetOf({}, given)).toMatchObject({ url: 'http://third.example', token: 'third', project: '1' });

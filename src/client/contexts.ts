@@ -78,22 +78,23 @@ export function writeContexts(file: string, contexts: Contexts): void {
 }
 
 /**
- * Options take precedence over the environment, and the environment over the context.
+ * Options take precedence over the environment, and the environment over the context. The option `context` replaces the whole
+ * environment: its project and region are those of another server.
  * A token of the environment or of a context is sent only to the URL that it belongs to: CLOUDYARD_URL without
  * CLOUDYARD_TOKEN does not use the token of the context.
  */
 export function targetOf(options: { context?: string; project?: string; region?: string }, env: Environment): Target {
   const context = chosenContext(options.context, env);
-  const url = options.context === undefined && env['CLOUDYARD_URL'] ? env['CLOUDYARD_URL'] : context?.url;
+  const given: Environment = options.context === undefined ? env : {};
+  const url = given['CLOUDYARD_URL'] || context?.url;
   if (url === undefined) {
     throw usageError('no server: run "cloudyard context add NAME --url URL", or set CLOUDYARD_URL and CLOUDYARD_TOKEN');
   }
-  const token = options.context === undefined && env['CLOUDYARD_TOKEN'] ? env['CLOUDYARD_TOKEN'] : context?.token;
   return {
     url: checkedUrl(url),
-    token,
-    project: options.project || env['CLOUDYARD_PROJECT'] || context?.project || firstId,
-    region: options.region || env['CLOUDYARD_REGION'] || context?.region || firstId,
+    token: given['CLOUDYARD_TOKEN'] || context?.token,
+    project: options.project || given['CLOUDYARD_PROJECT'] || context?.project || firstId,
+    region: options.region || given['CLOUDYARD_REGION'] || context?.region || firstId,
   };
 }
 

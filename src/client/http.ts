@@ -14,6 +14,8 @@ export interface Request {
   path: string;
   body?: unknown;
   contentType?: string;
+  /** Ends the request with a ConnectionError. */
+  signal?: AbortSignal;
 }
 
 export interface Response {
@@ -25,7 +27,7 @@ export interface Response {
 }
 
 /** Longer than the longest wait that the server grants. */
-const silenceMs = 120_000;
+export const silenceMs = 120_000;
 
 /** The server could not be reached, or the connection broke. */
 export class ConnectionError extends CommandError {}
@@ -75,7 +77,11 @@ function refusal({ url }: Target, response: Response): CommandError {
   return new CommandError(`${url} redirects to ${response.headers.location}; use that URL in the context`);
 }
 
-function open(target: Target, { method, path, body, contentType }: Request, timeout: number): Promise<IncomingMessage> {
+function open(
+  target: Target,
+  { method, path, body, contentType, signal }: Request,
+  timeout: number,
+): Promise<IncomingMessage> {
   const url = new URL(target.url + path);
   const isForm = contentType === 'application/x-www-form-urlencoded';
   const payload =
@@ -87,6 +93,7 @@ function open(target: Target, { method, path, body, contentType }: Request, time
   const options: RequestOptions = {
     method,
     timeout,
+    ...(signal && { signal }),
     headers: {
       accept: '*/*',
       'user-agent': 'cloudyard',

@@ -43,7 +43,7 @@ describe('formatted', () => {
   it('prints only IDs, or names of what has no ID, when it is quiet', async () => {
     expect(await formatted(rows, fields, { quiet: true })).toBe('1\n22\n');
     expect(await formatted({ name: 'key' }, fields, { quiet: true })).toBe('key\n');
-    expect(await formatted(rows, fields, { quiet: true, columns: 'id,status' })).toBe('1\tavailable\n22\t-\n');
+    expect(await formatted(rows, fields, { quiet: true, columns: 'id,status' })).toBe('1\tavailable\n22\t\n');
   });
 
   it('refuses unknown columns and formats', async () => {

@@ -45,7 +45,7 @@ export async function formatted(data: unknown, fields: string[], options: Output
   const columns = columnsGiven(options);
   requireColumns(options, [...fields, ...rowsOf(data).flatMap((row) => Object.keys(row))]);
   if (options.quiet) {
-    const values = (row: unknown) => columns?.map((name) => cell(valueAt(row, name))).join('\t');
+    const values = (row: unknown) => columns?.map((name) => plainCell(valueAt(row, name))).join('\t');
     return lines(rowsOf(data).map((row) => values(row) ?? identity(row)));
   }
   if (format === 'json') return `${JSON.stringify(columns ? selected(data, columns) : data, null, 2)}\n`;
@@ -121,6 +121,12 @@ function aligned(rows: string[][]): string {
   return lines(
     rows.map((row) => row.map((text, i) => (i === row.length - 1 ? text : text.padEnd(widths[i]!))).join('  ')),
   );
+}
+
+/** For scripts: empty values are empty. */
+function plainCell(value: unknown): string {
+  const isEmpty = value === null || value === undefined || (Array.isArray(value) && value.length === 0);
+  return isEmpty || value === '' ? '' : cell(value);
 }
 
 /** One line, without characters that control a terminal. */

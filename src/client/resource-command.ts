@@ -2,7 +2,7 @@
 import { bodyOf, hasFields, optionOf } from './body.ts';
 import { targetOf } from './contexts.ts';
 import { usageError } from './errors.ts';
-import { createApi, listAll, withQuery } from './http.ts';
+import { createApi, listAll, silenceMs, withQuery } from './http.ts';
 import type { Api, Response } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, withIds } from './names.ts';
@@ -40,12 +40,15 @@ export interface Invocation {
 /** Operations that answer before their task ends, and the operation whose `task_id` names that task. */
 const followed: Record<string, string> = { revertVolume: 'getVolume' };
 
+/** A server that is loaded needs time, also for a command that does not wait for its task. */
+const shortestSilenceMs = 10_000;
+
 export async function runOperation({ operation, operands, options, query, fields }: Invocation, io: Io): Promise<void> {
   formatOf(options);
   // Before a change is sent: a script that fails here may be run again.
   requireColumns(options, printedFields(operation, options));
   const timeout = secondsOf(options.timeout);
-  const api = createApi(targetOf(options, io.env));
+  const api = createApi(targetOf(options, io.env), Math.min(silenceMs, Math.max(shortestSilenceMs, timeout * 1000)));
   const names = createNames(api);
   const values: Values = Object.fromEntries(operandNames(operation.path).map((name, i) => [name, operands[i]!]));
   const body = await bodyOf(operation, options.body, fields, io);

@@ -22,6 +22,8 @@ export interface Progress {
 /** The server grants at most this. */
 const longestPoll = 30;
 const retryMs = 500;
+/** A first request also with a timeout of 0. */
+const shortestMs = 1000;
 export const defaultTimeout = 600;
 
 /**
@@ -41,7 +43,11 @@ export async function waitForTasks(api: Api, ids: string[], timeout: number, pro
           if (isOver) return;
           if (left <= 0 && !isFirst) throw stillRunning(ids, tasks, timeout);
           const seconds = Math.max(0, Math.min(longestPoll, Math.floor(left)));
-          const task = await poll(api, id, seconds, deadline);
+          // The server may hang: its answer is awaited no longer than the task.
+          const signal = AbortSignal.timeout(Math.ceil(Math.max(shortestMs, left * 1000)));
+          const task = await poll(api, { id, seconds, deadline, signal }).catch((error: unknown) => {
+            throw signal.aborted ? stillRunning(ids, tasks, timeout, error) : error;
+          });
           if (task.state !== tasks.get(id)?.state) {
             tasks.set(id, task);
             progress.update([...tasks.values()]);
@@ -64,10 +70,17 @@ export async function waitForTasks(api: Api, ids: string[], timeout: number, pro
   return ended;
 }
 
-async function poll(api: Api, id: string, seconds: number, deadline: number): Promise<Task> {
+interface Poll {
+  id: string;
+  seconds: number;
+  deadline: number;
+  signal: AbortSignal;
+}
+
+async function poll(api: Api, { id, seconds, deadline, signal }: Poll): Promise<Task> {
   for (;;) {
     try {
-      const { body } = await api.send({ method: 'GET', path: `/cloud/v1/tasks/${id}?wait=${seconds}` });
+      const { body } = await api.send({ method: 'GET', path: `/cloud/v1/tasks/${id}?wait=${seconds}`, signal });
       return body as Task;
     } catch (error) {
       if (!isPassing(error) || performance.now() + retryMs > deadline) throw error;
@@ -81,9 +94,9 @@ function isPassing(error: unknown): boolean {
   return error instanceof ConnectionError || [429, 502, 503, 504].includes((error as { status?: number }).status ?? 0);
 }
 
-function stillRunning(ids: string[], tasks: Map<string, Task>, timeout: number): CommandError {
+function stillRunning(ids: string[], tasks: Map<string, Task>, timeout: number, cause?: unknown): CommandError {
   const open = ids.filter((id) => !['FINISHED', 'ERROR'].includes(tasks.get(id)?.state ?? ''));
-  return new CommandError(`timed out after ${timeout} s; still running: ${open.join(', ')}`, exitCodes.timedOut);
+  return new CommandError(`timed out after ${timeout} s; still running: ${open.join(', ')}`, exitCodes.timedOut, cause);
 }
 
 /** On a terminal one line that is rewritten; elsewhere a line for each change. */

@@ -34,6 +34,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The authenticated caller. Absent on public routes. */
     by: RequestContext;
+    /** `routeOptions`, which Fastify makes at each access. Set by the first hook (telemetry.ts). */
+    route: FastifyRequest['routeOptions'];
     /** The client of the token, and the project and region that the path names. */
     scope: ClientScope & Partial<Scope>;
   }

@@ -97,7 +97,7 @@ function declare(declared: DeclaredOperation[], route: RouteOptions): void {
 
 /** Limits the requests of each address to public operations that are not free. */
 function countPublic(limit: AnonymousLimit, request: FastifyRequest, done: (error?: Error) => void): void {
-  if (!request.routeOptions.config.isCounted) return done();
+  if (!request.route.config.isCounted) return done();
   if (limit.isReached('public', request.ip)) return done(limit.refusal());
   limit.add('public', request.ip);
   done();
@@ -189,7 +189,7 @@ function noRoute({ method, url, server }: FastifyRequest): ClientError {
 }
 
 function accessOf(request: FastifyRequest): Access {
-  return request.routeOptions.config.access!;
+  return request.route.config.access!;
 }
 
 const maxHeaderLength = 200;
@@ -205,7 +205,7 @@ export function factsOf(request: FastifyRequest): RequestFacts {
   // Each proxy appends an address, so the end is trustworthy and the beginning comes from the client.
   const forwardedFor = header('x-forwarded-for')?.slice(-maxHeaderLength);
   return {
-    operation: request.routeOptions.schema!.operationId!,
+    operation: request.route.schema!.operationId!,
     origin: {
       address: request.ip,
       method: request.method,

@@ -4,7 +4,6 @@
  * Invariant: a client that sends or reads slowly holds a connection for a bounded time, and the clients of one address
  * hold only a part of the connections. A request that waits for a task (`?wait=`) is not limited here.
  */
-import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ServerOptions as ServerOptionsOfTls } from 'node:https';
@@ -14,6 +13,7 @@ import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { descriptorLimit } from '../platform/descriptors.ts';
 import { isInNetworks } from '../platform/network-address.ts';
+import { createServer } from '../platform/node-http.ts';
 import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
 import { currentResponse, refuseConnection } from './error-handling.ts';
 

@@ -38,6 +38,8 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
   poolSize: number;
   /** Requests wait until this promise settles. */
   holdUntil?: Promise<unknown> | undefined;
+  /** The time, in development mode. */
+  movedNow?: (() => Date) | undefined;
   /** Responds to frequent requests before Fastify, whose overhead would exceed the cost of the response. */
   quick?: QuickAnswer | undefined;
   /** Overrides of the defaults. */
@@ -56,7 +58,7 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
 
 export async function createApp(options: AppOptions): Promise<App> {
   const fastify = Fastify({
-    loggerInstance: options.log,
+    loggerInstance: sharedLogger(options.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: smallestBodyLimit,
     genReqId: () => randomUUID(),
@@ -73,15 +75,15 @@ export async function createApp(options: AppOptions): Promise<App> {
   lazyCompilers(app);
   app.decorateRequest('by', undefined as never);
   app.decorateRequest('scope', undefined as never);
+  app.decorateRequest('route', undefined as never);
   app.decorate('anonymousLimit', createAnonymousLimit(options.anonymousLimits));
   app.decorate('drain', createDrain(fastify.server));
   jsonBodies(app);
   app.decorate('declaredTags', new Map());
   await app.register(swagger, openApiOptions(app));
   if (options.holdUntil) holdRequests(app, options.holdUntil);
+  if (options.movedNow) datesOf(app, options.movedNow);
   errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
-  // Most requests log only the line of telemetry.ts, so no logger is made for each. Log lines name the request by themselves.
-  app.setChildLoggerFactory((logger) => logger);
   requestTelemetry(app, options);
   securityHeaders(app, options.hstsSeconds);
   authorization(app, options);
@@ -92,6 +94,23 @@ export async function createApp(options: AppOptions): Promise<App> {
     for (const routes of options.routes) routes(scoped as unknown as App);
   });
   return app;
+}
+
+/**
+ * A logger that is its own child: most requests log only the line of telemetry.ts, and log lines name the request by
+ * themselves. Fastify examines the loggers of a factory of one's own for each request.
+ */
+function sharedLogger(log: Logger): Logger {
+  const shared: Logger = Object.create(log, { child: { value: () => shared } });
+  return shared;
+}
+
+/** The header `Date` is the time of the clock that clients move, so that they can tell how long ago something happened. */
+function datesOf(app: App, now: () => Date): void {
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('date', now().toUTCString());
+    done();
+  });
 }
 
 /** Uses a callback: see telemetry.ts. */

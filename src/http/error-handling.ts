@@ -1,11 +1,12 @@
 /** Converts every thrown error into an error response. Details of internal errors are logged and never sent. */
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput } from '../errors/catalogue.ts';
-import { exceededTimeLimit, isContended, isUnavailable, shortageOf } from '../platform/db.ts';
+import { exceededTimeLimit, isContended, isUnavailable, postgresCode, shortageOf } from '../platform/db.ts';
+import { readOnly } from '../platform/primary-client.ts';
+import { STATUS_CODES } from '../platform/node-http.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
 import { commonHeaders } from './security-headers.ts';
@@ -152,7 +153,8 @@ function whyUnavailable(error: unknown, timeLimit: string | null): string {
   const shortage = shortageOf(error);
   if (shortage !== null) return `the database ${shortage}; the operator must fix it`;
   if (timeLimit !== null) return `the database is overloaded: a statement exceeded its ${timeLimit}`;
-  return isContended(error) ? 'the database is overloaded' : 'the database cannot be reached';
+  if (isContended(error)) return 'the database is overloaded';
+  return postgresCode(error) === readOnly ? 'the database is read-only' : 'the database cannot be reached';
 }
 
 function unreadablePath(message: string): ClientError {

@@ -106,6 +106,12 @@ describe('a request that is repeated with the same Idempotency-Key', () => {
     expect(await count()).toBe(before + 1);
   });
 
+  it('of an update is executed once, though the first request locks the resource for the others', async () => {
+    const extension = `${shares}/${await shareOnHost()}/extend`;
+    const answers = await Promise.all(Array.from({ length: 10 }, () => post(extension, { size: 2 })));
+    for (const answer of answers) expect(same(answer)).toEqual({ status: 200, body: answers[0]!.body });
+  });
+
   it('is executed again after 24 hours, and not before', async () => {
     cloud.clock.set(new Date('2026-11-20T10:00:00Z'));
     const first = await post(shares, valid);

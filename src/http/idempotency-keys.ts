@@ -1,5 +1,5 @@
 /** `Idempotency-Key` on every POST: a repeated request gets the stored response. See idempotency/idempotency.ts. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, preHandlerHookHandler, preSerializationHookHandler } from 'fastify';
 import { invalidInput } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import type { Repeat } from './error-handling.ts';
@@ -14,18 +14,22 @@ export interface IdempotencyDeps {
 }
 
 export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
-  // Callbacks, because the hooks run for every request: see telemetry.ts.
-  app.addHook('preHandler', (request, reply, done) => {
+  const repeat: preHandlerHookHandler = (request, reply, done) => {
     const key = request.headers['idempotency-key'];
-    if (request.method !== 'POST' || key === undefined || !request.by) return done();
+    if (key === undefined || !request.by) return done();
     repeatIfKnown(deps, request, reply, key).then((repeated) => {
       if (!repeated) done();
     }, done);
-  });
-  app.addHook('preSerialization', (request, reply, payload, done) => {
+  };
+  const keep: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
     const claim = request.by?.idempotency;
     if (!claim || claim.claimed || reply.statusCode >= 300) return done(null, payload);
     deps.keepAnswer(request.by, payload).then(() => done(null, payload), done);
+  };
+  app.addHook('onRoute', (route) => {
+    if (route.method !== 'POST') return;
+    route.preHandler = [repeat, ...[route.preHandler ?? []].flat()];
+    route.preSerialization = [keep, ...[route.preSerialization ?? []].flat()];
   });
 }
 

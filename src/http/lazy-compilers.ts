@@ -27,10 +27,10 @@ export function lazyCompilers(app: App): void {
     let compiled: ((data: Data) => Result) | undefined;
     const get = () => {
       uncompiled.delete(get);
-      return (compiled ??= compile());
+      return (compiled = compile());
     };
     uncompiled.add(get);
-    return (data: Data) => get()(data);
+    return (data: Data) => (compiled ?? get())(data);
   };
   app.setValidatorCompiler(((part: Parameters<typeof compileValidator>[0]) =>
     lazily(() => compileValidator(part))) as never);

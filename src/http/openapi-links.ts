@@ -31,12 +31,13 @@ const otherLists: Record<string, { list: string; id: string }> = {
 
 /** Adds `links` to the responses of `paths`, in place. */
 export function addLinks(paths: Record<string, Record<string, Omit<Declared, 'method' | 'path'>>>): void {
-  const operations = Object.entries(paths)
-    .flatMap(([path, methods]) => Object.entries(methods).map(([method, declared]) => ({ ...declared, method, path })))
-    .filter(({ deprecated }) => !deprecated);
-  for (const operation of operations) {
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, declared]) => ({ ...declared, method, path })),
+  );
+  for (const operation of all) {
     if (schemaOf(operation)?.title === 'TaskIds') link(operation, 'getTask', { task_id: '$response.body#/tasks/0' });
   }
+  const operations = all.filter(({ deprecated }) => !deprecated);
   const task = operations.find(({ operationId }) => operationId === 'getTask');
   for (const [parameter, uses] of Map.groupBy(operations, lastParameter)) {
     if (parameter === undefined || placeParameters.includes(parameter)) continue;

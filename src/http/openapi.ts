@@ -71,7 +71,8 @@ Dates are ISO 8601 in UTC. Sizes are GiB unless the field says otherwise. IDs ar
 
 interface DescribedOperation {
   responses: Record<string, { description?: string }>;
-  requestBody?: { required: boolean; content: Record<string, { schema: TSchema }> };
+  parameters?: { required?: boolean }[];
+  requestBody?: { required?: boolean; content: Record<string, { schema: TSchema }> };
 }
 type Operations = Record<string, DescribedOperation>;
 
@@ -112,7 +113,9 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
           operation.responses['default'] = { $ref: '#/components/responses/Error' } as object;
           const { requestBody } = operation;
           const [content] = Object.values(requestBody?.content ?? {});
-          if (requestBody && isOptionalBody(content?.schema)) requestBody.required = false;
+          if (requestBody && isOptionalBody(content?.schema)) delete requestBody.required;
+          // False is the default.
+          for (const parameter of operation.parameters ?? []) if (!parameter.required) delete parameter.required;
         }
       }
       addLinks(document.paths as never);

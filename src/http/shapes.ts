@@ -93,7 +93,7 @@ export const TaskFields = {
   task_id: Named(
     'ActiveTaskId',
     Nullable(Uuid),
-    'ID of the task that is changing the resource; null when there is none',
+    'ID of the task that is changing the resource; null if it is not changing',
   ),
 };
 

@@ -1,5 +1,5 @@
 /** Writes one log line and records one duration for each request. */
-import { withoutRedaction } from '../platform/log.ts';
+import { lineWriter } from '../platform/log.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../platform/log.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
@@ -25,47 +25,46 @@ interface TelemetryOptions {
 }
 
 export function requestTelemetry(app: App, { log, metrics, tracer }: TelemetryOptions): void {
-  const lines = withoutRedaction(log);
+  const write = lineWriter(log, 'request');
   // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.
   app.addHook('onRequest', (request, reply, done) => {
-    if (!request.routeOptions.config.quiet) reply.header('x-request-id', request.id);
+    request.route = request.routeOptions;
+    if (!request.route.config.quiet) reply.header('x-request-id', request.id);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    if (request.routeOptions.config.quiet) return done();
-    const { config, schema } = request.routeOptions;
+    // A request that Fastify cannot route has not passed the hook above.
+    const { config, schema, url } = request.route ?? request.routeOptions;
+    if (config.quiet) return done();
     if (!config.isStream || reply.statusCode >= 400) {
       metrics.observeRequest(schema?.operationId ?? 'none', reply.statusCode, reply.elapsedTime / 1000);
     }
     if (tracer) trace(tracer, request, reply);
-    const level = isProbe(request.routeOptions.url, reply.statusCode) ? 'debug' : 'info';
-    lines[level](
-      {
-        reqId: request.id,
-        method: request.method,
-        url: request.url,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 100) / 100,
-        tokenId: request.by?.actor.tokenId,
-      },
-      'request',
-    );
+    const level = isProbe(url, reply.statusCode) ? 'debug' : 'info';
+    write(level, {
+      reqId: request.id,
+      method: request.method,
+      url: request.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 100) / 100,
+      tokenId: request.by?.actor.tokenId,
+    });
     done();
   });
 }
 
 /** Attributes have the names of OpenTelemetry's conventions for HTTP. */
 function trace(tracer: Tracer, request: FastifyRequest, reply: FastifyReply): void {
-  const { method, routeOptions, by } = request;
-  if (isProbe(routeOptions.url, reply.statusCode)) return;
-  const { operationId = 'none' } = routeOptions.schema ?? {};
+  const { method, route = request.routeOptions, by } = request;
+  if (isProbe(route.url, reply.statusCode)) return;
+  const { operationId = 'none' } = route.schema ?? {};
   const { traceparent } = request.headers;
   tracer.request({
     ...{ id: request.id, name: operationId, startedAt: Date.now() - reply.elapsedTime },
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     attributes: {
       ...{ 'http.request.method': method, 'http.response.status_code': reply.statusCode },
-      ...(routeOptions.url !== undefined && { 'http.route': routeOptions.url }),
+      ...(route.url !== undefined && { 'http.route': route.url }),
       ...(by && { 'cloudyard.client_id': by.actor.clientId }),
     },
     ...(reply.statusCode >= 500 && { error: String(reply.statusCode) }),

@@ -8,6 +8,7 @@ import { clients } from './clients/index.ts';
 import { development } from './development/index.ts';
 import { events } from './events/index.ts';
 import { fileShares } from './file-shares/index.ts';
+import { hosts } from './hosts/index.ts';
 import { lifecyclePolicies } from './lifecycle-policies/index.ts';
 import { loadBalancers } from './load-balancers/index.ts';
 import { networks } from './networks/index.ts';
@@ -39,6 +40,7 @@ const list = [
   tasks,
   projects,
   regions,
+  hosts,
   networks,
   subnets,
   secrets,

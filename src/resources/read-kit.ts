@@ -8,8 +8,9 @@ import type { Column, SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
-import { prepared } from '../platform/db.ts';
+import { prepared, runStatement } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import type { Statement } from '../platform/prepared-query.ts';
 import { rowCounts } from '../platform/table.ts';
 
 /** The project and region of a row or a request. */
@@ -77,10 +78,8 @@ export function viewOf<View extends ProjectRegion & { id: Id }>(
   name = `${getTableName(table)}_view`,
 ): (on: Db | Tx, scope: ProjectRegion, id: Id) => Promise<View | null> {
   const read = rowById<View>(table, selection, name);
-  return async (on, { projectId, regionId }, id) => {
-    const view = await read(on, id);
-    return view?.projectId === projectId && view.regionId === regionId ? view : null;
-  };
+  return (on, { projectId, regionId }, id) =>
+    read(on, id).then((view) => (view?.projectId === projectId && view.regionId === regionId ? view : null));
 }
 
 /** Reads the rows with these ids, in any scope and order. */
@@ -160,8 +159,8 @@ function firstPageReader<Row>(
     let ordered = texts.get(order);
     if (ordered === undefined) texts.set(order, (ordered = `${select} order by ${textOf(sql.join(order, sql`, `))}`));
     const text = `${ordered} limit ${limit}`;
-    const { rows } = await db.$client.query({ name: nameOf(text), text, values: [projectId, regionId] });
-    return { total: rows[0]?.pageTotal as number | undefined, rows: rows as Row[] };
+    const rows = await runStatement(db, statementOf(text), [projectId, regionId]);
+    return { total: rows[0]?.['pageTotal'] as number | undefined, rows: rows as Row[] };
   };
 }
 
@@ -190,11 +189,7 @@ export function pageReader<Row>(table: PgTable, selection: Selection = {}) {
     const rest = sql`where ${where ?? sql`true`} order by ${sql.join(order, sql`, `)} limit ${limit} offset ${offset}`;
     const query = dialect.sqlToQuery(rest);
     const text = `${select} ${query.sql}`;
-    const { rows } = await db.$client.query({
-      name: isPrepared ? nameOf(text) : undefined,
-      text,
-      values: query.params,
-    });
+    const rows = (await runStatement(db, isPrepared ? statementOf(text) : { text }, query.params)) as Row[];
     const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
     return { count: isLast ? offset + rows.length : await (count?.() ?? db.$count(table, where)), rows };
   };
@@ -216,11 +211,11 @@ export async function pageOf<Row>(
   return { count: isLast ? offset + rows.length : await count(), rows: rows as Row[] };
 }
 
-/** The names of prepared pages, by text. */
-const names = new Map<string, string>();
+/** The prepared pages, by text. */
+const statements = new Map<string, Statement>();
 
-function nameOf(text: string): string {
-  const name = names.get(text) ?? `page_${names.size}`;
-  names.set(text, name);
-  return name;
+function statementOf(text: string): Statement {
+  const statement = statements.get(text) ?? { name: `page_${statements.size}`, text };
+  statements.set(text, statement);
+  return statement;
 }

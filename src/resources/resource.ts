@@ -9,11 +9,9 @@ import type { EventSource } from '../events/source.ts';
 import type { Routes } from '../http/app.ts';
 import type { Operation } from '../http/operations.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
+import type { Duty } from '../tasks/duties.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
-import type { WorkerOptions } from '../tasks/worker.ts';
 import type { FindUses } from './service-kit.ts';
-
-export type Duty = NonNullable<WorkerOptions['duties']>[number];
 
 /** The options of a worker, in addition to its services. */
 export interface DutyOptions {

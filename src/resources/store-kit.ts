@@ -46,10 +46,13 @@ export function jsonRows(
 
 const qualified = (column: PgColumn) => sql`${column.table}.${sql.identifier(column.name)}`;
 
-/** The id of the oldest active task of the resource whose id is in the column; null when the resource is not locked. */
-export function activeTask(id: PgColumn): SQL<string | null> {
+/**
+ * The id of the oldest active task of the resource whose id is in the column; null when the resource is not locked.
+ * `condition`: which tasks `t` lock it.
+ */
+export function activeTask(id: PgColumn, condition = sql`true`): SQL<string | null> {
   return sql`(select t.id from tasks t where t.resource_id = ${qualified(id)}::text and t.state in ('NEW', 'RUNNING')
-    order by t.created_on limit 1)`;
+    and ${condition} order by t.created_on limit 1)`;
 }
 
 interface RowsOptions<Field extends string> {

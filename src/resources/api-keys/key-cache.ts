@@ -115,7 +115,9 @@ export function createKeyCache({ clock, listener }: { clock: Clock; listener: Li
     while (!lost.aborted && !over.signal.aborted) {
       const woken = new Promise<void>((resolve) => (wake = resolve));
       await catchUp(client);
-      await Promise.race([woken, sleep(pollMs, undefined, { ref: false })]);
+      const timer = setTimeout(wake, pollMs).unref();
+      await woken;
+      clearTimeout(timer);
     }
   };
 

@@ -68,7 +68,7 @@ function visibleTo(actor: Actor): Actor | null {
 /** @throws ClientError 400 */
 function filterOf({ row_id, row_name, ...query }: ListAudit, visible: EntryFilter['visible']): EntryFilter {
   if (row_name !== undefined && query.table === undefined) {
-    throw invalidInput([{ path: 'row_name', message: 'needs table, such as api_keys' }]);
+    throw invalidInput([{ path: 'row_name', message: 'requires table, such as api_keys' }]);
   }
   return {
     ...query,

@@ -31,6 +31,8 @@ describe('the clock', () => {
     expect(advanced).toBeGreaterThanOrEqual(0);
     expect(advanced).toBeLessThan(60_000);
     expect(nowOf(await cloud.get(clock))).toBeGreaterThanOrEqual(Date.parse('2030-01-01T01:00:00Z'));
+    const { headers } = await cloud.app.inject('/readyz');
+    expect(headers.date).toMatch(/Jan 2030 01:/);
     const id = await newVolume();
     expect((await cloud.get(`/cloud/v1/volumes/1/1/${id}`)).body.created_at).toMatch(/^2030-01-01T01:/);
     expect(Math.abs(nowOf(await move({ real: true })) - Date.now())).toBeLessThan(5000);

@@ -9,6 +9,7 @@ export function desiredFileShare(share: FileShareRow, rules: ReconciledRule[]): 
     settledGib: share.observedReal ? share.observedSize : null,
     rootSquash: share.rootSquash ?? false,
     access: rules.filter((rule) => !isDenied(rule)).map((rule) => ({ network: rule.network, mode: rule.accessLevel })),
+    ...(share.nfsGroup !== null && { export: { group: share.nfsGroup, exportId: share.exportId! } }),
   };
 }
 

@@ -242,7 +242,7 @@ export const ListFileShareUsage = Type.Object({
 });
 export type ListFileShareUsage = Static<typeof ListFileShareUsage>;
 
-const FileShareUsage = Type.Object(
+export const FileShareUsage = Type.Object(
   {
     file_share_id: Described(Uuid, 'ID of the share'),
     used_bytes: Type.Integer({ description: 'Used space, including the metadata of the filesystem' }),
@@ -250,6 +250,7 @@ const FileShareUsage = Type.Object(
   },
   { title: 'FileShareUsage' },
 );
+export type FileShareUsage = Static<typeof FileShareUsage>;
 export const FileShareUsageCollection = Collection(FileShareUsage);
 export type FileShareUsageCollection = Static<typeof FileShareUsageCollection>;
 

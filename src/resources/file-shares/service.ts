@@ -1,14 +1,14 @@
 /** The rules of file shares. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
-import type { Regions } from '../regions/service.ts';
+import type { RegionFacts, Regions } from '../regions/service.ts';
 import {
   changedColumns,
   isEmpty,
@@ -28,6 +28,7 @@ import type {
   FileShareCollection,
   FileShareRequiredQuota,
   FileShareTypeName,
+  FileShareUsage,
   FileShareUsageCollection,
   ListFileShares,
   ListFileShareUsage,
@@ -116,7 +117,13 @@ export function createFileShares(deps: FileSharesDeps) {
         });
         const createdAt = clock.now();
         const { name, size } = body;
-        const placed = { clientId, projectId, regionId, ...network };
+        const placed = {
+          clientId,
+          projectId,
+          regionId,
+          ...network,
+          ...(await placeExport(tx, deps.regions.get(regionId)!)),
+        };
         const given = { name, typeName, size, tags, ...newSettings(typeName, settings) };
         await store.insert(tx, { id, ...placed, ...given, creatorTaskId, createdAt });
         await store.insertAccessRules(tx, newAccessRules(id, access, createdAt));
@@ -132,12 +139,7 @@ export function createFileShares(deps: FileSharesDeps) {
 
     async usage(scope: Scope, filter: ListFileShareUsage): Promise<FileShareUsageCollection> {
       const { count, rows } = await store.listUsage(db, scope, filter);
-      const results = rows.map(({ fileShareId, usedBytes, totalBytes }) => ({
-        file_share_id: fileShareId,
-        used_bytes: usedBytes,
-        total_bytes: totalBytes,
-      }));
-      return { count, results };
+      return { count, results: rows.map(toUsage) };
     },
 
     async get(scope: Scope, id: string): Promise<FileShare> {
@@ -185,6 +187,31 @@ export function createFileShares(deps: FileSharesDeps) {
         if (!isEmpty(changes)) await store.update(tx, id, changes);
       }),
   };
+}
+
+function toUsage({ fileShareId, usedBytes, totalBytes }: store.Usage): FileShareUsage {
+  return { file_share_id: fileShareId, used_bytes: usedBytes, total_bytes: totalBytes };
+}
+
+/** In a region of several hosts: the NFS group and export id of a new share. @throws ClientError 409 */
+async function placeExport(
+  tx: Tx,
+  { id, name, nfsAddresses }: RegionFacts,
+): Promise<Pick<FileShareRow, 'nfsGroup' | 'exportId'>> {
+  if (nfsAddresses === null) return { nfsGroup: null, exportId: null };
+  const found = await store.placeExport(tx, id, nfsAddresses);
+  if (!found) throw noRoom(name, nfsAddresses.length);
+  return { nfsGroup: found.group, exportId: found.exportId };
+}
+
+function noRoom(region: string, addresses: number): ClientError {
+  const most = addresses * store.exportsOfGroup;
+  return new ClientError(
+    'QuotaExceeded',
+    `the region ${region} holds its ${most} file shares (${store.exportsOfGroup} for each of its ${addresses} NFS addresses); ` +
+      'the operator can add addresses',
+    { errors: [{ path: 'region_id', message: `the region holds at most ${most} file shares` }] },
+  );
 }
 
 /** The defaults that clients of the interface expect. */

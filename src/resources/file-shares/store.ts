@@ -106,6 +106,51 @@ export const accessRules = prepared<AccessRuleRow, [fileShareId: string]>(
    where file_share_id = $1 order by created_at, id`,
 );
 
+const lockGroups = prepared<{ address: string; lastExportId: number; exportIds: number[] }, [number, string[]], Tx>(
+  'nfs_groups_lock',
+  `with added as (
+     insert into nfs_groups (region_id, address, last_export_id) select $1, address, 0 from unnest($2::text[]) as address
+     on conflict (region_id, address) do update set last_export_id = nfs_groups.last_export_id
+     returning address, last_export_id)
+   select address, last_export_id as "lastExportId", array(
+     select export_id from file_shares where region_id = $1 and nfs_group = address) as "exportIds"
+   from added`,
+);
+
+const writeLastExportId = prepared<object, [number, string, number], Tx>(
+  'nfs_group_last_export_id',
+  'update nfs_groups set last_export_id = $3 where region_id = $1 and address = $2',
+);
+
+/** Reserves an export id in the group with the fewest shares; null: every group is full. */
+export async function placeExport(tx: Tx, regionId: number, addresses: string[]): Promise<ExportPlace | null> {
+  // The second statement sees what others have committed while the first one waited for the rows.
+  await lockGroups(tx, regionId, [...addresses].sort());
+  const groups = await lockGroups(tx, regionId, addresses);
+  const [group] = groups.sort((a, b) => a.exportIds.length - b.exportIds.length);
+  if (!group || group.exportIds.length >= exportsOfGroup) return null;
+  const exportId = nextExportId(group.lastExportId, new Set(group.exportIds));
+  await writeLastExportId(tx, regionId, group.address, exportId);
+  return { group: group.address, exportId };
+}
+
+/** The address and number that a share is exported with in a region of several hosts. */
+export interface ExportPlace {
+  group: string;
+  exportId: number;
+}
+
+/** Each export is a client of Ceph, which costs 0.1 s when another host takes the group over. */
+export const exportsOfGroup = 30;
+const lastPossibleExportId = 65_535;
+
+function nextExportId(last: number, taken: ReadonlySet<number>): number {
+  let next = last;
+  do next = (next % lastPossibleExportId) + 1;
+  while (taken.has(next));
+  return next;
+}
+
 export const insertAccessRules = kit.insertRows(fileShareAccessRules);
 
 const writeAccessRuleStates = deferred('file_share_access_rule_states', {
@@ -142,7 +187,7 @@ export async function removeAccessRules(tx: Tx, rules: { id: string }[]): Promis
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
 
 /** Space of the filesystem of a share, in bytes. */
-interface Usage {
+export interface Usage {
   fileShareId: string;
   usedBytes: number;
   totalBytes: number;

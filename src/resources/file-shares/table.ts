@@ -1,5 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
 import { instant } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
@@ -35,6 +46,9 @@ export const fileShares = pgTable(
     tags: jsonb('tags').notNull().$type<Tags>(),
     status: text('status').notNull().$type<FileShareStatus>(),
     connectionPoint: text('connection_point'),
+    /** In a region of several hosts: the address of its NFS group, and its export id there. They never change. */
+    nfsGroup: text('nfs_group'),
+    exportId: integer('export_id'),
     creatorTaskId: uuid('creator_task_id').notNull(),
     /** Increases with every change that the host must follow. */
     generation: bigint('generation', { mode: 'number' }).notNull(),
@@ -48,8 +62,21 @@ export const fileShares = pgTable(
     index('file_shares_client').on(t.clientId, t.regionId),
     index('file_shares_network').on(t.networkId),
     index('file_shares_subnet').on(t.subnetId),
+    uniqueIndex('file_shares_export').on(t.regionId, t.nfsGroup, t.exportId),
     index('file_shares_unconverged').on(t.regionId).where(sql`${t.observedGeneration} < ${t.generation}`),
   ],
+);
+
+/** The NFS groups of regions of several hosts. A change of their shares locks the row. */
+export const nfsGroups = pgTable(
+  'nfs_groups',
+  {
+    regionId: integer('region_id').notNull(),
+    address: text('address').notNull(),
+    /** The last export id that was assigned: ids are reused as late as possible. */
+    lastExportId: integer('last_export_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.regionId, t.address] })],
 );
 
 /** The last measurement of the host. In a table of its own, because a share is locked by its changes. */

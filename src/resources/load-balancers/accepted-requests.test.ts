@@ -161,7 +161,7 @@ describe('accepted requests', () => {
     let accepted = 0;
     fc.assert(
       fc.property(fc.array(listener, { minLength: 1, maxLength: 2 }), (listeners) => {
-        if (nestedErrors(listeners, memberRules(1)).length > 0) return;
+        if (nestedErrors(listeners, 'ipv4', memberRules(1)).length > 0) return;
         accepted += 1;
         expectRendered(listeners);
       }),
@@ -188,7 +188,7 @@ describe('accepted requests', () => {
     const listeners = [
       { name: 'a listener', protocol: 'UDP', protocol_port: 65_535, connection_limit: 1_000_000, pools: [persistent] },
     ] as NestedListener[];
-    expect(nestedErrors(listeners, memberRules(1))).toEqual([]);
+    expect(nestedErrors(listeners, 'ipv4', memberRules(1))).toEqual([]);
     expectRendered(listeners);
   });
 
@@ -201,7 +201,7 @@ describe('accepted requests', () => {
     const pools = [{ name: 'a pool', protocol: poolProtocol, lb_algorithm: 'ROUND_ROBIN' }];
     const secret = protocol === 'TERMINATED_HTTPS' && { secret_id: id(903) };
     const listeners = [{ name: 'a listener', protocol, protocol_port: 1, ...secret, pools }] as NestedListener[];
-    expect(nestedErrors(listeners, memberRules(1))).toEqual([]);
+    expect(nestedErrors(listeners, 'ipv4', memberRules(1))).toEqual([]);
     expectRendered(listeners);
   });
 });

@@ -49,6 +49,7 @@ export function desiredLoadBalancer(whole: WholeLoadBalancer, pems: Pems): Desir
     tenant: String(loadBalancer.clientId),
     regionId: loadBalancer.regionId,
     address: loadBalancer.vipAddress,
+    ...(loadBalancer.vipIpFamily === 'dual' && { additionalAddresses: [loadBalancer.vipAddressV6!] }),
     enabled: loadBalancer.adminStateUp,
     listeners: whole.listeners
       .filter((listener) => !listener.deletedAt)

@@ -40,6 +40,11 @@ export interface LoadBalancerChanges {
    * @throws ClientError 404, 409
    */
   lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
+  /**
+   * As `lock`, for a load balancer that the transaction has locked.
+   * @throws ClientError 409
+   */
+  requireChangeable(tx: Tx, loadBalancer: LoadBalancerRow): Promise<void>;
   /** As `lock`, also after a failed deletion. */
   lockDeletable(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
   /** Enqueues a change that the host must follow. Returns the id of the task. */
@@ -54,16 +59,26 @@ export interface LoadBalancerChanges {
 
 export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>): LoadBalancerChanges {
   const lockDeletable: LoadBalancerChanges['lockDeletable'] = async (tx, scope, id, concurrent) => {
-    const loadBalancer = requireFound(await store.lock(tx, scope, id), 'load balancer', id);
-    requireUnlocked(await tasks.lockedBy(tx, loadBalancer.id, concurrent), 'load balancer', id);
-    return loadBalancer;
+    // Pipelined: the second statement runs when the first has the lock.
+    const [loadBalancer, taskId] = await Promise.all([
+      store.lock(tx, scope, id),
+      tasks.lockedBy(tx, id.toLowerCase(), concurrent),
+    ]);
+    const found = requireFound(loadBalancer, 'load balancer', id);
+    requireUnlocked(taskId, 'load balancer', id);
+    return found;
   };
   return {
     lockDeletable,
 
+    async requireChangeable(tx, loadBalancer) {
+      requireUnlocked(await tasks.lockedBy(tx, loadBalancer.id), 'load balancer', loadBalancer.id);
+      requireNotDeleted(loadBalancer, 'load balancer');
+    },
+
     async lock(tx, scope, id, concurrent) {
       const loadBalancer = await lockDeletable(tx, scope, id, concurrent);
-      if (loadBalancer.deletedAt) throw deletionFailed('load balancer', id);
+      requireNotDeleted(loadBalancer, 'load balancer');
       return loadBalancer;
     },
 
@@ -85,15 +100,24 @@ export function keyOf(loadBalancer: Pick<LoadBalancerRow, 'id' | 'regionId'>): R
   return { resource: 'load_balancer', id: loadBalancer.id, regionId: loadBalancer.regionId };
 }
 
-function deletionFailed(kind: string, id: string): ClientError {
-  return new ClientError('Conflict', `the deletion of ${kind} ${id} failed; delete it again`);
+/** @throws ClientError 409 after a failed deletion */
+function requireNotDeleted({ id, deletedAt }: { id: string; deletedAt: Date | null }, kind: string): void {
+  if (deletedAt) throw new ClientError('Conflict', `the deletion of ${kind} ${id} failed; delete it again`);
 }
 
 interface PartRow {
   id: string;
-  loadBalancerId: string;
+  lockedBy: string | null;
   deletedAt: Date | null;
 }
+
+/** Locks the load balancer of a part; null if there is no such part. */
+type LockPart<Row> = (
+  tx: Tx,
+  scope: ProjectRegion,
+  id: string,
+  concurrent?: readonly string[],
+) => Promise<{ loadBalancer: LoadBalancerRow; part: Row } | null>;
 
 interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
   changes: LoadBalancerChanges;
@@ -103,17 +127,19 @@ interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
 export function createPartChanges<Row extends PartRow>(
   { db, idempotency, changes }: PartChangesDeps,
   kind: 'listener' | 'pool' | 'L7 policy' | 'L7 rule',
-  find: (tx: Tx, scope: ProjectRegion, id: string) => Promise<Row | null>,
+  lockPart: LockPart<Row>,
 ) {
   const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
-    const { loadBalancerId } = requireFound(await find(tx, scope, id), kind, id);
-    const loadBalancer = await changes.lock(tx, scope, loadBalancerId, concurrent);
-    // Again: the previous holder of the lock may have changed or removed it.
-    return { loadBalancer, part: requireFound(await find(tx, scope, id), kind, id) };
+    const locked = requireFound(await lockPart(tx, scope, id, concurrent), kind, id);
+    requireUnlocked(locked.part.lockedBy, 'load balancer', locked.loadBalancer.id);
+    requireNotDeleted(locked.loadBalancer, 'load balancer');
+    return locked;
   };
   const lock = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
     const locked = await lockDeletable(tx, scope, id, concurrent);
-    if (locked.part.deletedAt) throw deletionFailed(kind, id);
+    // Refuses while the deletion, which may be one of `concurrent`, is under way.
+    if (locked.part.deletedAt) await changes.lock(tx, scope, locked.loadBalancer.id);
+    requireNotDeleted(locked.part, kind);
     return locked;
   };
   /** Runs `write` under the lock. It returns the task of the change, or null when nothing changes. */
@@ -141,22 +167,24 @@ export function createPartChanges<Row extends PartRow>(
   };
 }
 
-/** The load balancer that a body names in either spelling; null when it names none. Adds to `errors`. */
-export async function findNamedLoadBalancer(
+/** Locks the load balancer that a body names in either spelling; null when it names none. Adds to `errors`. */
+export async function lockNamedLoadBalancer(
   tx: Tx,
   scope: ProjectRegion,
   body: { load_balancer_id?: string | null; loadbalancer_id?: string | null },
   errors: FieldError[],
-): Promise<string | null> {
+): Promise<{ id: string; loadBalancer: LoadBalancerRow | null } | null> {
   const id = normalizeId(body.load_balancer_id);
   const alias = normalizeId(body.loadbalancer_id);
   if (id !== null && alias !== null && id !== alias) {
     errors.push({ path: 'loadbalancer_id', message: `conflicts with load_balancer_id (${id}); send only one` });
   }
   const named = id ?? alias;
-  if (named !== null && !(await store.exists(tx, scope, named))) {
+  if (named === null) return null;
+  const loadBalancer = await store.lock(tx, scope, named);
+  if (!loadBalancer) {
     const path = id === null ? 'loadbalancer_id' : 'load_balancer_id';
     errors.push({ path, message: `load balancer ${named} was not found in this project and region` });
   }
-  return named;
+  return { id: named, loadBalancer };
 }

@@ -5,13 +5,18 @@ import type { FieldError } from '../../errors/catalogue.ts';
 import type { CreateLoadBalancer, Logging, LoggingInput } from './schema.ts';
 import type { LoadBalancerRow } from './table.ts';
 
-export function unsupportedFields(scope: Scope, range: string | null, body: CreateLoadBalancer): FieldError[] {
+export function unsupportedFields(
+  scope: Scope,
+  { vipRange, vipRangeV6 }: { vipRange: string | null; vipRangeV6: string | null },
+  body: CreateLoadBalancer,
+): FieldError[] {
   const errors: FieldError[] = [];
   const report = (path: string, message: string) => errors.push({ path, message });
-  if (!range) report('region_id', `region ${scope.regionName} has no load balancers`);
+  const family = body.vip_ip_family ?? 'ipv4';
+  if (!vipRange) report('region_id', `region ${scope.regionName} has no load balancers`);
   if (body.floating_ip) report('floating_ip', 'is not supported');
   if (body.vip_port_id !== undefined) report('vip_port_id', 'is not supported; the region assigns the address');
-  if (body.vip_ip_family !== undefined && body.vip_ip_family !== 'ipv4') report('vip_ip_family', 'must be ipv4');
+  if (family !== 'ipv4' && !vipRangeV6) report('vip_ip_family', 'must be ipv4, because the region has no IPv6 range');
   if (body.vip_subnet_id !== undefined && body.vip_network_id === undefined) {
     report('vip_network_id', 'is required with vip_subnet_id');
   }
@@ -25,7 +30,7 @@ export function newLoadBalancer(
     LoadBalancerRow,
     'tags' | 'flavor'
   >,
-): Omit<LoadBalancerRow, 'vipAddress'> {
+): Omit<LoadBalancerRow, 'vipAddress' | 'vipAddressV6'> {
   return {
     id: randomUUID(),
     clientId: scope.clientId,
@@ -37,7 +42,7 @@ export function newLoadBalancer(
     adminStateUp: true,
     preferredConnectivity: body.preferred_connectivity ?? 'L2',
     logging: body.logging ? newLogging(body.logging) : null,
-    vipIpFamily: 'ipv4',
+    vipIpFamily: body.vip_ip_family ?? 'ipv4',
     vipPortId: randomUUID(),
     vipNetworkId: place.networkId,
     vipSubnetId: place.subnetId,

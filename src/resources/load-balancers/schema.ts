@@ -20,7 +20,7 @@ import { exampleNestedListener, NestedListener } from './listeners/schema.ts';
 import { ShowStats, StatsOrNull, statuses } from './shapes.ts';
 
 export const VipFamily = Type.Enum(['dual', 'ipv4', 'ipv6'], {
-  description: 'Family of the address; only `ipv4` is supported',
+  description: 'Family of the addresses; `ipv6` and `dual` require an IPv6 range of the region',
 });
 export type VipFamily = Static<typeof VipFamily>;
 const MemberConnectivity = Type.Enum(['L2', 'L3'], {
@@ -299,7 +299,9 @@ export const LoadBalancer = Type.Object(
     ...PlaceFields,
     ...TaskFields,
     name: Type.String({ description: 'Name of the load balancer' }),
-    additional_vips: Type.Array(Type.Object(IpAndSubnet), { description: 'Further addresses; always empty' }),
+    additional_vips: Type.Array(Type.Object(IpAndSubnet), {
+      description: 'Further addresses: the IPv6 address of a load balancer of the family `dual`',
+    }),
     admin_state_up: Type.Boolean({ description: 'Whether the listeners accept connections' }),
     created_at: Described(DateTime, 'When the load balancer was requested'),
     ddos_profile: Type.Null({ description: 'Always null' }),
@@ -320,9 +322,14 @@ export const LoadBalancer = Type.Object(
     vrrp_ips: Type.Array(
       Type.Object({
         ...IpAndSubnet,
-        role: Type.Enum(['BACKUP', 'MASTER', 'STANDALONE'], { description: 'Always `STANDALONE`' }),
+        role: Type.Enum(['BACKUP', 'MASTER', 'STANDALONE'], {
+          description: '`STANDALONE` in a region of one host; otherwise `MASTER` for the host that has the address',
+        }),
       }),
-      { description: 'Addresses of the instances: the address of the load balancer' },
+      {
+        description:
+          'Addresses of the instances: in a region of one host the address of the load balancer, otherwise its hosts',
+      },
     ),
   },
   { title: 'LoadBalancer' },

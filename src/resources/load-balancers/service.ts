@@ -18,6 +18,8 @@ import type { Listeners } from './listeners/service.ts';
 import { keyOf } from './locked-changes.ts';
 import type { LoadBalancerChanges } from './locked-changes.ts';
 import { flavorErrors, flavorToResponse } from './flavors.ts';
+import { instancesOf, vrrpIps } from './instances.ts';
+import type { Instance } from './instances.ts';
 import { createLoadBalancerMetadata } from './metadata/service.ts';
 import { newLoadBalancer, newLogging, unsupportedFields } from './new-load-balancer.ts';
 import type {
@@ -50,6 +52,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
   const view = async (scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancerView> =>
     requireFound(await store.view(db, scope, id, showStats), 'load balancer', id);
+
+  const show = async (scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> => {
+    const region = regionOf(scope);
+    return toResponse(await view(scope, id, showStats), region, await instancesOf(db, region));
+  };
 
   /** Changes that the host need not follow: their task is finished with the transaction. */
   const record = async (
@@ -89,11 +96,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
-        const { range, network, flavor } = await checkCreate(deps, scope, body);
+        const { region, network, flavor } = await checkCreate(deps, scope, body);
         const taskId = randomUUID();
         const now = clock.now();
         const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
-        await insertWithAddress(tx, range, row);
+        await insertWithAddresses(tx, region, row);
         const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
         const created = Object.entries(await deps.listeners.insertNested(tx, nested));
         await tasks.enqueue(tx, context, {
@@ -121,11 +128,13 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       if (filter.assigned_floating) return { count: 0, results: [] };
       const { count, rows } = await store.list(db, scope, filter, tags);
       const read = (ids: string[]) => store.viewsById(db, ids, filter.show_stats);
-      return { count, results: readInGroups(rows, read, (row) => toResponse(row, regionOf(scope))) };
+      const region = regionOf(scope);
+      const instances = await instancesOf(db, region);
+      return { count, results: readInGroups(rows, read, (row) => toResponse(row, region, instances)) };
     },
 
     async get(scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> {
-      return toResponse(await view(scope, id, showStats), regionOf(scope));
+      return show(scope, id, showStats);
     },
 
     update,
@@ -133,7 +142,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     /** The deprecated update returns the load balancer and makes no changes that the host must follow. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<LoadBalancer> {
       await update(context, scope, id, body);
-      return toResponse(await view(scope, id), regionOf(scope));
+      return show(scope, id);
     },
 
     /** Also deletes its listeners and pools. A failed deletion can be repeated. */
@@ -181,22 +190,23 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   };
 }
 
-/** The range of its address, its network and its flavor. @throws ClientError 400 with all errors */
+/** The region with the ranges of its addresses, its network and its flavor. @throws ClientError 400 with all errors */
 async function checkCreate(
   { networks, listeners, regions }: LoadBalancersDeps,
   scope: Scope,
   body: CreateLoadBalancer,
 ) {
-  const { vipRange: range, loadBalancerFlavors } = regions.get(scope.regionId)!;
+  const region = regions.get(scope.regionId)!;
+  const { loadBalancerFlavors } = region;
   const flavor = body.flavor ?? loadBalancerFlavors[0]!.name;
   const errors = [
-    ...unsupportedFields(scope, range, body),
+    ...unsupportedFields(scope, region, body),
     ...flavorErrors(loadBalancerFlavors, flavor),
-    ...listeners.nestedErrors(scope, body.listeners ?? []),
+    ...listeners.nestedErrors(scope, body.listeners ?? [], body.vip_ip_family ?? 'ipv4'),
   ];
   const network = await findNetwork(networks, scope, body, errors);
-  if (errors.length > 0 || !network || !range) throw invalidInput(errors);
-  return { range, network, flavor };
+  if (errors.length > 0 || !network) throw invalidInput(errors);
+  return { region, network, flavor };
 }
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };
@@ -219,24 +229,33 @@ async function findNetwork(
 }
 
 /**
- * Inserts the row with the lowest free address. Of two concurrent creates with the same address, the unique index lets
+ * Inserts the row with the lowest free addresses. Of two concurrent creates with the same address, the unique indexes let
  * one insert and the other tries the next address. @throws ClientError 409 if no address is free
  */
-async function insertWithAddress(tx: Tx, range: string, row: Omit<LoadBalancerRow, 'vipAddress'>): Promise<void> {
+async function insertWithAddresses(
+  tx: Tx,
+  { vipRange, vipRangeV6 }: RegionFacts,
+  row: Omit<LoadBalancerRow, 'vipAddress' | 'vipAddressV6'>,
+): Promise<void> {
   for (;;) {
-    const vipAddress = lowestFreeAddress(range, await store.usedAddresses(tx, row.regionId));
-    if (vipAddress === null) {
-      throw new ClientError('Conflict', `all addresses of ${range} are in use; delete a load balancer of the region`);
-    }
-    if (await store.insert(tx, { ...row, vipAddress })) return;
+    const used = await store.usedAddresses(tx, row.regionId);
+    const vipAddressV6 = row.vipIpFamily === 'ipv4' ? null : freeAddress(vipRangeV6!, used);
+    const vipAddress = row.vipIpFamily === 'ipv6' ? vipAddressV6! : freeAddress(vipRange!, used);
+    if (await store.insert(tx, { ...row, vipAddress, vipAddressV6 })) return;
   }
 }
 
-function toResponse(row: LoadBalancerView, region: RegionFacts): LoadBalancer {
+function freeAddress(range: string, used: ReadonlySet<string>): string {
+  const address = lowestFreeAddress(range, used);
+  if (address !== null) return address;
+  throw new ClientError('Conflict', `all addresses of ${range} are in use; delete a load balancer of the region`);
+}
+
+function toResponse(row: LoadBalancerView, region: RegionFacts, instances: Instance[] | null): LoadBalancer {
   return {
     id: row.id,
     name: row.name,
-    additional_vips: [],
+    additional_vips: row.vipIpFamily === 'dual' ? [{ ip_address: row.vipAddressV6!, subnet_id: row.vipSubnetId }] : [],
     admin_state_up: row.adminStateUp,
     created_at: withZone(row.createdAt),
     creator_task_id: row.creatorTaskId,
@@ -259,6 +278,6 @@ function toResponse(row: LoadBalancerView, region: RegionFacts): LoadBalancer {
     vip_fqdn: null,
     vip_ip_family: row.vipIpFamily,
     vip_port_id: row.vipPortId,
-    vrrp_ips: [{ ip_address: row.vipAddress, role: 'STANDALONE', subnet_id: row.vipSubnetId }],
+    vrrp_ips: vrrpIps(row, region, instances),
   };
 }

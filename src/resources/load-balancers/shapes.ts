@@ -1,7 +1,7 @@
 /** Shapes that load balancers, listeners, pools and members share. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Described, Nullable } from '../../http/shapes.ts';
+import { Described, Named, Nullable } from '../../http/shapes.ts';
 
 export const OperatingStatus = Type.Enum(['DEGRADED', 'DRAINING', 'ERROR', 'NO_MONITOR', 'OFFLINE', 'ONLINE'], {
   title: 'LoadBalancerOperatingStatus',
@@ -65,10 +65,16 @@ const timeoutMeanings: Record<TimeoutName, string> = {
   timeout_member_data: 'Time without data from the member after which the connection is closed, in milliseconds',
 };
 
+const timeoutTitles: Record<TimeoutName, string> = {
+  timeout_client_data: 'ClientDataTimeout',
+  timeout_member_connect: 'MemberConnectTimeout',
+  timeout_member_data: 'MemberDataTimeout',
+};
+
 /** The Terraform provider sends 0 for no timeout. */
-const timeoutsOf = (defaults: Record<TimeoutName, string>) => {
+const timeoutsOf = (owner: 'Listener' | 'LbPool', defaults: Record<TimeoutName, string>) => {
   const describe = (name: TimeoutName) => `${timeoutMeanings[name]}; null or 0: ${defaults[name]}`;
-  const input = (name: TimeoutName) => Type.Optional(Described(Timeout, describe(name)));
+  const input = (name: TimeoutName) => Type.Optional(Named(`${owner}${timeoutTitles[name]}`, Timeout, describe(name)));
   const output = (name: TimeoutName) => Described(StoredTimeout, describe(name));
   return {
     input: {
@@ -84,13 +90,13 @@ const timeoutsOf = (defaults: Record<TimeoutName, string>) => {
   };
 };
 
-export const listenerTimeouts = timeoutsOf({
+export const listenerTimeouts = timeoutsOf('Listener', {
   timeout_client_data: 'that of the pool, or 50,000',
   timeout_member_connect: '5,000; the timeout of the pool takes precedence',
   timeout_member_data: '50,000; the timeout of the pool takes precedence',
 });
 
-export const poolTimeouts = timeoutsOf({
+export const poolTimeouts = timeoutsOf('LbPool', {
   timeout_client_data: '50,000; the timeout of the listener takes precedence',
   timeout_member_connect: 'that of the listener, or 5,000',
   timeout_member_data: 'that of the listener, or 50,000',

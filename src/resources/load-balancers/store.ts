@@ -2,9 +2,9 @@
  * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
  * members are in their folders.
  */
-import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
@@ -142,21 +142,41 @@ export async function viewsById(db: Db, ids: string[], showStats?: boolean): Pro
   return (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
 }
 
-export async function exists(tx: Tx, scope: ProjectRegion, id: string): Promise<boolean> {
-  return (await find(tx, scope, id)) !== null;
-}
-
 /**
- * Inserts the row, or returns false if another load balancer of the region has its address. Waits for a concurrent
+ * Inserts the row, or returns false if another load balancer of the region has one of its addresses. Waits for a concurrent
  * transaction that takes the address.
  */
 export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
-  const inserted = await tx
-    .insert(loadBalancers)
-    .values(row)
-    .onConflictDoNothing({ target: [loadBalancers.regionId, loadBalancers.vipAddress] })
-    .returning({ id: loadBalancers.id });
+  const inserted = await tx.insert(loadBalancers).values(row).onConflictDoNothing().returning({ id: loadBalancers.id });
   return inserted.length > 0;
+}
+
+/** A part, and the active task that locks its load balancer, if any. */
+export type LockedPart<Row> = Row & { lockedBy: string | null };
+
+/**
+ * Locks the load balancer of a part, and reads the part. These are two statements, because the second one must see what the
+ * previous holder of the lock wrote, but one round trip. Active tasks of the types `concurrent` do not lock.
+ */
+export function lockPart<Row extends LockedPart<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
+  const name = getTableName(table);
+  const condition = `id = $1 and project_id = $2 and region_id = $3`;
+  const lockIt = prepared<LoadBalancerRow>(
+    `${name}_lock_load_balancer`,
+    `${kit.selectOf(loadBalancers)} where id = (select load_balancer_id from ${name} where ${condition}) for update`,
+  );
+  const lockedBy = kit.activeTask(table.loadBalancerId, sql.raw('t.task_type <> all($4::text[])'));
+  const read = prepared<Row>(
+    `${name}_locked`,
+    `${kit.selectOf(table, { columns: { ...getTableColumns(table as PgTable), ...more, lockedBy } })} where ${condition}`,
+  );
+  return async (tx: Tx, { projectId, regionId }: ProjectRegion, id: string, concurrent: readonly string[] = []) => {
+    const [[loadBalancer], [part]] = await Promise.all([
+      lockIt(tx, id, projectId, regionId),
+      read(tx, id, projectId, regionId, concurrent),
+    ]);
+    return loadBalancer && part ? { loadBalancer, part } : null;
+  };
 }
 
 type Part = Partial<Record<'createdAt' | 'deletedAt', Date | null>>;
@@ -342,10 +362,10 @@ export const usesOfSecret = prepared<Uses, [secretId: string], Tx>(
 /** The VIP addresses of the region. */
 export async function usedAddresses(tx: Tx, regionId: number): Promise<Set<string>> {
   const rows = await tx
-    .select({ address: loadBalancers.vipAddress })
+    .select({ address: loadBalancers.vipAddress, addressV6: loadBalancers.vipAddressV6 })
     .from(loadBalancers)
     .where(eq(loadBalancers.regionId, regionId));
-  return new Set(rows.map((row) => row.address));
+  return new Set(rows.flatMap((row) => [row.address, ...(row.addressV6 === null ? [] : [row.addressV6])]));
 }
 
 /** The ids that are subnets of the project and region. */

@@ -42,7 +42,10 @@ export const loadBalancers = pgTable(
     preferredConnectivity: text('preferred_connectivity').notNull().$type<MemberConnectivity>(),
     logging: jsonb('logging').$type<Logging>(),
     vipIpFamily: text('vip_ip_family').notNull().$type<VipFamily>(),
+    /** The IPv4 address, or the IPv6 address if it has no other. */
     vipAddress: text('vip_address').notNull(),
+    /** Of the families `ipv6` and `dual`. */
+    vipAddressV6: text('vip_address_v6'),
     vipPortId: uuid('vip_port_id').notNull(),
     vipNetworkId: uuid('vip_network_id')
       .notNull()
@@ -66,6 +69,7 @@ export const loadBalancers = pgTable(
     index('load_balancers_network').on(t.vipNetworkId),
     index('load_balancers_subnet').on(t.vipSubnetId),
     uniqueIndex('load_balancers_vip').on(t.regionId, t.vipAddress),
+    uniqueIndex('load_balancers_vip_v6').on(t.regionId, t.vipAddressV6),
     index('load_balancers_unconverged').on(t.regionId).where(sql`${t.observedGeneration} < ${t.generation}`),
   ],
 );

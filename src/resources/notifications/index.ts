@@ -6,7 +6,7 @@ import type { Notifications } from './service.ts';
 export const notifications = {
   operations: (services: { notifications: Notifications }) => notificationOperations(services.notifications),
   events: [
-    { table: 'notifications', kind: 'notification', access: clientReader },
+    { table: 'notifications', kind: 'notification', access: clientReader, silentRemoval: true },
     {
       table: 'notification_deliveries',
       kind: 'notification',

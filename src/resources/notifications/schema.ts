@@ -9,6 +9,10 @@ export type Channel = (typeof channels)[number];
 /** `simulated`: a simulated driver accepted it. `failed`: not delivered, and not retried. */
 const deliveryStates = ['pending', 'delivered', 'simulated', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
+export const State = Type.Enum([...deliveryStates], {
+  title: 'DeliveryState',
+  description: '`pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)',
+});
 
 /** Types of messages. A new one is a line here; the console offers it in its filter. */
 const notificationTypes = [
@@ -45,7 +49,7 @@ export type ListNotifications = Static<typeof ListNotifications>;
 
 const Time = Type.String({ format: 'date-time' });
 
-const Attempt = Type.Object(
+export const Attempt = Type.Object(
   {
     at: Described(Time, 'When the delivery was attempted'),
     answer: Type.String({ description: 'The response of the receiver, or why it was not reached' }),
@@ -62,9 +66,7 @@ export const Delivery = Type.Object(
       description: 'E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted',
     }),
     webhook_id: Described(Nullable(Uuid), 'ID of the webhook; null for e-mail'),
-    state: Type.Enum([...deliveryStates], {
-      description: '`pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)',
-    }),
+    state: State,
     attempt_count: Type.Integer({ description: 'Number of attempts' }),
     attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
     next_attempt_at: Described(Nullable(Time), 'When the next attempt is due; null when there is none'),

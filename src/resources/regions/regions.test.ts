@@ -59,4 +59,34 @@ describe('the regions file', () => {
       `regions.0.member_networks_denied.0 ${why}`,
     ]);
   });
+
+  it('accepts a region of several hosts', () => {
+    const hosts = { nfs_addresses: ['10.77.2.1', 'fd00:78::1'], api_address: '10.77.0.10', lease_seconds: 5 };
+    expect(faults(region(1, { vip_range: '10.77.1.0/24', vip_range_v6: 'fd00:77::/64', hosts }))).toEqual([]);
+  });
+
+  it.each([
+    ['fd00:77::1/64', 'must be an IPv6 network'],
+    ['10.0.0.0/8', 'must be an IPv6 network'],
+    ['fd00::/16', 'must be a network of /32 or longer'],
+    ['ff02::/32', 'must not be a multicast network'],
+  ])('refuses the IPv6 range %j', (vip_range_v6, why) => {
+    expect(faults(region(1, { vip_range_v6 }))).toEqual([expect.stringContaining(`regions.0.vip_range_v6 ${why}`)]);
+  });
+
+  it('refuses addresses of hosts that are invalid, listed twice or those of load balancers', () => {
+    const hosts = {
+      nfs_addresses: ['10.77.1.7', 'x'],
+      api_address: '10.77.0.10',
+      registry_address: '10.77.0.10',
+      address_groups: 64,
+      virtual_router_id: 193,
+    };
+    expect(faults(region(1, { vip_range: '10.77.1.0/24', hosts }))).toEqual([
+      'regions.0.hosts.nfs_addresses.0 must be outside 10.77.1.0/24, which is for load balancers',
+      'regions.0.hosts.nfs_addresses.1 must be an IP address',
+      'regions.0.hosts.registry_address equals api_address',
+      'regions.0.hosts.virtual_router_id must be at most 190, because each of the 64 address groups, the API and the registry has an id',
+    ]);
+  });
 });

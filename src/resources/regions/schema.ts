@@ -30,6 +30,44 @@ const LoadBalancerFlavor = Type.Object(
 );
 export type LoadBalancerFlavor = Static<typeof LoadBalancerFlavor>;
 
+/** Where the data of a region with several hosts is. */
+const RegionStorage = Type.Object(
+  {
+    driver: Type.Enum(['ceph']),
+    /** The configuration file of Ceph; its keyring is found as by the programs of Ceph. */
+    conf: Type.String({ pattern: '^/' }),
+    /** Without `client.`. */
+    user: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    /** The pool of volumes. */
+    pool: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    /** The CephFS of file shares and registries. */
+    filesystem: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+  },
+  { additionalProperties: false },
+);
+
+/** A region of several hosts (docs/decisions/0052-several-hosts.md). */
+const RegionHosts = Type.Object(
+  {
+    /** One NFS group each. */
+    nfs_addresses: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 100, uniqueItems: true })),
+    /** The address of the API servers. */
+    api_address: Type.Optional(Type.String()),
+    /** The address of registries. */
+    registry_address: Type.Optional(Type.String()),
+    /** How many groups the addresses of load balancers are in. Default: 12. */
+    address_groups: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+    /** The first virtual router id of VRRP; the groups use the following ones. Default: 100. */
+    virtual_router_id: Type.Optional(Type.Integer({ minimum: 1, maximum: 255 })),
+    /**
+     * After how many seconds without a renewal a host stops serving, and others stop waiting for it. It should exceed the
+     * failover of PostgreSQL. Default: 15.
+     */
+    lease_seconds: Type.Optional(Type.Integer({ minimum: 2, maximum: 3600 })),
+  },
+  { additionalProperties: false },
+);
+
 const RegionConfiguration = Type.Object(
   {
     id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
@@ -41,6 +79,12 @@ const RegionConfiguration = Type.Object(
     volume_types: Type.Optional(Type.Array(VolumeTypeName, { uniqueItems: true })),
     /** IPv4 network of the addresses of load balancers; without it the region has no load balancers. */
     vip_range: Type.Optional(Type.String()),
+    /** IPv6 network of the addresses of load balancers, in addition to `vip_range`. */
+    vip_range_v6: Type.Optional(Type.String()),
+    /** Absent: the data directory of the worker's host. */
+    storage: Type.Optional(RegionStorage),
+    /** Absent: the region has one host, that of its worker. */
+    hosts: Type.Optional(RegionHosts),
     /** The first one is the default. They differ in price only. */
     load_balancer_flavors: Type.Optional(Type.Array(LoadBalancerFlavor, { minItems: 1, maxItems: 100 })),
     /** Networks that members of pools may be in. Default: all but those of platform/member-networks.ts. */

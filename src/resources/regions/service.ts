@@ -9,6 +9,8 @@ import type { MemberNetworks } from '../../platform/member-networks.ts';
 import type { Db } from '../../platform/db.ts';
 import { transaction } from '../../platform/db.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
+import { hostedRegion, hostFaults } from './host-configuration.ts';
+import type { HostedRegion } from './host-configuration.ts';
 import type { ListRegions, LoadBalancerFlavor, Region, RegionCollection, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
 
@@ -19,6 +21,12 @@ export interface RegionFacts {
   volumeTypes: VolumeTypeName[];
   /** The addresses of load balancers; null: the region has no load balancers. */
   vipRange: string | null;
+  /** Their IPv6 addresses; null: the region has none. */
+  vipRangeV6: string | null;
+  /** Null: the region has one host. */
+  hosted: HostedRegion | null;
+  /** The addresses of its NFS groups; null: file shares are served by one host. */
+  nfsAddresses: string[] | null;
   /** The first one is the default. */
   loadBalancerFlavors: LoadBalancerFlavor[];
 }
@@ -82,6 +90,7 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
     }
     const fault = vipRangeFault(region.vip_range, configuration.slice(0, i));
     if (fault) errors.push({ path: `regions.${i}.vip_range`, message: fault });
+    errors.push(...hostFaults(region, configuration.slice(0, i), `regions.${i}.`));
     errors.push(...flavorFaults(region, `regions.${i}.`), ...memberNetworkFaults(region, `regions.${i}.`));
   }
   return errors;
@@ -148,6 +157,9 @@ function factsOf(region: RegionConfiguration): RegionFacts {
     fileShareTypes: region.file_share_types ?? ['standard'],
     volumeTypes: region.volume_types ?? ['standard'],
     vipRange: region.vip_range ?? null,
+    vipRangeV6: region.vip_range_v6 ?? null,
+    hosted: hostedRegion(region),
+    nfsAddresses: region.hosts && region.storage ? (region.hosts.nfs_addresses ?? []) : null,
     loadBalancerFlavors: region.load_balancer_flavors ?? defaultFlavors,
   };
 }

@@ -43,7 +43,7 @@ export const signInOperations = ({ signIn, sessions }: Services) => [
     query: Type.Object({
       return_to: Type.Optional(
         Type.String({
-          pattern: '^/console(/[A-Za-z0-9_./~-]*)?$',
+          pattern: String.raw`^/console(/[\w~-][\w.~-]*)*/?(\?[\w.~%=&+-]*)?$`,
           maxLength: 1000,
           description: 'Page of the console to show afterwards',
         }),

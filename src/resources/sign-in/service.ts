@@ -25,6 +25,8 @@ import type { Device, Expected, Person } from './provider.ts';
 interface SignInDeps {
   db: Db;
   clock: Clock;
+  /** Real time, also in development mode. */
+  hostClock: Clock;
   audit: Audit;
   keyring: Keyring;
   log: Logger;
@@ -55,8 +57,9 @@ interface Pending {
 
 /** @throws ConfigurationFileError if the groups file is invalid */
 export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
-  const { db, clock, audit, keyring, log, tokens, clients, projects } = deps;
+  const { db, clock, hostClock, audit, keyring, log, tokens, clients, projects } = deps;
   const provider = createProvider(settings, publicUrl + callbackPath);
+  const inFuture = (seconds: number) => hostClock.now().getTime() + seconds * 1000;
   let groups = readGroups(settings.groupsFile);
 
   /** The file as it is now; as it was if it has become invalid. */
@@ -111,7 +114,7 @@ export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
     /** `returnTo`: a path of this server. */
     async begin(returnTo: string): Promise<{ url: string; pending: string }> {
       const { url, expected } = await provider.begin();
-      return { url, pending: sealed(keyring, 'browser', { expected, returnTo, until: soon() }) };
+      return { url, pending: sealed(keyring, 'browser', { expected, returnTo, until: inFuture(pendingSeconds) }) };
     },
 
     /** Returns the context of the new token, for a session. @throws ClientError 401, 403, 503 */
@@ -120,7 +123,7 @@ export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
       sealedPending: string,
       request: SignInRequest,
     ): Promise<{ context: RequestContext; returnTo: string }> {
-      const pending = unsealed<Pending>(keyring, 'browser', sealedPending);
+      const pending = unsealed<Pending>(keyring, 'browser', sealedPending, hostClock);
       if (!pending) throw new ClientError('Unauthenticated', 'the sign-in took too long, or began in another browser');
       const { text } = await admit(await provider.finish(query, pending.expected), request);
       const actor = await tokens.authenticate(text);
@@ -130,13 +133,13 @@ export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
 
     async beginDevice(): Promise<Omit<Device, 'device_code'> & { device: string }> {
       const { device_code: code, ...answer } = await provider.beginDevice();
-      const until = Date.now() + answer.expires_in * 1000;
+      const until = inFuture(answer.expires_in);
       return { ...answer, device: sealed(keyring, 'device', { code, until }) };
     },
 
     /** Null while the person has not confirmed. @throws ClientError 401, 403, 503 */
     async finishDevice(device: string, request: SignInRequest): Promise<{ text: string; expiresAt: Date } | null> {
-      const pending = unsealed<{ code: string; until: number }>(keyring, 'device', device);
+      const pending = unsealed<{ code: string; until: number }>(keyring, 'device', device, hostClock);
       if (!pending) throw new ClientError('Unauthenticated', 'the code is unknown or has expired; start again');
       const person = await provider.finishDevice(pending.code);
       return person && admit(person, request);
@@ -144,17 +147,20 @@ export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
   };
 }
 
-const soon = () => Date.now() + pendingSeconds * 1000;
-
 function sealed<T extends { until: number }>(keyring: Keyring, purpose: string, value: T): string {
   return keyring.encrypt(Buffer.from(JSON.stringify(value)), `sign_in ${purpose}`).toString('base64url');
 }
 
 /** Null for a text that another key made, or that has expired. */
-function unsealed<T extends { until: number }>(keyring: Keyring, purpose: string, text: string): T | null {
+function unsealed<T extends { until: number }>(
+  keyring: Keyring,
+  purpose: string,
+  text: string,
+  clock: Clock,
+): T | null {
   try {
     const value = JSON.parse(keyring.decrypt(Buffer.from(text, 'base64url'), `sign_in ${purpose}`).toString()) as T;
-    return value.until > Date.now() ? value : null;
+    return value.until > clock.now().getTime() ? value : null;
   } catch (error) {
     if (error instanceof EncryptionError) return null;
     throw error;

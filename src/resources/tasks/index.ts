@@ -5,5 +5,5 @@ import type { TaskViews } from './service.ts';
 
 export const tasks = {
   operations: (services: { taskViews: TaskViews }) => taskOperations(services.taskViews),
-  events: [{ table: 'tasks', kind: 'task', access: tokenReader }],
+  events: [{ table: 'tasks', kind: 'task', access: tokenReader, silentRemoval: true }],
 } satisfies Resource;

@@ -28,6 +28,7 @@ export const ListTasks = Type.Object({
   region_id: Type.Optional(Type.Array(IntegerId, filter('regions'))),
   state: Type.Optional(Type.Array(State, { ...filter('states') })),
   task_type: Type.Optional(Described(ShortText, 'Only tasks of this type, such as `create_volume`')),
+  resource_id: Type.Optional(Described(ShortText, 'Only tasks of this resource')),
 });
 export type ListTasks = Static<typeof ListTasks>;
 
@@ -61,6 +62,8 @@ export const Task = Type.Object(
     id: Described(Uuid, 'ID of the task'),
     state: State,
     task_type: Type.String({ description: 'What the task does, such as `create_volume`' }),
+    resource_kind: Type.String({ description: 'Kind of the resource, such as `volume`' }),
+    resource_id: Type.String({ description: 'ID of the resource' }),
     error: text('Why the task failed, for people; null otherwise'),
     created_resources: Described(
       Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),

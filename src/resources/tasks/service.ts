@@ -57,6 +57,7 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         regionIds: query.region_id,
         states: query.state,
         types: query.task_type === undefined ? undefined : [query.task_type],
+        resourceId: query.resource_id,
         order: query.order_by ?? query.sorting ?? 'desc',
         page: query,
       });
@@ -172,6 +173,8 @@ function toResponse(task: TaskRow): Task {
     id: task.id,
     state: task.state,
     task_type: task.taskType,
+    resource_kind: task.resource,
+    resource_id: task.resourceId,
     error: task.error,
     created_resources: task.createdResources,
     data: task.data,

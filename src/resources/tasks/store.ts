@@ -24,6 +24,7 @@ export interface TaskFilter {
   regionIds?: number[];
   states?: TaskState[];
   types?: string[];
+  resourceId?: string;
   order: 'asc' | 'desc';
   page: { limit?: number; offset?: number };
 }
@@ -58,6 +59,7 @@ export async function list(db: Db, who: Visible, filter: TaskFilter): Promise<ki
     filter.regionIds && inArray(tasks.regionId, filter.regionIds),
     filter.states && inArray(tasks.state, filter.states),
     filter.types && inArray(tasks.taskType, filter.types),
+    filter.resourceId === undefined ? undefined : eq(tasks.resourceId, filter.resourceId),
   );
   const order = filter.order === 'asc' ? asc : desc;
   return readSizes(db, { where, order: [order(tasks.createdOn), order(tasks.id)], page: filter.page });

@@ -57,6 +57,8 @@ describe('a task', () => {
       id: body.id,
       state: 'FINISHED',
       task_type: 'create_sfs',
+      resource_kind: 'file_share',
+      resource_id: body.created_resources.file_shares[0],
       error: null,
       created_resources: { file_shares: [expect.stringMatching(/^[0-9a-f-]{36}$/)] },
       data: null,
@@ -77,6 +79,22 @@ describe('a task', () => {
       schedule_id: null,
     });
     expect((await cloud.get(`/v1/tasks/${body.id}`, { token: of.token })).body).toEqual(body);
+  });
+
+  it('is listed by its resource, for its client only', async () => {
+    const of = await tenant();
+    const [first, second] = [await finished(of), await finished(of)];
+    const { resource_id: id } = (await cloud.get(`/cloud/v1/tasks/${first}`, { token: of.token })).body;
+    await wait(
+      (await cloud.delete(`/cloud/v1/file_shares/${of.projectId}/1/${id}`, { token: of.token })).body.tasks[0],
+      of.token,
+    );
+    const list = async (token: string) => (await cloud.get(`/cloud/v1/tasks?resource_id=${id}`, { token })).body;
+    const { count, results } = await list(of.token);
+    expect(count).toBe(2);
+    expect(results.map((task: { task_type: string }) => task.task_type)).toEqual(['delete_sfs', 'create_sfs']);
+    expect(results.some((task: { id: string }) => task.id === second)).toBe(false);
+    expect(await list((await tenant()).token)).toEqual({ count: 0, results: [] });
   });
 
   it('is RUNNING until it ends, and has a message in state ERROR', async () => {

@@ -11,6 +11,7 @@ export const tokens = {
       kind: 'token',
       // Not to tokens that are limited to projects.
       access: clientAdmin,
+      silentRemoval: true,
       columns: ['name', 'role', 'project_ids', 'expires_at', 'revoked_at'],
     },
   ],

@@ -13,6 +13,7 @@ import {
 } from '../../http/shapes.ts';
 
 const Role = Type.Enum([...roles], {
+  title: 'TokenRole',
   description: '`reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks',
 });
 const projectsRule = 'Projects that the token is limited to; null: all projects of the client';

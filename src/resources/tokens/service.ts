@@ -53,9 +53,9 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   };
 
   /** Every server rejects the token within a second. Returns its client; undefined if the token does not exist. */
-  const revokeIn = async (tx: Tx, idOrKey: string): Promise<{ clientId: number } | undefined> => {
+  const revokeIn = async (tx: Tx, id: number): Promise<{ clientId: number } | undefined> => {
     await caches.changed(tx);
-    return store.revoke(tx, idOrKey, clock.now());
+    return store.revoke(tx, id, clock.now());
   };
 
   /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
@@ -125,16 +125,25 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     revokeIn,
 
+    /** Removes the tokens of people that ended before this time. Tokens that were created by hand stay. */
+    removeEndedSignIns: (before: Date, signal?: AbortSignal): Promise<number> =>
+      store.removeEndedSignIns(db, before, signal),
+
     /** Revokes the tokens of a person that do not have exactly these rights; null: all of them. */
     async revokeOthers(tx: Tx, identity: string, rights: Rights | null): Promise<void> {
       await caches.changed(tx);
       await store.revokeOthers(tx, identity, rights, clock.now());
     },
 
-    /** Revokes for a command. False if the token does not exist. */
-    async revoke(idOrKey: string): Promise<boolean> {
+    /**
+     * Revokes for a command, by the id, the part before the `$` or the whole token. False if the token does not exist.
+     * @throws Error if the text names two tokens
+     */
+    async revoke(text: string): Promise<boolean> {
+      const token = await findNamed(db, text);
+      if (!token) return false;
       return audit.transaction(db, commandAction('revokeToken'), async (tx, act) => {
-        const revoked = await revokeIn(tx, idOrKey);
+        const revoked = await revokeIn(tx, token.id);
         act.clientId = revoked?.clientId ?? null;
         return revoked !== undefined;
       });
@@ -161,6 +170,20 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       });
     },
   };
+}
+
+/** The token with this id, this part before the `$`, or this text. @throws Error if there are two */
+async function findNamed(db: Db, text: string): Promise<{ id: number; keyId: string } | undefined> {
+  const isWhole = text.includes('$');
+  const idOrKey = isWhole ? splitSecret(text).keyId : text;
+  const found = await store.findNamed(db, idOrKey);
+  const [first, second] = isWhole ? found.filter(({ keyId }) => keyId === idOrKey) : found;
+  if (!first || !second) return first;
+  const [withId, withKey] = first.keyId === idOrKey ? [second, first] : [first, second];
+  throw new Error(
+    `${idOrKey} is the id of one token and the key of another; ` +
+      `name the first by its key ${withId.keyId}, the other by its id ${withKey.id}`,
+  );
 }
 
 /** Whether an earlier start set the same token. */

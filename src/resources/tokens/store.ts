@@ -1,5 +1,6 @@
 /** SQL of tokens. */
 import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm';
+import { deleteInBatches } from '../../platform/batches.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
@@ -93,12 +94,21 @@ export async function findValid(db: Db, name: string): Promise<TokenRow[]> {
     .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
 }
 
-/** Revokes by id, or by the part of the token before the `$`. Returns its client; undefined if the token does not exist. */
-export async function revoke(tx: Tx, idOrKey: string, now: Date): Promise<{ clientId: number } | undefined> {
+/** The tokens with this id, or this part before the `$`. Two at most: only the operator chooses that part of a token. */
+export async function findNamed(db: Db, idOrKey: string): Promise<Pick<TokenRow, 'id' | 'keyId'>[]> {
+  return db
+    .select({ id: tokens.id, keyId: tokens.keyId })
+    .from(tokens)
+    .where(sql`${tokens.id}::text = ${idOrKey} or ${eq(tokens.keyId, idOrKey)}`)
+    .orderBy(asc(tokens.id));
+}
+
+/** Returns its client; undefined if the token does not exist. */
+export async function revoke(tx: Tx, id: number, now: Date): Promise<{ clientId: number } | undefined> {
   const [revoked] = await tx
     .update(tokens)
     .set({ revokedAt: sql`coalesce(${tokens.revokedAt}, ${now.toISOString()}::timestamptz)` })
-    .where(sql`${tokens.id}::text = ${idOrKey} or ${eq(tokens.keyId, idOrKey)}`)
+    .where(eq(tokens.id, id))
     .returning({ clientId: tokens.clientId });
   return revoked;
 }
@@ -140,6 +150,20 @@ export async function hasAdmin(tx: Tx, clientId: number): Promise<boolean> {
     .where(and(eq(tokens.clientId, clientId), eq(tokens.role, 'admin')))
     .limit(1);
   return admin !== undefined;
+}
+
+const removeEnded = prepared<{ count: number }, [before: Date], Db>(
+  'token_remove_ended',
+  `with removed as (
+     delete from tokens where id in (
+       select id from tokens where identity is not null and least(expires_at, revoked_at) < $1 limit 500
+     ) returning 1
+   ) select count(*)::int as count from removed`,
+);
+
+/** Deletes tokens of people, with their sessions, that expired or were revoked before this time. Returns their number. */
+export function removeEndedSignIns(db: Db, before: Date, signal?: AbortSignal): Promise<number> {
+  return deleteInBatches(() => removeEnded(db, before), signal);
 }
 
 const update = prepared(

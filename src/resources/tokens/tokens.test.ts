@@ -1,39 +1,11 @@
 import { describe, expect, inject, it } from 'vitest';
+import { openAnotherServer } from '../../../test/another-server.ts';
 import { openGate } from '../../../test/crash-harness.ts';
 import { openCloudyard, useCloudyard } from '../../../test/harness.ts';
-import type { Cloudyard } from '../../../test/harness.ts';
-import { createApi } from '../../main/api.ts';
-import { readConfiguration } from '../../main/configuration.ts';
-import { createServices } from '../../main/services.ts';
-import { connect } from '../../platform/db.ts';
 import type { ConnectionOptions } from '../../platform/db.ts';
-import { createKeyring } from '../../platform/encryption.ts';
-import { silentLogger } from '../../platform/log.ts';
 
 const cloud = useCloudyard({ driver: null });
-const files = { regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' };
-
-/** Another server on the same database, with its own caches. */
-async function anotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
-  const db = connect({ ...connection, poolSize: 2, log: silentLogger });
-  const configuration = readConfiguration(files, silentLogger);
-  const keyring = createKeyring([]);
-  const services = await createServices({ db, clock: of.clock, log: silentLogger, configuration, keyring });
-  const app = await createApi(services, { log: silentLogger });
-  return {
-    services,
-    async status(token: string): Promise<number> {
-      const headers = { authorization: `apikey ${token}` };
-      return (await app.inject({ method: 'GET', url: '/cloud/v1/projects', headers })).statusCode;
-    },
-    async stop() {
-      services.caches.stop();
-      await app.close();
-      await db.$client.end();
-    },
-  };
-}
-
+const by = (token: string) => ({ authorization: `apikey ${token}` });
 const statusOf = async (token: string | null, path = '/cloud/v1/projects') => (await cloud.get(path, { token })).status;
 const keyOf = (token: string) => token.split('$')[0]!;
 
@@ -168,24 +140,15 @@ describe('a token', () => {
 });
 
 describe('revoking a token', () => {
-  it('takes effect within a second, also on other servers', async () => {
-    const other = await anotherServer(cloud);
+  it('takes effect with the next read of the revision, also on other servers', async () => {
+    const other = await openAnotherServer(cloud);
     const { clientId, token } = await cloud.newClient();
     const bystander = await cloud.newToken(clientId, 'reader');
-    expect([await other.status(token), await statusOf(token)]).toEqual([200, 200]);
+    expect([await other.status(by(token)), await statusOf(token)]).toEqual([200, 200]);
     expect(await cloud.services.tokens.revoke(keyOf(token))).toBe(true);
-    const revokedAt = performance.now();
-    let lastAccepted = 0;
-    const poll = async () => {
-      const at = performance.now();
-      const status = await other.status(token);
-      if (status === 200) lastAccepted = at;
-      return status;
-    };
-    await expect.poll(poll, { timeout: 30_000, interval: 20 }).toBe(401);
-    expect(lastAccepted - revokedAt).toBeLessThan(1000);
-    await expect.poll(() => statusOf(token), { timeout: 1000 }).toBe(401);
-    expect([await other.status(bystander), await statusOf(bystander)]).toEqual([200, 200]);
+    await other.expectRefusal(by(token));
+    await expect.poll(() => statusOf(token)).toBe(401);
+    expect([await other.status(by(bystander)), await statusOf(bystander)]).toEqual([200, 200]);
     await other.stop();
   });
 
@@ -204,20 +167,37 @@ describe('revoking a token', () => {
     expect(await statusOf(text)).toBe(401);
   });
 
+  it('never revokes another token, whose key is a number like the id', async () => {
+    const { clientId, token } = await cloud.newClient();
+    const { id, text } = await cloud.services.tokens.create({
+      ...{ clientId, name: 'with an id', role: 'reader', projectIds: null, expiresAt: null },
+    });
+    const fixed = `${id}$secret-of-the-operator`;
+    await cloud.services.tokens.setFixed(fixed, 1);
+    await expect(cloud.services.tokens.revoke(String(id))).rejects.toThrow(
+      `${id} is the id of one token and the key of another; name the first by its key ${keyOf(text)}, the other by its id `,
+    );
+    expect((await cloud.delete(`/cloudyard/v1/tokens/${id}`, { token })).status).toBe(204);
+    await expect.poll(() => statusOf(text)).toBe(401);
+    expect(await statusOf(fixed)).toBe(200);
+    expect(await cloud.services.tokens.revoke(fixed)).toBe(true);
+    await expect.poll(() => statusOf(fixed)).toBe(401);
+  });
+
   it('is not bypassed by an unreachable database: requests fail with 503', async () => {
     const gate = await openGate(inject('postgres'));
     const { cloudyard, stop } = await openCloudyard(inject('postgres'), { driver: null });
     const behindGate = { ...gate.connection, database: databaseOf(cloudyard.connection) };
-    const other = await anotherServer(cloudyard, behindGate);
+    const other = await openAnotherServer(cloudyard, behindGate);
     const { token } = await cloudyard.newClient();
-    expect(await other.status(token)).toBe(200);
+    expect(await other.status(by(token))).toBe(200);
     await gate.cut();
     // The other server cannot receive this change: it may trust its cache for a moment, then must refuse.
     await cloudyard.services.tokens.revoke(keyOf(token));
-    await expect.poll(() => other.status(token), { timeout: 30_000, interval: 20 }).toBe(503);
-    for (let i = 0; i < 20; i++) expect(await other.status(token)).toBe(503);
+    await expect.poll(() => other.status(by(token)), { timeout: 30_000, interval: 20 }).toBe(503);
+    for (let i = 0; i < 20; i++) expect(await other.status(by(token))).toBe(503);
     await gate.restore();
-    await expect.poll(() => other.status(token), { timeout: 30_000, interval: 20 }).toBe(401);
+    await expect.poll(() => other.status(by(token)), { timeout: 30_000, interval: 20 }).toBe(401);
     await other.stop();
     await stop();
   });
@@ -231,10 +211,10 @@ describe("the operator's fixed token", () => {
   it('is valid from the next start, replaces the token with the same id, and is never duplicated', async () => {
     const before = (await cloud.services.tokens.list()).length;
     for (const text of ['ci$first', 'ci$second', 'ci$second']) await cloud.services.tokens.setFixed(text, 1);
-    await expect.poll(() => statusOf('ci$second'), { timeout: 2000 }).toBe(200);
-    await expect.poll(() => statusOf('ci$first'), { timeout: 2000 }).toBe(401);
+    await expect.poll(() => statusOf('ci$second')).toBe(200);
+    await expect.poll(() => statusOf('ci$first')).toBe(401);
     expect((await cloud.services.tokens.list()).length).toBe(before + 1);
     await cloud.services.tokens.revoke('ci');
-    await expect.poll(() => statusOf('ci$second'), { timeout: 2000 }).toBe(401);
+    await expect.poll(() => statusOf('ci$second')).toBe(401);
   });
 });

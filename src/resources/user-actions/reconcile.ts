@@ -9,8 +9,10 @@
  * the same id. A receiver that fails rests for up to a minute, an action that it refuses for up to an hour.
  */
 import type { Logger } from 'pino';
+import { presentable } from '../../drivers/delivery.ts';
 import type { WebhookDriver } from '../../drivers/delivery.ts';
 import { DriverError } from '../../errors/driver-error.ts';
+import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
@@ -38,6 +40,7 @@ const batch = 8;
 /** More than a call may take. */
 const leaseSeconds = 30;
 const maxRestSeconds = 60;
+const redacted = '[redacted]';
 
 export type UserActionDeliveries = ReturnType<typeof createUserActionDeliveries>;
 
@@ -54,15 +57,16 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
     secret: string,
   ): Promise<Attempted> => {
     const action = toUserAction(entry, false);
-    const done = { entryId: entry.id, failures, delaySeconds: 0 };
+    const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
+    const attemptOf = (answer: string) => ({ at: withZone(clock.now()), answer: withoutSecret(answer, secret) });
     // An entry without an official name.
     if (!action) return { ...done, state: 'skipped' };
     const headers = { [subscription.authHeaderName]: secret };
     const call = { id: action.id, url: subscription.url, secret, body: JSON.stringify(action), headers };
     try {
-      await driver.send(call, shutdown.signal);
+      const { answer } = await driver.send(call, shutdown.signal);
       deps.onAttempt('user_actions', driver.real ? 'delivered' : 'simulated');
-      return { ...done, state: driver.real ? 'delivered' : 'simulated' };
+      return { ...done, state: driver.real ? 'delivered' : 'simulated', attempt: attemptOf(answer) };
     } catch (error) {
       if (shutdown.signal.aborted) throw error;
       if (!(error instanceof DriverError)) throw error;
@@ -70,10 +74,13 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
       const expires = entry.at.getTime() + expiresAfterMs;
       const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;
       deps.onAttempt('user_actions', isFinal ? 'failed' : 'retry');
-      log.warn({ err: error, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
+      const made = attemptOf(presentable(error.customerMessage));
+      const { answer } = made;
+      log.warn({ answer, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
       return {
         ...{ entryId: entry.id, failures: failures + 1, delaySeconds: delayMs / 1000 },
         state: isFinal ? 'failed' : 'pending',
+        attempt: made,
       };
     }
   };
@@ -156,4 +163,25 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
 function isReceiverAway(attempts: Attempted[]): boolean {
   const has = (...states: Attempted['state'][]) => attempts.some(({ state }) => states.includes(state));
   return has('pending', 'failed') && !has('delivered', 'simulated');
+}
+
+const shortestSecret = 4;
+
+/**
+ * The answer without the value of the header, which receivers may return, such as "invalid token s3cret". An answer is cut
+ * at its end, so it may end with the beginning of the value.
+ */
+function withoutSecret(answer: string, value: string): string {
+  const [, ...words] = value.split(/ +/);
+  const json = JSON.stringify(value).slice(1, -1);
+  const secrets = [value, json, presentable(value), ...words].filter(({ length }) => length >= shortestSecret);
+  const text = secrets.reduce((rest, secret) => rest.replaceAll(secret, redacted), answer);
+  const lengths = secrets.map((secret) => {
+    for (let length = secret.length - 1; length >= shortestSecret; length--) {
+      if (text.endsWith(secret.slice(0, length))) return length;
+    }
+    return 0;
+  });
+  const cut = Math.max(...lengths, 0);
+  return cut > 0 ? `${text.slice(0, -cut)}${redacted}` : text;
 }

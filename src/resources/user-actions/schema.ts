@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, DateTime, Described, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
+import { Attempt, State } from '../notifications/schema.ts';
 import { actionTypes, apiGroups, resourceTypes } from './actions.ts';
 
 /** Values of one query parameter that may be repeated. */
@@ -137,11 +138,10 @@ export const UserActionId = Type.Integer({
 export const UserActionDelivery = Type.Object(
   {
     user_action_id: Type.String({ description: 'ID of the user action' }),
-    state: Type.Enum(['pending', 'delivered', 'simulated', 'failed'], {
-      description: '`pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)',
-    }),
+    state: State,
     failures: Type.Integer({ description: 'Failed attempts since the last replay' }),
     next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
+    attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
   },
   { title: 'UserActionDelivery' },
 );

@@ -144,12 +144,13 @@ export function createUserActions(deps: UserActionsDeps) {
   };
 }
 
-function toDelivery({ entryId, state, failures, nextAttemptAt }: store.DeliveryRow): UserActionDelivery {
+function toDelivery({ entryId, state, failures, nextAttemptAt, attempts }: store.DeliveryRow): UserActionDelivery {
   return {
     user_action_id: String(entryId),
     state: state as UserActionDelivery['state'],
     failures,
     next_attempt_at: state === 'pending' ? withZone(nextAttemptAt) : null,
+    attempts,
   };
 }
 

@@ -7,6 +7,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { changedRows } from '../audit/store.ts';
 import type { EntryRow } from '../audit/store.ts';
+import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
 import type { ListUserActions } from './schema.ts';
 import { userActionDeliveries as deliveries, userActionSubscriptions as subscriptions } from './table.ts';
@@ -201,13 +202,19 @@ export interface Attempted {
   state: UserActionDeliveryState;
   failures: number;
   delaySeconds: number;
+  /** Null if no call was made. */
+  attempt: Attempt | null;
 }
+
+const keptAttempts = 10;
 
 const writeAttempts = prepared(
   'user_action_deliveries_attempted',
   `update user_action_deliveries d
-   set state = a.state, failures = a.failures, next_attempt_at = now() + a.delay * interval '1 second'
-   from unnest($2::bigint[], $3::text[], $4::int[], $5::float8[]) as a (entry_id, state, failures, delay)
+   set state = a.state, failures = a.failures, next_attempt_at = now() + a.delay * interval '1 second',
+     attempts = coalesce(jsonb_path_query_array(d.attempts || a.attempt, '$[last - ${keptAttempts - 1} to last]'), d.attempts)
+   from unnest($2::bigint[], $3::text[], $4::int[], $5::float8[], $6::jsonb[])
+     as a (entry_id, state, failures, delay, attempt)
    where d.subscription_id = $1 and d.entry_id = a.entry_id`,
 );
 
@@ -219,5 +226,6 @@ export async function recordAttempts(on: Db | Tx, subscriptionId: number, all: A
     all.map(({ state }) => state),
     all.map(({ failures }) => failures),
     all.map(({ delaySeconds }) => delaySeconds),
+    all.map(({ attempt }) => attempt && JSON.stringify(attempt)),
   );
 }

@@ -42,11 +42,11 @@ const subscribe = (of: Client = client, more: object = {}) =>
   cloud.post(`${path}/subscribe`, { url: receiver.url, ...header, ...more }, of);
 
 /** What a process does: it delivers with its own driver. */
-function startDeliveries(): UserActionDeliveries {
+function startDeliveries(log = silentLogger): UserActionDeliveries {
   const { valueOf } = cloud.services.userActions;
   const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
   const one = createUserActionDeliveries({
-    ...{ db: cloud.db, clock: systemClock, log: silentLogger, driver, valueOf },
+    ...{ db: cloud.db, clock: systemClock, log, driver, valueOf },
     onAttempt: () => {},
   });
   started.push(one);
@@ -212,25 +212,68 @@ describe('a subscriber', () => {
     const [action] = (await list('?limit=1')).results;
     receiver.answer((response) => void response.writeHead(410).end());
     const pending = { user_action_id: action.id, state: 'pending', failures: 0, next_attempt_at: expect.any(String) };
-    expect((await cloud.get(at(action.id), client)).body).toEqual(pending);
+    const gone = { at: expect.any(String), answer: 'answered 410' };
+    expect((await cloud.get(at(action.id), client)).body).toEqual({ ...pending, attempts: [] });
     await deliver();
-    const failed = { ...pending, state: 'failed', failures: 1, next_attempt_at: null };
+    const failed = { ...pending, state: 'failed', failures: 1, next_attempt_at: null, attempts: [gone] };
     expect((await cloud.get(at(action.id), client)).body).toEqual(failed);
     receiver.answer();
+    const thanks = { ...gone, answer: 'answered 200: thanks' };
     const other = await cloud.newClient();
     await subscribe(other);
     expect((await cloud.get(at(before.id), client)).status).toBe(404);
     expect((await cloud.get(at(action.id), other)).status).toBe(404);
     expect((await cloud.post(`${at(action.id)}/replay`, undefined, other)).status).toBe(404);
-    expect((await cloud.post(`${at(action.id)}/replay`, undefined, client)).body).toEqual(pending);
+    expect((await cloud.post(`${at(action.id)}/replay`, undefined, client)).body).toEqual({
+      ...pending,
+      attempts: [gone],
+    });
     await skipBackoff();
     await deliver();
-    const delivered = { ...pending, state: 'delivered', next_attempt_at: null };
+    const delivered = { ...pending, state: 'delivered', next_attempt_at: null, attempts: [gone, thanks] };
     expect((await cloud.get(at(action.id), client)).body).toEqual(delivered);
     expect(receiver.calls.map(({ headers }) => headers['cloudyard-id'])).toEqual([action.id, action.id]);
     const limited = { ...client, token: await cloud.newToken(client.clientId, 'admin', [client.projectId]) };
     expect((await cloud.get(at(action.id), limited)).status).toBe(403);
     expect((await cloud.post(`${at(action.id)}/replay`, undefined, limited)).status).toBe(403);
+  });
+
+  it('has the last ten responses shown, oldest first', async () => {
+    await subscribe();
+    await newProject('again');
+    const [{ id }] = (await list('?limit=1')).results;
+    const deliveries = startDeliveries();
+    for (let status = 500; status < 512; status++) {
+      receiver.answer((response) => void response.writeHead(status).end());
+      await skipBackoff();
+      await deliver(deliveries);
+    }
+    const { attempts } = (await cloud.get(`/cloudyard/v1/user_actions/${id}/delivery`, client)).body;
+    const answers = attempts.map(({ answer }: { answer: string }) => answer);
+    expect(answers).toEqual(Array.from({ length: 10 }, (_, i) => `answered ${502 + i}`));
+  });
+
+  it.each([
+    ['the whole value', 'you sent Bearer s3cret of mine!'],
+    ['the value without its scheme', 'invalid token "s3cret"'],
+    ['the beginning of the value, where the answer is cut off', `${'x'.repeat(482)}Bearer s3cret of mine`],
+  ])('that returns %s of its header has it stored and logged nowhere', async (_what, text) => {
+    await subscribe();
+    await newProject('echo');
+    const [{ id }] = (await list('?limit=1')).results;
+    receiver.answer((response) => void response.writeHead(401).end(text));
+    const logged: unknown[] = [];
+    const log = { ...silentLogger, warn: (...line: unknown[]) => void logged.push(line) } as typeof silentLogger;
+    await deliver(startDeliveries(log));
+    const { attempts } = (await cloud.get(`/cloudyard/v1/user_actions/${id}/delivery`, client)).body;
+    expect(attempts).toEqual([
+      { at: expect.any(String), answer: expect.stringMatching(/^answered 401: .*\[redacted\]/) },
+    ]);
+    expect(logged).toHaveLength(1);
+    const { rows } = await cloud.db.$client.query('select attempts::text from user_action_deliveries');
+    for (const kept of [JSON.stringify(rows), JSON.stringify(logged, ['answer', 'message', 'stack', 'err'])]) {
+      expect(kept).not.toMatch(/s3c|Bearer s/);
+    }
   });
 
   it('that refuses one action gets the others', async () => {
@@ -295,7 +338,7 @@ describe('a subscriber', () => {
   it('gets each action from one process only, however many there are', async () => {
     await subscribe();
     for (let i = 0; i < 30; i++) await newProject(`project ${i}`);
-    const processes = Array.from({ length: 4 }, startDeliveries);
+    const processes = Array.from({ length: 4 }, () => startDeliveries());
     await Promise.all(processes.map((one) => deliver(one)));
     expect(namesOf(receiver.calls).sort()).toEqual(Array.from({ length: 30 }, (_, i) => `project ${i}`).sort());
   });

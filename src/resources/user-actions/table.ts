@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { auditEntries } from '../../audit/table.ts';
 import { bytes, instant } from '../../platform/columns.ts';
 import { clients } from '../clients/table.ts';
+import type { Attempt } from '../notifications/schema.ts';
 
 /** URLs that receive the user actions of a client: at most one for each client. */
 export const userActionSubscriptions = pgTable('user_action_subscriptions', {
@@ -39,6 +40,8 @@ export const userActionDeliveries = pgTable(
     state: text('state').notNull().$type<UserActionDeliveryState>().default('pending'),
     failures: integer('failures').notNull().default(0),
     nextAttemptAt: instant('next_attempt_at').notNull(),
+    /** The latest attempts, oldest first. */
+    attempts: jsonb('attempts').notNull().$type<Attempt[]>().default([]),
   },
   (t) => [
     primaryKey({ columns: [t.entryId, t.subscriptionId] }),

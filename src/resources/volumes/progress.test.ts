@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readEvents } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
-import { until } from '../../../test/processes.ts';
+import { until } from '../../../test/until.ts';
 import { createSimulatedVolumeDriver } from '../../drivers/simulated/volume.ts';
 import type { Progress } from '../../drivers/volume.ts';
 

@@ -21,7 +21,10 @@ import { TagFilterQuery } from '../../tags/filter.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
 const volumeTypeNames = ['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'] as const;
-export const VolumeTypeName = Type.Enum([...volumeTypeNames], { description: 'Type of the volume' });
+export const VolumeTypeName = Type.Enum([...volumeTypeNames], {
+  title: 'VolumeTypeName',
+  description: 'Type of the volume',
+});
 export type VolumeTypeName = (typeof volumeTypeNames)[number];
 
 const volumeStatuses = [

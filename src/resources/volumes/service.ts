@@ -65,17 +65,20 @@ export function createVolumes(deps: VolumesDeps) {
   const view = async (scope: Scope, id: string): Promise<VolumeView> =>
     requireFound(await store.view(db, scope, id), 'volume', id);
 
+  type Changes = (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags' | 'typeName'>>;
+
   /** Writes the columns that `changes` makes different, without a task. */
-  const updateRow = (
-    context: RequestContext,
-    scope: Scope,
-    id: string,
-    changes: (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags' | 'typeName'>>,
-  ): Promise<void> =>
+  const updateRow = async (tx: Tx, scope: Scope, id: string, changes: Changes): Promise<void> => {
+    const volume = await lockForChange(tx, scope, id);
+    const changed = changedColumns(volume, changes(volume));
+    if (!isEmpty(changed)) await store.update(tx, volume.id, { ...changed, updatedAt: clock.now() });
+  };
+
+  /** Returns the volume from the transaction, whose result an `Idempotency-Key` repeats. */
+  const updateAndShow = (context: RequestContext, scope: Scope, id: string, changes: Changes): Promise<Volume> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
-      const volume = await lockForChange(tx, scope, id);
-      const changed = changedColumns(volume, changes(volume));
-      if (!isEmpty(changed)) await store.update(tx, volume.id, { ...changed, updatedAt: clock.now() });
+      await updateRow(tx, scope, id, changes);
+      return toResponse(requireFound(await store.view(tx, scope, id), 'volume', id), scope.regionName);
     });
 
   return {
@@ -118,24 +121,22 @@ export function createVolumes(deps: VolumesDeps) {
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateVolume): Promise<Volume> {
       const { name, tags, size } = body;
-      await updateRow(context, scope, id, (volume) => {
+      return updateAndShow(context, scope, id, (volume) => {
         const errors = sizeErrors(volume.size, size);
         if (errors.length > 0) throw invalidInput(errors);
         return { name, tags: patchedTags(volume.tags, tags) };
       });
-      return toResponse(await view(scope, id), scope.regionName);
     },
 
     /** Types differ in their price only, so the host need not follow. */
     async retype(context: RequestContext, scope: Scope, id: string, typeName: VolumeTypeName): Promise<Volume> {
-      await updateRow(context, scope, id, (volume) => {
+      return updateAndShow(context, scope, id, (volume) => {
         requireData(volume);
         const errors =
           typeName === volume.typeName ? [] : typeErrors(offeredTypes(deps, scope), 'volume_type', typeName);
         if (errors.length > 0) throw invalidInput(errors);
         return { typeName };
       });
-      return toResponse(await view(scope, id), scope.regionName);
     },
 
     /** `action` is that of the path. @throws ClientError 400, 404 */
@@ -148,7 +149,9 @@ export function createVolumes(deps: VolumesDeps) {
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-      updateRow(context, scope, id, (volume) => ({ tags: change(volume.tags) })),
+      idempotency.auditedTransaction(db, context, (tx) =>
+        updateRow(tx, scope, id, (volume) => ({ tags: change(volume.tags) })),
+      ),
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {

@@ -159,7 +159,10 @@ describe('a volume', () => {
     expect([refused.status, paths(refused)]).toEqual([400, ['volume_type']]);
     expect(refused.body.message).toContain('the region offers standard, cold, ultra');
     expect((await cloud.get(path)).body.volume_type).toBe('ultra');
-    const retyped = await retype('standard');
+    const headers = { 'idempotency-key': 'retype-1' };
+    const retyped = await cloud.post(`${path}/retype`, { volume_type: 'standard' }, { headers });
+    const repeated = await cloud.post(`${path}/retype`, { volume_type: 'standard' }, { headers });
+    expect(repeated).toMatchObject({ status: 200, body: retyped.body });
     expect(retyped).toMatchObject({ status: 200, body: { id, volume_type: 'standard', status: 'available' } });
     expect((await retype('standard')).body).toEqual(retyped.body);
     for (const type of ['cold', 'x', '', null, 1, undefined]) expect((await retype(type)).status).toBe(400);

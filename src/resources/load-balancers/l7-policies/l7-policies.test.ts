@@ -135,6 +135,18 @@ describe('a policy', () => {
     expect(refused).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
   });
 
+  it('is locked while its deletion is under way', async () => {
+    const { listener } = await setUp();
+    const id = await aPolicy(listener);
+    const release = host.hold();
+    const deletion = await cloud.delete(`${policies}/${id}`);
+    const refused = await cloud.post(`${policies}/${id}/rules`, rule);
+    release();
+    await finished(deletion);
+    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
+    expect(await cloud.post(`${policies}/${id}/rules`, rule)).toMatchObject({ status: 404 });
+  });
+
   it('protects its pool, and its listener deletes it', async () => {
     const { balancer, listener } = await setUp();
     const pool = await aPool({ load_balancer_id: balancer, name: 'target' });

@@ -27,6 +27,7 @@ export async function policyErrors(
   }
   if (pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
   const protocols = [...(await poolStore.listenerProtocols(tx, poolId)), listener.protocol];
-  const unfit = poolErrors(pool, protocols, '').map(({ path, message }) => `${path} ${message}`);
+  const address = await poolStore.addressFor(tx, pool.loadBalancerId, pool);
+  const unfit = poolErrors(pool, protocols, address, '').map(({ path, message }) => `${path} ${message}`);
   return unfit.length > 0 ? error(`pool ${poolId} cannot be used: ${unfit.join('; ')}`) : [];
 }

@@ -33,7 +33,7 @@ export type L7Policies = ReturnType<typeof createL7Policies>;
 
 export function createL7Policies(deps: L7RulesDeps) {
   const { db, clock, idempotency, changes } = deps;
-  const parts = createPartChanges(deps, 'L7 policy', store.find);
+  const parts = createPartChanges(deps, 'L7 policy', store.lockL7Policy);
 
   const create = (context: RequestContext, scope: Scope, body: CreateL7Policy): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {

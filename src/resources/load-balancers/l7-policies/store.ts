@@ -7,12 +7,14 @@ import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import type { OperatingStatus } from '../shapes.ts';
-import { byAge } from '../store.ts';
+import { byAge, lockPart } from '../store.ts';
+import type { LockedPart } from '../store.ts';
 import { lbL7Policies, lbL7Rules } from '../table.ts';
 import type { L7PolicyRow } from '../table.ts';
 import type { ListL7Policies } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbL7Policies);
+export const lockL7Policy = lockPart<LockedPart<L7PolicyRow>>(lbL7Policies);
 export const insert = kit.insertRow(lbL7Policies);
 
 export type { L7PolicyRow };

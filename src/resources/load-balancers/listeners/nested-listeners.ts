@@ -12,6 +12,7 @@ import type { CreatedPool, LbPools, NewPart } from '../pools/service.ts';
 import { poolErrors, poolSecrets } from '../pools/validation.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
+import type { VipFamily } from '../schema.ts';
 import type { ListenerRow } from '../table.ts';
 import { newListenerSettings } from './normalize.ts';
 import type { ListenerSettings } from './normalize.ts';
@@ -35,15 +36,16 @@ export interface NestedListeners {
 /** Ids under the keys of a task's `created_resources`. */
 type CreatedListeners = CreatedPool & { listeners: string[] };
 
-/** All errors but unknown secrets and subnets, which `insertNested` reports. */
-export function nestedErrors(listeners: NestedListener[], rule: MemberRule): FieldError[] {
+/** All errors but unknown secrets and subnets, which `insertNested` reports. `family`: of the load balancer. */
+export function nestedErrors(listeners: NestedListener[], family: VipFamily, rule: MemberRule): FieldError[] {
+  const address = family === 'ipv6' ? '::' : '0.0.0.0';
   const plans = listeners.map(planOf);
   return [
     ...portErrors(plans.map((plan) => plan.settings)),
     ...plans.flatMap(({ settings, pools, path }) => [
       ...listenerErrors(settings, path),
       ...pools.flatMap((pool) => [
-        ...poolErrors(pool.settings, [settings.protocol], pool.path),
+        ...poolErrors(pool.settings, [settings.protocol], address, pool.path),
         ...memberListErrors(pool.members, pool.settings, `${pool.path}members`, rule),
       ]),
     ]),

@@ -12,7 +12,7 @@ import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import * as l7PolicyStore from '../l7-policies/store.ts';
-import { createPartChanges, findNamedLoadBalancer } from '../locked-changes.ts';
+import { createPartChanges, lockNamedLoadBalancer } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { LbPools } from '../pools/service.ts';
@@ -21,6 +21,7 @@ import { poolErrors } from '../pools/validation.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
+import type { VipFamily } from '../schema.ts';
 import type { ListenerRow } from '../table.ts';
 import { insertNested, nestedErrors, newListener } from './nested-listeners.ts';
 import type { NestedListeners } from './nested-listeners.ts';
@@ -51,27 +52,30 @@ export type Listeners = ReturnType<typeof createListeners>;
 
 export function createListeners(deps: ListenersDeps) {
   const { db, clock, idempotency, changes, secrets, lbPools } = deps;
-  const parts = createPartChanges(deps, 'listener', store.find);
+  const parts = createPartChanges(deps, 'listener', store.lockListener);
 
   const create = (context: RequestContext, scope: Scope, body: CreateListener): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const settings = newListenerSettings(body);
       const errors: FieldError[] = [];
-      const loadBalancerId = await findNamedLoadBalancer(tx, scope, body, errors);
-      if (loadBalancerId === null) errors.push({ path: 'load_balancer_id', message: 'is required' });
+      const named = await lockNamedLoadBalancer(tx, scope, body, errors);
+      if (!named) errors.push({ path: 'load_balancer_id', message: 'is required' });
       const defaultPoolId = normalizeId(body.default_pool_id);
       errors.push(
         ...listenerErrors(settings, ''),
-        ...(defaultPoolId === null ? [] : await defaultPoolErrors(tx, scope, defaultPoolId, loadBalancerId, settings)),
+        ...(defaultPoolId === null
+          ? []
+          : await defaultPoolErrors(tx, scope, defaultPoolId, named?.id ?? null, settings)),
         ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, null, '') })),
       );
-      if (loadBalancerId === null || errors.length > 0) throw invalidInput(errors);
-      const loadBalancer = await changes.lock(tx, scope, loadBalancerId);
-      const others = await store.findByLoadBalancer(tx, loadBalancerId);
+      if (!named?.loadBalancer || errors.length > 0) throw invalidInput(errors);
+      const { loadBalancer } = named;
+      await changes.requireChangeable(tx, loadBalancer);
+      const others = await store.findByLoadBalancer(tx, loadBalancer.id);
       requireFreePort(settings, others);
       if (defaultPoolId !== null) await requireFreePool(tx, scope, defaultPoolId, others);
       const creatorTaskId = randomUUID();
-      const { projectId, regionId } = loadBalancer;
+      const { projectId, regionId, id: loadBalancerId } = loadBalancer;
       const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
       const listener = newListener({ ...place, settings, defaultPoolId });
       await store.insert(tx, listener);
@@ -144,8 +148,8 @@ export function createListeners(deps: ListenersDeps) {
     },
 
     /** For the create of a load balancer; see nested-listeners.ts. */
-    nestedErrors: (scope: Scope, listeners: NestedListener[]) =>
-      nestedErrors(listeners, deps.memberRules(scope.regionId)),
+    nestedErrors: (scope: Scope, listeners: NestedListener[], family: VipFamily) =>
+      nestedErrors(listeners, family, deps.memberRules(scope.regionId)),
     insertNested: (tx: Tx, nested: NestedListeners) => insertNested({ secrets, lbPools }, tx, nested),
   };
 }
@@ -164,7 +168,8 @@ async function defaultPoolErrors(
     return error(`belongs to load balancer ${pool.loadBalancerId}, but load_balancer_id is ${loadBalancerId}`);
   }
   const protocols = [...(await poolStore.listenerProtocols(tx, poolId)), settings.protocol];
-  const errors = poolErrors(pool, protocols, '').map(({ path, message }) => `${path} ${message}`);
+  const address = await poolStore.addressFor(tx, pool.loadBalancerId, pool);
+  const errors = poolErrors(pool, protocols, address, '').map(({ path, message }) => `${path} ${message}`);
   return errors.length > 0 ? error(`pool ${poolId} cannot be used: ${errors.join('; ')}`) : [];
 }
 

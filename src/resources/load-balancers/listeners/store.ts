@@ -3,12 +3,14 @@ import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
-import { byAge, ofLoadBalancer } from '../store.ts';
+import { byAge, lockPart, ofLoadBalancer } from '../store.ts';
+import type { LockedPart } from '../store.ts';
 import { lbListeners } from '../table.ts';
 import type { ListenerRow } from '../table.ts';
 import type { ListListeners } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbListeners);
+export const lockListener = lockPart<LockedPart<ListenerRow>>(lbListeners);
 export const insert = kit.insertRow(lbListeners);
 
 /** With the number of its pools and the task that locks its load balancer. */

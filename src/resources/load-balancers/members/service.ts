@@ -10,6 +10,7 @@ import type { TaskIds } from '../../service-kit.ts';
 import type { createPartChanges } from '../locked-changes.ts';
 import type { LbPool } from '../pools/schema.ts';
 import * as poolStore from '../pools/store.ts';
+import type { LockedPool } from '../pools/store.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { MemberRow, PoolRow } from '../table.ts';
@@ -20,7 +21,7 @@ import type { CreateMember, ListMembers, Member, MemberCollection, UpdateMember 
 import * as store from './store.ts';
 import { memberErrors, placementErrors } from './validation.ts';
 
-export type ChangePool = ReturnType<typeof createPartChanges<PoolRow>>['change'];
+export type ChangePool = ReturnType<typeof createPartChanges<LockedPool>>['change'];
 
 interface MembersDeps {
   change: ChangePool;
@@ -41,7 +42,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
           ...placementErrors(settings, memberRules(scope.regionId)),
           ...(await referenceErrors(tx, secrets, scope, { secrets: [], subnets })),
         ]);
-        const current = await store.ofPool(tx, pool.id);
+        const { members: current } = pool;
         const same = current.find((member) => endpointOf(member) === endpointOf(settings));
         if (same) {
           const endpoint = `${same.address} port ${same.protocolPort}`;
@@ -63,7 +64,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
       body: UpdateMember,
     ): Promise<TaskIds> =>
       change(context, scope, poolId, async (tx, pool) => {
-        const member = withId(await store.ofPool(tx, pool.id), memberId);
+        const member = withId(pool.members, memberId);
         const settings = patchedMember(member, body);
         // The address and port cannot change and were checked when the member was created.
         const isChecked = body.monitor_address === undefined && body.monitor_port === undefined;
@@ -77,7 +78,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
 
     deleteMember: (context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> =>
       change(context, scope, poolId, async (tx, pool) => {
-        const member = withId(await store.ofPool(tx, pool.id), memberId);
+        const member = withId(pool.members, memberId);
         await store.remove(tx, [member.id]);
         await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
         return { type: 'delete_lbmember' };

@@ -1,15 +1,9 @@
 /** SQL of members. Writers hold the lock of the load balancer's row. */
-import { asc, eq, getTableColumns } from 'drizzle-orm';
+import { getTableColumns } from 'drizzle-orm';
 import { deferred } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import type { Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import { lbMembers } from '../table.ts';
-import type { MemberRow } from '../table.ts';
-
-/** In the order in which the client sent them. */
-export async function ofPool(on: Db | Tx, poolId: string): Promise<MemberRow[]> {
-  return on.select().from(lbMembers).where(eq(lbMembers.poolId, poolId)).orderBy(asc(lbMembers.position));
-}
 
 const columns = Object.values(getTableColumns(lbMembers)).map(({ name }) => name);
 // The status belongs to the reconciler, and the endpoint identifies the member.

@@ -3,39 +3,41 @@ import { ClientError } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import * as listeners from '../listeners/store.ts';
-import { findNamedLoadBalancer } from '../locked-changes.ts';
+import { lockNamedLoadBalancer } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
-import type { ListenerRow } from '../table.ts';
+import * as store from '../store.ts';
+import type { ListenerRow, LoadBalancerRow } from '../table.ts';
 import type { CreatePool } from './schema.ts';
 
 interface Attachment {
-  /** Empty if there are errors. */
-  loadBalancerId: string;
+  /** Locked. Null only if there are errors. */
+  loadBalancer: LoadBalancerRow | null;
   listener: ListenerRow | null;
   errors: FieldError[];
 }
 
-export async function findAttachment(
+export async function lockAttachment(
   tx: Tx,
   scope: ProjectRegion,
   body: Pick<CreatePool, 'listener_id' | 'load_balancer_id' | 'loadbalancer_id'>,
 ): Promise<Attachment> {
   const errors: FieldError[] = [];
-  const named = await findNamedLoadBalancer(tx, scope, body, errors);
+  const named = await lockNamedLoadBalancer(tx, scope, body, errors);
   const listenerId = normalizeId(body.listener_id);
   const listener = listenerId === null ? null : await listeners.find(tx, scope, listenerId);
   if (listenerId !== null && !listener) {
     errors.push({ path: 'listener_id', message: `listener ${listenerId} was not found in this project and region` });
   }
-  if (listener && named !== null && listener.loadBalancerId !== named) {
-    const message = `belongs to load balancer ${listener.loadBalancerId}, but load_balancer_id is ${named}; send only one`;
+  if (listener && named !== null && listener.loadBalancerId !== named.id) {
+    const message = `belongs to load balancer ${listener.loadBalancerId}, but load_balancer_id is ${named.id}; send only one`;
     errors.push({ path: 'listener_id', message });
   }
   if (listenerId === null && named === null) {
     errors.push({ path: 'load_balancer_id', message: 'is required without listener_id' });
   }
-  return { loadBalancerId: listener?.loadBalancerId ?? named ?? '', listener, errors };
+  const loadBalancer = named ? named.loadBalancer : listener && (await store.lock(tx, scope, listener.loadBalancerId));
+  return { loadBalancer, listener, errors };
 }
 
 /** Call with the lock of the load balancer. @throws ClientError 409 if the listener has a default pool or is deleted */

@@ -19,14 +19,15 @@ import * as memberStore from '../members/store.ts';
 import { memberListErrors, memberSubnets } from '../members/validation.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
-import type { MemberRow, PoolRow } from '../table.ts';
-import { findAttachment, requireNoDefaultPool } from './attachment.ts';
+import type { PoolRow } from '../table.ts';
+import { lockAttachment, requireNoDefaultPool } from './attachment.ts';
 import { createHealthMonitors } from './health-monitors.ts';
 import { newPoolSettings, patchedPoolSettings } from './normalize.ts';
 import type { PoolSettings } from './normalize.ts';
 import { listedToResponse, toResponse } from './response.ts';
 import type { CreatePool, LbPool, LbPoolCollection, ListPools, UpdatePool } from './schema.ts';
 import * as store from './store.ts';
+import type { LockedPool } from './store.ts';
 import { missingMonitorType, poolErrors, poolSecrets } from './validation.ts';
 
 interface LbPoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
@@ -48,7 +49,7 @@ export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[
 
 export function createLbPools(deps: LbPoolsDeps) {
   const { db, clock, idempotency, changes, secrets, memberRules } = deps;
-  const parts = createPartChanges(deps, 'pool', store.find);
+  const parts = createPartChanges(deps, 'pool', store.lockPool);
   const change = parts.changeConcurrently(queuedTasks);
 
   const view = async (scope: Scope, id: string): Promise<LbPool> =>
@@ -77,20 +78,20 @@ export function createLbPools(deps: LbPoolsDeps) {
     idempotency.auditedTransaction(db, context, async (tx) => {
       const settings = newPoolSettings(body);
       const members = (body.members ?? []).map(newMemberSettings);
-      const { loadBalancerId, listener, errors } = await findAttachment(tx, scope, body);
+      const { loadBalancer, listener, errors } = await lockAttachment(tx, scope, body);
       errors.push(
-        ...poolErrors(settings, listener ? [listener.protocol] : [], ''),
+        ...poolErrors(settings, listener ? [listener.protocol] : [], loadBalancer?.vipAddress ?? store.anyIpv4, ''),
         ...memberListErrors(members, settings, 'members', memberRules(scope.regionId)),
         ...(await referenceErrors(tx, secrets, scope, {
           secrets: poolSecrets(settings, null, ''),
           subnets: memberSubnets(members, [], 'members'),
         })),
       );
-      if (errors.length > 0) throw invalidInput(errors);
-      const loadBalancer = await changes.lock(tx, scope, loadBalancerId);
+      if (!loadBalancer || errors.length > 0) throw invalidInput(errors);
+      await changes.requireChangeable(tx, loadBalancer);
       if (listener) await requireNoDefaultPool(tx, scope, listener.id);
       const creatorTaskId = randomUUID();
-      const { projectId, regionId } = loadBalancer;
+      const { projectId, regionId, id: loadBalancerId } = loadBalancer;
       const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
       const createdResources = await insert(tx, { ...place, settings, members });
       if (listener) await store.attach(tx, listener.id, createdResources.pools[0]!);
@@ -99,12 +100,13 @@ export function createLbPools(deps: LbPoolsDeps) {
     });
 
   /** The changes that a patch makes. @throws ClientError 400 with all errors */
-  const planUpdate = async (tx: Tx, scope: Scope, pool: PoolRow, current: MemberRow[], body: UpdatePool) => {
+  const planUpdate = async (tx: Tx, scope: Scope, pool: LockedPool, body: UpdatePool) => {
+    const { members: current, listenerProtocols } = pool;
     const settings = patchedPoolSettings(pool, body);
     const members = body.members === undefined ? null : (body.members ?? []).map(newMemberSettings);
     const errors = [
       ...missingMonitorType(body, pool),
-      ...poolErrors(settings, await store.listenerProtocols(tx, pool.id), '', pool),
+      ...poolErrors(settings, listenerProtocols, await store.addressFor(tx, pool.loadBalancerId, settings), '', pool),
       ...memberListErrors(members ?? current, settings, 'members', members && memberRules(scope.regionId)),
       ...(await referenceErrors(tx, secrets, scope, {
         secrets: poolSecrets(settings, pool, ''),
@@ -120,8 +122,7 @@ export function createLbPools(deps: LbPoolsDeps) {
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdatePool): Promise<TaskIds> =>
     change(context, scope, id, async (tx, pool) => {
-      const current = await memberStore.ofPool(tx, pool.id);
-      const { changed, replacement } = await planUpdate(tx, scope, pool, current, body);
+      const { changed, replacement } = await planUpdate(tx, scope, pool, body);
       const isSame = isEmpty(changed) && !replacement?.written.length && !replacement?.removed.length;
       // After a failure the same update is a retry.
       if (isSame && pool.provisioningStatus !== 'ERROR') return null;

@@ -1,19 +1,36 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
-import { and, eq, getTableColumns, inArray, isNull, or, sql } from 'drizzle-orm';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { deferred } from '../../../platform/db.ts';
+import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import type { Member } from '../members/schema.ts';
-import { byAge, ofLoadBalancer } from '../store.ts';
-import { lbL7Policies, lbListeners, lbPools } from '../table.ts';
-import type { ListenerRow, PoolRow } from '../table.ts';
+import { byAge, lockPart, ofLoadBalancer } from '../store.ts';
+import type { LockedPart } from '../store.ts';
+import { lbMembers, lbPools, loadBalancers } from '../table.ts';
+import type { ListenerRow, MemberRow, PoolRow } from '../table.ts';
 import type { ListPools } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbPools);
 export const insert = kit.insertRow(lbPools);
+
+export const anyIpv4 = '0.0.0.0';
+
+/** The address of the load balancer, by which the settings of a pool are checked. Read only if it matters to them. */
+export async function addressFor(
+  tx: Tx,
+  loadBalancerId: string,
+  { sessionPersistence }: Pick<PoolRow, 'sessionPersistence'>,
+): Promise<string> {
+  if (!sessionPersistence?.persistence_granularity) return anyIpv4;
+  const rows = await tx
+    .select({ address: loadBalancers.vipAddress })
+    .from(loadBalancers)
+    .where(eq(loadBalancers.id, loadBalancerId));
+  return rows[0]?.address ?? anyIpv4;
+}
 
 /** A member without the status that it shares with its pool. */
 export type MemberView = Omit<Member, 'provisioning_status'>;
@@ -84,19 +101,29 @@ export async function viewsById(
   return details ? readDetailed(db, ids) : readWithIds(db, ids);
 }
 
-/** The protocols of the listeners that use the pool, as their default pool or in an L7 policy. */
+/** SQL: the protocols of the listeners that use a pool, as their default pool or in an L7 policy. */
+const protocolsOf = (poolId: string) => `
+  select l.protocol from lb_listeners l where l.default_pool_id = ${poolId} or l.id in (
+    select p.listener_id from lb_l7_policies p where p.redirect_pool_id = ${poolId} and p.deleted_at is null)`;
+
+const readProtocols = prepared<Pick<ListenerRow, 'protocol'>>('lb_pool_protocols', protocolsOf('$1'));
+
 export async function listenerProtocols(tx: Tx, poolId: string): Promise<ListenerRow['protocol'][]> {
-  const { id, protocol, defaultPoolId } = lbListeners;
-  const redirecting = tx
-    .select({ id: lbL7Policies.listenerId })
-    .from(lbL7Policies)
-    .where(and(eq(lbL7Policies.redirectPoolId, poolId), isNull(lbL7Policies.deletedAt)));
-  const rows = await tx
-    .select({ protocol })
-    .from(lbListeners)
-    .where(or(eq(defaultPoolId, poolId), inArray(id, redirecting)));
-  return rows.map((row) => row.protocol);
+  return (await readProtocols(tx, poolId)).map((row) => row.protocol);
 }
+
+/** A pool whose load balancer this transaction has locked. Members are in the order in which the client sent them. */
+export type LockedPool = LockedPart<PoolRow> & {
+  members: MemberRow[];
+  listenerProtocols: ListenerRow['protocol'][];
+};
+
+const members = kit.jsonRows(lbMembers, getTableColumns(lbMembers), 'pool_id = lb_pools.id', ['r.position']);
+
+export const lockPool = lockPart<LockedPool>(lbPools, {
+  members: sql.raw(`(${members})`),
+  listenerProtocols: sql.raw(`array(${protocolsOf('lb_pools.id')})`),
+});
 
 const writeAttachment = deferred('lb_pool_attach', {
   parameters: 'uuid, uuid',

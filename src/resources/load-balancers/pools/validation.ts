@@ -9,10 +9,14 @@ import type { SecretReference } from '../references.ts';
 import type { PoolSettings } from './normalize.ts';
 import type { HealthMonitor, UpdatePool } from './schema.ts';
 
-/** `listeners` are the protocols of the listeners that use the pool. A monitor that `before` had is not checked again. */
+/**
+ * `listeners` are the protocols of the listeners that use the pool, `address` is that of the load balancer. A monitor that
+ * `before` had is not checked again.
+ */
 export function poolErrors(
   pool: PoolSettings,
   listeners: ListenerProtocol[],
+  address: string,
   path: string,
   before: PoolSettings | null = null,
 ): FieldError[] {
@@ -24,6 +28,7 @@ export function poolErrors(
       poolViolations(
         desiredPool(pool, () => ''),
         listeners,
+        address,
       ),
     ),
     ...(isNew ? prefixed(`${path}healthmonitor.`, apiLimits(healthMonitor)) : []),

@@ -117,7 +117,7 @@ export function createTokenManagement(deps: TokenManagementDeps) {
       const { clientId } = await find(context.actor, id);
       await idempotency.auditedTransaction(db, context, async (tx, act) => {
         act.clientId = clientId;
-        await tokens.revokeIn(tx, String(id));
+        await tokens.revokeIn(tx, id);
       });
     },
   };

@@ -28,8 +28,8 @@ export interface L7RulesDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempot
 
 export function createL7Rules(deps: L7RulesDeps) {
   const { db, clock, checkPattern } = deps;
-  const policies = createPartChanges(deps, 'L7 policy', policyStore.find);
-  const parts = createPartChanges(deps, 'L7 rule', store.find);
+  const policies = createPartChanges(deps, 'L7 policy', policyStore.lockL7Policy);
+  const parts = createPartChanges(deps, 'L7 rule', store.lockL7Rule);
 
   /** The error that HAProxy finds in an expression. Call it before the transaction: it starts a program. */
   const patternErrors = async (rule: L7RuleSettings): Promise<FieldError[]> => {

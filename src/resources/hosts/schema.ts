@@ -1,0 +1,51 @@
+/** Responses about hosts. */
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Collection, DateTime, Described, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+
+export const ListHosts = Type.Object({
+  ...Paging(100),
+  region_id: Type.Optional(Described(IntegerId, 'Only hosts of this region')),
+});
+export type ListHosts = Static<typeof ListHosts>;
+
+const Driver = Type.Object(
+  {
+    kind: Type.String({ description: 'What it serves: `load balancers`, `file shares`' }),
+    driver: Type.String({ description: 'The name of the driver: `haproxy`, `simulated`' }),
+    real: Type.Boolean({ description: 'false: it is simulated' }),
+    healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
+    detail: Type.String({ description: 'What it does on the host, or its fault' }),
+  },
+  { title: 'HostDriver' },
+);
+
+export const Host = Type.Object(
+  {
+    region_id: Type.Integer({ description: 'ID of the region' }),
+    name: Type.String({ description: 'Name of the host, unique in the region' }),
+    address: Type.String({ description: 'Its address among the hosts' }),
+    interface: Described(
+      Nullable(Type.String()),
+      'The network interface to which it adds addresses that move; null: the one that has its address',
+    ),
+    state: Type.Enum(['active', 'draining', 'drained'], {
+      description: '`draining`: its addresses move to other hosts; `drained`: it holds none',
+    }),
+    alive: Type.Boolean({ description: 'Whether its lease is valid' }),
+    lease_until: Described(DateTime, 'When its lease ends unless it is renewed'),
+    converged: Type.Boolean({
+      description: 'Whether it has applied everything that is published, so that it may serve',
+    }),
+    unobserved: Type.Integer({ description: 'Number of changes that it has not applied' }),
+    holds: Type.Array(Type.String(), { description: 'Addresses and NFS groups that it holds' }),
+    drivers: Type.Array(Driver, { description: 'What it serves, as of its last report' }),
+    version: Type.String({ description: 'Version of its agent' }),
+    joined_at: Described(DateTime, 'When it joined the region'),
+    started_at: Described(DateTime, 'When its agent took the lease'),
+  },
+  { title: 'Host' },
+);
+export type Host = Static<typeof Host>;
+export const HostCollection = Collection(Host);
+export type HostCollection = Static<typeof HostCollection>;
