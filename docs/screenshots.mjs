@@ -17,7 +17,21 @@ const token = 'screenshots$a-secret-of-the-screenshots';
 const PICTURES = [
   ['overview', 'overview'],
   ['create-file-share', 'file-shares/new', typeShare],
+  ['load-balancer', 'load-balancers', openBalancer],
+  ['lifecycle-policy', 'lifecycle-policies', openCalendar],
 ];
+
+async function openBalancer(page) {
+  await page.getByRole('link', { name: 'shop' }).click();
+  await page.getByText('How a request flows').waitFor();
+  await page.getByText('/healthz').or(page.getByText('10.1.1.1')).first().waitFor();
+}
+
+async function openCalendar(page) {
+  await page.getByRole('link', { name: 'nightly' }).click();
+  await page.getByRole('link', { name: 'Calendar' }).click();
+  await page.getByText('coming').first().waitFor();
+}
 
 async function typeShare(page) {
   await page.getByLabel('Name', { exact: true }).fill('renders');
@@ -123,6 +137,31 @@ async function createResources(url) {
     const share = { name, size, protocol: 'NFS', network, tags: { team: 'web' } };
     await finish(await call('POST', '/cloud/v1/file_shares/1/1', share));
   }
+  const member = (address) => ({ address, protocol_port: 8080 });
+  const pool = {
+    name: 'frontend',
+    protocol: 'HTTP',
+    lb_algorithm: 'ROUND_ROBIN',
+    members: ['10.1.0.1', '10.1.0.2'].map(member),
+  };
+  const monitor = { type: 'HTTP', delay: 5, timeout: 2, max_retries: 3, url_path: '/healthz' };
+  const database = {
+    name: 'database',
+    protocol: 'TCP',
+    lb_algorithm: 'LEAST_CONNECTIONS',
+    members: [member('10.1.1.1')],
+  };
+  const listeners = [
+    { name: 'web', protocol: 'HTTP', protocol_port: 80, pools: [{ ...pool, healthmonitor: monitor }] },
+    { name: 'postgres', protocol: 'TCP', protocol_port: 5432, pools: [database] },
+  ];
+  await finish(await call('POST', '/cloud/v1/loadbalancers/1/1', { name: 'shop', listeners }));
+  await finish(await call('POST', '/cloud/v1/volumes/1/1', { name: 'database', size: 40, source: 'new-volume' }));
+  const volume = (await call('GET', '/cloud/v1/volumes/1/1')).results[0].id;
+  const schedules = [{ type: 'cron', hour: '3', minute: '30', timezone: 'Europe/Luxembourg', max_quantity: 7 }];
+  const policy = { action: 'volume_snapshot', name: 'nightly', volume_ids: [volume], schedules };
+  await call('POST', '/cloud/v1/lifecycle_policy/1/1', policy);
+  await call('POST', '/cloudyard/v1/dev/clock', { advance_seconds: 10 * 86_400 });
   await call('POST', '/cloudyard/v1/dev/faults', { resource: 'file_share', operation: 'apply', mode: 'fail' });
   await finish(
     await call('POST', '/cloud/v1/file_shares/1/1', { name: 'scratch', size: 50, protocol: 'NFS', network }),

@@ -3,6 +3,7 @@ import { audit } from './audit/page.ts';
 import { clients } from './clients/page.ts';
 import { development } from './development/page.ts';
 import { fileShares } from './file-shares/page.ts';
+import { hosts } from './hosts/page.ts';
 import { lifecyclePolicies } from './lifecycle-policies/page.ts';
 import { loadBalancers } from './load-balancers/page.ts';
 import { networks } from './networks/page.ts';
@@ -52,6 +53,7 @@ export const pages: readonly Page[] = [
   clients,
   regions,
   workers,
+  hosts,
   quotaAudit,
   development,
 ];

@@ -2,6 +2,7 @@ import createClient from 'openapi-fetch';
 import type { Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
 import { ApiError, ConnectionError } from './errors.ts';
+import { noteDate } from './server-clock.ts';
 
 /** Signs unsafe requests of a session and turns failures into exceptions. `reportExpiry` runs when the session has ended. */
 export const sessionState: { csrfToken: string | null; reportExpiry: () => void } = {
@@ -16,6 +17,7 @@ const signing: Middleware = {
     return request;
   },
   onResponse({ response }) {
+    noteDate(response.headers.get('Date'));
     if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
   },
   onError: () => new ConnectionError(),

@@ -486,6 +486,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cloudyard/v1/hosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List hosts
+         * @description Ordered by region and name. Regions of one host have none.
+         */
+        get: operations["listHosts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/hosts/{region_id}/{host_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a host */
+        get: operations["getHost"];
+        put?: never;
+        post?: never;
+        /**
+         * Forget a host
+         * @description Only when its lease has ended. An agent that starts again under this name joins as a new host.
+         */
+        delete: operations["forgetHost"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/hosts/{region_id}/{host_name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain a host
+         * @description Its addresses and NFS groups move to other hosts, one group at a time. It stays drained until it is undrained.
+         */
+        post: operations["drainHost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/hosts/{region_id}/{host_name}/undrain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undrain a host
+         * @description It takes addresses and NFS groups again.
+         */
+        post: operations["undrainHost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/cloud/v1/networks/{project_id}/{region_id}": {
         parameters: {
             query?: never;
@@ -3531,7 +3612,7 @@ export interface components {
             /** @description IDs of the tasks; null or absent: all tasks */
             task_ids?: string[] | null;
         };
-        /** @description ID of the task that is changing the resource; null when there is none */
+        /** @description ID of the task that is changing the resource; null if it is not changing */
         ActiveTaskId: string | null;
         AddLifecyclePolicySchedules: {
             /** @description Schedules, at most 10 */
@@ -3950,13 +4031,13 @@ export interface components {
             servergroup_count_limit?: number;
             /** @description Usage: placement groups */
             servergroup_count_usage?: number;
-            /** @description Limit: shared file systems */
+            /** @description Limit: file shares */
             sfs_count_limit?: number;
-            /** @description Usage: shared file systems */
+            /** @description Usage: file shares */
             sfs_count_usage?: number;
-            /** @description Limit: shared file system size, GiB */
+            /** @description Limit: file shares size, GiB */
             sfs_size_limit?: number;
-            /** @description Usage: shared file system size, GiB */
+            /** @description Usage: file shares size, GiB */
             sfs_size_usage?: number;
             /** @description Limit: basic VMs */
             shared_vm_count_limit?: number;
@@ -4163,12 +4244,9 @@ export interface components {
             secret_id?: components["schemas"]["MemberSecretId"];
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
-            /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
-            timeout_client_data?: number | null;
-            /** @description Time limit for connecting to a member, in milliseconds; null or 0: that of the listener, or 5,000 */
-            timeout_member_connect?: number | null;
-            /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: that of the listener, or 50,000 */
-            timeout_member_data?: number | null;
+            timeout_client_data?: components["schemas"]["LbPoolClientDataTimeout"];
+            timeout_member_connect?: components["schemas"]["LbPoolMemberConnectTimeout"];
+            timeout_member_data?: components["schemas"]["LbPoolMemberDataTimeout"];
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
             lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
@@ -4367,12 +4445,9 @@ export interface components {
             secret_id?: "" | string;
             /** @description IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id` */
             sni_secret_id?: string[];
-            /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: that of the pool, or 50,000 */
-            timeout_client_data?: number | null;
-            /** @description Time limit for connecting to a member, in milliseconds; null or 0: 5,000; the timeout of the pool takes precedence */
-            timeout_member_connect?: number | null;
-            /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the pool takes precedence */
-            timeout_member_data?: number | null;
+            timeout_client_data?: components["schemas"]["ListenerClientDataTimeout"];
+            timeout_member_connect?: components["schemas"]["ListenerMemberConnectTimeout"];
+            timeout_member_data?: components["schemas"]["ListenerMemberDataTimeout"];
             /** @description Users for HTTP basic authentication, at most 3; only for `HTTP`, `TERMINATED_HTTPS` and `PROMETHEUS` */
             user_list?: components["schemas"]["ListenerUser"][];
             /**
@@ -4412,7 +4487,7 @@ export interface components {
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
             /**
-             * @description Family of the address; only `ipv4` is supported
+             * @description Family of the addresses; `ipv6` and `dual` require an IPv6 range of the region
              * @enum {unknown}
              */
             vip_ip_family?: "dual" | "ipv4" | "ipv6";
@@ -4438,12 +4513,9 @@ export interface components {
             secret_id?: components["schemas"]["MemberSecretId"];
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
-            /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
-            timeout_client_data?: number | null;
-            /** @description Time limit for connecting to a member, in milliseconds; null or 0: that of the listener, or 5,000 */
-            timeout_member_connect?: number | null;
-            /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: that of the listener, or 50,000 */
-            timeout_member_data?: number | null;
+            timeout_client_data?: components["schemas"]["LbPoolClientDataTimeout"];
+            timeout_member_connect?: components["schemas"]["LbPoolMemberConnectTimeout"];
+            timeout_member_data?: components["schemas"]["LbPoolMemberDataTimeout"];
             /** @description Health monitor; null: members are not checked */
             healthmonitor?: components["schemas"]["CreateLbPoolHealthMonitor"] | null;
             lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
@@ -4466,12 +4538,9 @@ export interface components {
             secret_id?: "" | string;
             /** @description IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id` */
             sni_secret_id?: string[];
-            /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: that of the pool, or 50,000 */
-            timeout_client_data?: number | null;
-            /** @description Time limit for connecting to a member, in milliseconds; null or 0: 5,000; the timeout of the pool takes precedence */
-            timeout_member_connect?: number | null;
-            /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the pool takes precedence */
-            timeout_member_data?: number | null;
+            timeout_client_data?: components["schemas"]["ListenerClientDataTimeout"];
+            timeout_member_connect?: components["schemas"]["ListenerMemberConnectTimeout"];
+            timeout_member_data?: components["schemas"]["ListenerMemberDataTimeout"];
             /** @description Users for HTTP basic authentication, at most 3; only for `HTTP`, `TERMINATED_HTTPS` and `PROMETHEUS` */
             user_list?: components["schemas"]["ListenerUser"][];
             /** @description The default pool, at most one */
@@ -4501,11 +4570,8 @@ export interface components {
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
-            /**
-             * @description Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot
-             * @enum {unknown}
-             */
-            type_name?: "cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra";
+            /** @description Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot */
+            type_name?: components["schemas"]["VolumeTypeName"];
             /** @description Size in GiB */
             size: number;
             /**
@@ -4717,11 +4783,7 @@ export interface components {
         CreateToken: {
             /** @description Any text without control characters; need not be unique */
             name: string;
-            /**
-             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
-             * @enum {unknown}
-             */
-            role: "reader" | "member" | "admin";
+            role: components["schemas"]["TokenRole"];
             /** @description Projects that the token is limited to; null: all projects of the client */
             project_ids?: number[] | null;
             /**
@@ -4770,11 +4832,8 @@ export interface components {
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
-            /**
-             * @description Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot
-             * @enum {unknown}
-             */
-            type_name?: "cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra";
+            /** @description Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot */
+            type_name?: components["schemas"]["VolumeTypeName"];
             /**
              * Format: uuid
              * @description ID of the image
@@ -4799,11 +4858,8 @@ export interface components {
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
-            /**
-             * @description Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot
-             * @enum {unknown}
-             */
-            type_name?: "cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra";
+            /** @description Type of the volume, one that the region offers; by default `standard`, or the type of the snapshot */
+            type_name?: components["schemas"]["VolumeTypeName"];
             /** @description Size in GiB; the size of the snapshot, which is also the default */
             size?: number;
             /**
@@ -4934,11 +4990,7 @@ export interface components {
              * @description ID of the webhook; null for e-mail
              */
             webhook_id: string | null;
-            /**
-             * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
-             * @enum {unknown}
-             */
-            state: "pending" | "delivered" | "simulated" | "failed";
+            state: components["schemas"]["DeliveryState"];
             /** @description Number of attempts */
             attempt_count: number;
             /** @description The last attempts, oldest first */
@@ -4963,6 +5015,11 @@ export interface components {
             /** @description The response of the receiver, or why it was not reached */
             answer: string;
         };
+        /**
+         * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
+         * @enum {unknown}
+         */
+        DeliveryState: "pending" | "delivered" | "simulated" | "failed";
         DetachVolume: {
             /**
              * Format: uuid
@@ -5401,6 +5458,65 @@ export interface components {
          * @enum {unknown}
          */
         HealthMonitorType: "HTTP" | "HTTPS" | "K8S" | "PING" | "TCP" | "TLS-HELLO" | "UDP-CONNECT";
+        Host: {
+            /** @description ID of the region */
+            region_id: number;
+            /** @description Name of the host, unique in the region */
+            name: string;
+            /** @description Its address among the hosts */
+            address: string;
+            /** @description The network interface to which it adds addresses that move; null: the one that has its address */
+            interface: string | null;
+            /**
+             * @description `draining`: its addresses move to other hosts; `drained`: it holds none
+             * @enum {unknown}
+             */
+            state: "active" | "draining" | "drained";
+            /** @description Whether its lease is valid */
+            alive: boolean;
+            /**
+             * Format: date-time
+             * @description When its lease ends unless it is renewed
+             */
+            lease_until: string;
+            /** @description Whether it has applied everything that is published, so that it may serve */
+            converged: boolean;
+            /** @description Number of changes that it has not applied */
+            unobserved: number;
+            /** @description Addresses and NFS groups that it holds */
+            holds: string[];
+            /** @description What it serves, as of its last report */
+            drivers: components["schemas"]["HostDriver"][];
+            /** @description Version of its agent */
+            version: string;
+            /**
+             * Format: date-time
+             * @description When it joined the region
+             */
+            joined_at: string;
+            /**
+             * Format: date-time
+             * @description When its agent took the lease
+             */
+            started_at: string;
+        };
+        HostCollection: {
+            count: components["schemas"]["ResultCount"];
+            /** @description The matches on this page */
+            results: components["schemas"]["Host"][];
+        };
+        HostDriver: {
+            /** @description What it serves: `load balancers`, `file shares` */
+            kind: string;
+            /** @description The name of the driver: `haproxy`, `simulated` */
+            driver: string;
+            /** @description false: it is simulated */
+            real: boolean;
+            /** @description Whether it works at the moment */
+            healthy: boolean;
+            /** @description What it does on the host, or its fault */
+            detail: string;
+        };
         HostRoute: {
             /**
              * Format: ip-network
@@ -5647,6 +5763,8 @@ export interface components {
          * @enum {unknown}
          */
         LbPoolAlgorithm: "LEAST_CONNECTIONS" | "ROUND_ROBIN" | "SOURCE_IP";
+        /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
+        LbPoolClientDataTimeout: number | null;
         LbPoolCollection: {
             count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
@@ -5729,6 +5847,10 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["LbPoolMember"][];
         };
+        /** @description Time limit for connecting to a member, in milliseconds; null or 0: that of the listener, or 5,000 */
+        LbPoolMemberConnectTimeout: number | null;
+        /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: that of the listener, or 50,000 */
+        LbPoolMemberDataTimeout: number | null;
         LbPoolMemberReference: {
             /**
              * Format: uuid
@@ -5925,11 +6047,7 @@ export interface components {
             discount: number | null;
             /** @description Price of the snapshots of the volume with tax */
             price: number;
-            /**
-             * @description Type of the volume
-             * @enum {unknown}
-             */
-            type: "cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra";
+            type: components["schemas"]["VolumeTypeName"];
         };
         /** @description Prices of an hour, by volume */
         LifecyclePolicyVolumePrices: {
@@ -6039,11 +6157,17 @@ export interface components {
             /** @description Users for HTTP basic authentication. Tokens with the role `reader` see `*` instead of a hash */
             user_list: components["schemas"]["ListenerUser"][];
         };
+        /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: that of the pool, or 50,000 */
+        ListenerClientDataTimeout: number | null;
         ListenerCollection: {
             count: components["schemas"]["ResultCount"];
             /** @description The matches on this page */
             results: components["schemas"]["Listener"][];
         };
+        /** @description Time limit for connecting to a member, in milliseconds; null or 0: 5,000; the timeout of the pool takes precedence */
+        ListenerMemberConnectTimeout: number | null;
+        /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the pool takes precedence */
+        ListenerMemberDataTimeout: number | null;
         /**
          * @description Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool
          * @enum {unknown}
@@ -6099,7 +6223,7 @@ export interface components {
             task_id: components["schemas"]["ActiveTaskId"];
             /** @description Name of the load balancer */
             name: string;
-            /** @description Further addresses; always empty */
+            /** @description Further addresses: the IPv6 address of a load balancer of the family `dual` */
             additional_vips: {
                 /** @description IP address */
                 ip_address: string;
@@ -6150,7 +6274,7 @@ export interface components {
              * @description ID of the address
              */
             vip_port_id: string | null;
-            /** @description Addresses of the instances: the address of the load balancer */
+            /** @description Addresses of the instances: in a region of one host the address of the load balancer, otherwise its hosts */
             vrrp_ips: {
                 /** @description IP address */
                 ip_address: string;
@@ -6160,7 +6284,7 @@ export interface components {
                  */
                 subnet_id: string;
                 /**
-                 * @description Always `STANDALONE`
+                 * @description `STANDALONE` in a region of one host; otherwise `MASTER` for the host that has the address
                  * @enum {unknown}
                  */
                 role: "BACKUP" | "MASTER" | "STANDALONE";
@@ -6504,11 +6628,7 @@ export interface components {
             client_id: number;
             /** @description Name of the token; may be empty */
             name: string;
-            /**
-             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
-             * @enum {unknown}
-             */
-            role: "reader" | "member" | "admin";
+            role: components["schemas"]["TokenRole"];
             /** @description Projects that the token is limited to; null: all projects of the client */
             project_ids: number[] | null;
             /**
@@ -6710,7 +6830,7 @@ export interface components {
              */
             source: "image" | "new-volume" | "snapshot";
             /** @description Type of the volume; by default that of the snapshot, or `standard` */
-            type_name?: ("cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra") | null;
+            type_name?: components["schemas"]["VolumeTypeName"] | null;
         };
         Project: {
             /** @description ID of the project */
@@ -6992,9 +7112,9 @@ export interface components {
             secret_count_limit?: number;
             /** @description Limit: placement groups */
             servergroup_count_limit?: number;
-            /** @description Limit: shared file systems */
+            /** @description Limit: file shares */
             sfs_count_limit?: number;
-            /** @description Limit: shared file system size, GiB */
+            /** @description Limit: file shares size, GiB */
             sfs_size_limit?: number;
             /** @description Limit: basic VMs */
             shared_vm_count_limit?: number;
@@ -7178,13 +7298,13 @@ export interface components {
             servergroup_count_limit?: number;
             /** @description Usage: placement groups */
             servergroup_count_usage?: number;
-            /** @description Limit: shared file systems */
+            /** @description Limit: file shares */
             sfs_count_limit?: number;
-            /** @description Usage: shared file systems */
+            /** @description Usage: file shares */
             sfs_count_usage?: number;
-            /** @description Limit: shared file system size, GiB */
+            /** @description Limit: file shares size, GiB */
             sfs_size_limit?: number;
-            /** @description Usage: shared file system size, GiB */
+            /** @description Usage: file shares size, GiB */
             sfs_size_usage?: number;
             /** @description Limit: basic VMs */
             shared_vm_count_limit?: number;
@@ -7697,9 +7817,9 @@ export interface components {
             secret_count_limit?: number;
             /** @description Limit: placement groups */
             servergroup_count_limit?: number;
-            /** @description Limit: shared file systems */
+            /** @description Limit: file shares */
             sfs_count_limit?: number;
-            /** @description Limit: shared file system size, GiB */
+            /** @description Limit: file shares size, GiB */
             sfs_size_limit?: number;
             /** @description Limit: basic VMs */
             shared_vm_count_limit?: number;
@@ -8082,6 +8202,10 @@ export interface components {
             state: "ERROR" | "FINISHED" | "NEW" | "RUNNING";
             /** @description What the task does, such as `create_volume` */
             task_type: string;
+            /** @description Kind of the resource, such as `volume` */
+            resource_kind: string;
+            /** @description ID of the resource */
+            resource_id: string;
             /** @description Why the task failed, for people; null otherwise */
             error: string | null;
             /** @description IDs of the resources that the task creates, by kind, such as `{"volumes": ["<id>"]}` */
@@ -8161,11 +8285,7 @@ export interface components {
             client_id: number;
             /** @description Name of the token; may be empty */
             name: string;
-            /**
-             * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
-             * @enum {unknown}
-             */
-            role: "reader" | "member" | "admin";
+            role: components["schemas"]["TokenRole"];
             /** @description Projects that the token is limited to; null: all projects of the client */
             project_ids: number[] | null;
             /**
@@ -8199,6 +8319,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["Token"][];
         };
+        /**
+         * @description `reader` reads, `member` also changes, `admin` also manages projects, tokens and webhooks
+         * @enum {unknown}
+         */
+        TokenRole: "reader" | "member" | "admin";
         /** @description Omitted fields are unchanged */
         UpdateApiKey: {
             /** @description Containers that the key opens, at most 10,000; a key without containers opens none; null: none */
@@ -8301,9 +8426,9 @@ export interface components {
             secret_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: placement groups; null: the default */
             servergroup_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
-            /** @description Limit: shared file systems; null: the default */
+            /** @description Limit: file shares; null: the default */
             sfs_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
-            /** @description Limit: shared file system size, GiB; null: the default */
+            /** @description Limit: file shares size, GiB; null: the default */
             sfs_size_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: basic VMs; null: the default */
             shared_vm_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
@@ -8385,12 +8510,9 @@ export interface components {
             secret_id?: components["schemas"]["MemberSecretId"];
             /** @description Keeps a client on the same member; null: off */
             session_persistence?: components["schemas"]["LbPoolSessionPersistenceInput"] | null;
-            /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the listener takes precedence */
-            timeout_client_data?: number | null;
-            /** @description Time limit for connecting to a member, in milliseconds; null or 0: that of the listener, or 5,000 */
-            timeout_member_connect?: number | null;
-            /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: that of the listener, or 50,000 */
-            timeout_member_data?: number | null;
+            timeout_client_data?: components["schemas"]["LbPoolClientDataTimeout"];
+            timeout_member_connect?: components["schemas"]["LbPoolMemberConnectTimeout"];
+            timeout_member_data?: components["schemas"]["LbPoolMemberDataTimeout"];
             /** @description Whether members get traffic */
             admin_state_up?: boolean;
             /** @description Replaces the health monitor; null removes it */
@@ -8501,12 +8623,9 @@ export interface components {
             secret_id?: string | null;
             /** @description IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id`. Null removes all */
             sni_secret_id?: string[] | null;
-            /** @description Time without data from the client after which the connection is closed, in milliseconds; null or 0: that of the pool, or 50,000 */
-            timeout_client_data?: number | null;
-            /** @description Time limit for connecting to a member, in milliseconds; null or 0: 5,000; the timeout of the pool takes precedence */
-            timeout_member_connect?: number | null;
-            /** @description Time without data from the member after which the connection is closed, in milliseconds; null or 0: 50,000; the timeout of the pool takes precedence */
-            timeout_member_data?: number | null;
+            timeout_client_data?: components["schemas"]["ListenerClientDataTimeout"];
+            timeout_member_connect?: components["schemas"]["ListenerMemberConnectTimeout"];
+            timeout_member_data?: components["schemas"]["ListenerMemberDataTimeout"];
             /** @description Users for HTTP basic authentication, at most 3; only for `HTTP`, `TERMINATED_HTTPS` and `PROMETHEUS`. Null removes all */
             user_list?: components["schemas"]["ListenerUser"][] | null;
         };
@@ -8661,11 +8780,7 @@ export interface components {
         UserActionDelivery: {
             /** @description ID of the user action */
             user_action_id: string;
-            /**
-             * @description `pending`, `delivered`, `simulated` (accepted by a simulated driver) or `failed` (not retried)
-             * @enum {unknown}
-             */
-            state: "pending" | "delivered" | "simulated" | "failed";
+            state: components["schemas"]["DeliveryState"];
             /** @description Failed attempts since the last replay */
             failures: number;
             /**
@@ -8673,6 +8788,8 @@ export interface components {
              * @description When the next attempt is due; null when there is none
              */
             next_attempt_at: string | null;
+            /** @description The last attempts, oldest first */
+            attempts: components["schemas"]["DeliveryAttempt"][];
         };
         /**
          * @description Group of operations
@@ -8790,11 +8907,7 @@ export interface components {
             updated_at: string;
             /** @description Always null: images are not supported */
             volume_image_metadata: null;
-            /**
-             * @description Type of the volume
-             * @enum {unknown}
-             */
-            volume_type: "cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra";
+            volume_type: components["schemas"]["VolumeTypeName"];
         };
         VolumeAttachment: {
             /** @description When the volume was attached */
@@ -8820,6 +8933,11 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["Volume"][];
         };
+        /**
+         * @description Type of the volume
+         * @enum {unknown}
+         */
+        VolumeTypeName: "cold" | "ssd_hiiops" | "ssd_local" | "ssd_lowlatency" | "standard" | "ultra";
         Webhook: {
             /**
              * Format: uuid
@@ -8936,6 +9054,15 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["FileShare"];
+            };
+        };
+        /** @description Success */
+        Host: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Host"];
             };
         };
         /** @description Success */
@@ -9194,6 +9321,11 @@ export interface components {
          */
         file_share_id: string;
         /**
+         * @description Name of the host
+         * @example host-1
+         */
+        host_name: string;
+        /**
          * @description Name of the API key
          * @example first-key
          */
@@ -9364,8 +9496,8 @@ export interface components {
         query_request_id: string;
         /** @description Only requests with these IDs */
         query_request_ids: number[];
-        /** @description Only actions on resources with these IDs */
-        query_resource_id: string[];
+        /** @description Only tasks of this resource */
+        query_resource_id: string;
         /** @description Page of the console to show afterwards */
         query_return_to: string;
         /** @description Only changes of the resource with this ID */
@@ -10089,6 +10221,8 @@ export interface operations {
                 state?: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
                 /** @description Only tasks of this type, such as `create_volume` */
                 task_type?: components["parameters"]["query_task_type"];
+                /** @description Only tasks of this resource */
+                resource_id?: components["parameters"]["query_resource_id"];
             };
             header?: never;
             path?: never;
@@ -10468,6 +10602,136 @@ export interface operations {
                     "application/json": components["schemas"]["Region"];
                 };
             };
+            default: components["responses"]["Error"];
+        };
+    };
+    listHosts: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of results */
+                limit?: number;
+                /** @description Number of results to skip */
+                offset?: components["parameters"]["query_offset"];
+                /** @description Only hosts of this region */
+                region_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostCollection"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    getHost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description Name of the host
+                 * @example host-1
+                 */
+                host_name: components["parameters"]["host_name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Host"];
+            default: components["responses"]["Error"];
+        };
+    };
+    forgetHost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description Name of the host
+                 * @example host-1
+                 */
+                host_name: components["parameters"]["host_name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    drainHost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description Name of the host
+                 * @example host-1
+                 */
+                host_name: components["parameters"]["host_name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Host"];
+            default: components["responses"]["Error"];
+        };
+    };
+    undrainHost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description Name of the host
+                 * @example host-1
+                 */
+                host_name: components["parameters"]["host_name"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Host"];
             default: components["responses"]["Error"];
         };
     };
@@ -11370,22 +11634,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12663,22 +12912,7 @@ export interface operations {
         };
         requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12707,22 +12941,7 @@ export interface operations {
         };
         requestBody: components["requestBodies"]["LoadBalancerMetadata"];
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -12754,22 +12973,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -13368,22 +13572,7 @@ export interface operations {
         };
         requestBody?: components["requestBodies"]["UpdateLbPool"];
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14542,22 +14731,7 @@ export interface operations {
         };
         requestBody: components["requestBodies"]["AttachVolume"];
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -14586,22 +14760,7 @@ export interface operations {
         };
         requestBody: components["requestBodies"]["DetachVolume"];
         responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "tasks": [
-                     *         "0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TaskIds"];
-                };
-            };
+            200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];
         };
     };
@@ -18193,7 +18352,7 @@ export interface operations {
                 /** @description Only actions in these regions */
                 region_id?: number[];
                 /** @description Only actions on resources with these IDs */
-                resource_id?: components["parameters"]["query_resource_id"];
+                resource_id?: string[];
                 /** @description Only actions on resources with this name */
                 search_field?: components["parameters"]["query_search_field"];
                 /** @description Only actions from these addresses */

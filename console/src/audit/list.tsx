@@ -59,16 +59,23 @@ const columnsOf = (scope: Scope): Column<AuditEntry>[] => [
   { key: 'at', title: 'When', render: (entry) => <FullDate at={entry.at} /> },
   { key: 'token', title: 'Token', render: (entry) => <bdi>{tokenOf(entry)}</bdi> },
   { key: 'project', title: 'Project', kind: 'number', render: (entry) => entry.project_id },
-  { key: 'changes', title: 'Changed', kind: 'wrap', render: changedTables },
+  { key: 'changes', title: 'Changed', kind: 'wrap', render: (entry) => <bdi>{changedRows(entry)}</bdi> },
 ];
 
 export function tokenOf({ token }: AuditEntry): string {
   return token === null ? 'command' : (token.name ?? String(token.id));
 }
 
-/** `volumes, tasks` */
-function changedTables({ changes }: AuditEntry): string {
-  return [...new Set(changes.map(({ table }) => table))].join(', ');
+/** `volumes: database; quota_counters`. Names are known of new, deleted and renamed rows. */
+function changedRows({ changes }: AuditEntry): string {
+  const byTable = Map.groupBy(changes, ({ table }) => table);
+  const texts = [...byTable].map(([table, rows]) => {
+    const names = rows
+      .map(({ before, after }) => (after ?? before)?.['name'])
+      .filter((name) => typeof name === 'string');
+    return names.length === 0 ? table : `${table}: ${[...new Set(names)].join(', ')}`;
+  });
+  return texts.join('; ');
 }
 
 /** The log has no page numbers: entries are added all the time. */

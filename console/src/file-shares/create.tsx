@@ -8,6 +8,7 @@ import { queryClient } from '../api/query-client.ts';
 import { networksQuery, subnetsQuery } from '../networks/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { NoneYet } from '../ui/form/none-yet.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
 import { PricePreview } from '../ui/price.tsx';
@@ -59,7 +60,7 @@ export function CreateFileShare() {
       </div>
       {type === 'standard' && (
         <>
-          <NetworkFields form={form} networks={networks} defaultNetwork={defaultNetwork} />
+          <NetworkFields form={form} networks={networksRead.data?.results} defaultNetwork={defaultNetwork} />
           <AccessFields form={form} />
         </>
       )}
@@ -124,14 +125,17 @@ function TypeChoice({ type, setType }: { type: Type; setType: (type: Type) => vo
 
 interface NetworkFieldsProps {
   readonly form: Form;
-  readonly networks: readonly { readonly id: string; readonly name: string }[];
+  /** Undefined while they load. */
+  readonly networks: readonly { readonly id: string; readonly name: string }[] | undefined;
   readonly defaultNetwork: string | undefined;
 }
 
 function NetworkFields({ form, networks, defaultNetwork }: NetworkFieldsProps) {
   const scope = useScope();
   const chosen = (form.get('network.network_id') as string | undefined) || defaultNetwork;
-  const subnets = useQuery(subnetsQuery(scope)).data?.results.filter((subnet) => subnet.network_id === chosen) ?? [];
+  const subnetsRead = useQuery(subnetsQuery(scope)).data?.results;
+  const subnets = subnetsRead?.filter((subnet) => subnet.network_id === chosen) ?? [];
+  const hasNoSubnet = chosen !== undefined && subnetsRead !== undefined && subnets.length === 0;
   // The default is shown as chosen, but is not a change of the form.
   const shown: Form = {
     ...form,
@@ -147,14 +151,32 @@ function NetworkFields({ form, networks, defaultNetwork }: NetworkFieldsProps) {
         form={shown}
         path="network.network_id"
         label="Network"
-        help=""
-        choices={networks.map(({ id, name }) => ({ value: id, label: name }))}
+        help={
+          networks?.length === 0 && (
+            <NoneYet
+              text="The project has no network yet."
+              to={scope.path('networks', 'new')}
+              action="Create a network"
+            />
+          )
+        }
+        choices={(networks ?? []).map(({ id, name }) => ({ value: id, label: name }))}
       />
       <Field
         form={shown}
         path="network.subnet_id"
         label="Subnet"
-        help="By default the first one of the network."
+        help={
+          hasNoSubnet ? (
+            <NoneYet
+              text="The network has no subnet yet."
+              to={scope.path('networks', chosen, 'subnets', 'new')}
+              action="Create a subnet"
+            />
+          ) : (
+            'By default the first one of the network.'
+          )
+        }
         choices={subnets.map(({ id, name, cidr }) => ({ value: id, label: `${name} (${cidr})` }))}
       />
     </div>

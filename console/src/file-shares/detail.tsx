@@ -38,7 +38,6 @@ export function FileShareDetail() {
           tags: share.tags,
           table: 'file_shares',
           id: share.id,
-          taskIds: [share.task_id, share.creator_task_id],
         }),
       ]}
     />

@@ -1,8 +1,7 @@
 import './lifecycle-policies.css';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { useSession } from '../api/session.ts';
-import { clockQuery } from '../development/data.ts';
+import { useState, useSyncExternalStore } from 'react';
+import { offset, serverNow, subscribe } from '../api/server-clock.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
@@ -65,7 +64,7 @@ function monthOf(chosen: string, runs: readonly Run[], coming: Forecast['runs'])
   const known = /^(\d{4})-(\d{2})$/.exec(chosen);
   if (known) return new Date(Number(known[1]), Number(known[2]) - 1, 1);
   const at = coming[0]?.utc ?? runs[0]?.due_at;
-  const day = at === undefined ? new Date() : parseDate(at);
+  const day = at === undefined ? new Date(serverNow()) : parseDate(at);
   return new Date(day.getFullYear(), day.getMonth(), 1);
 }
 
@@ -137,13 +136,11 @@ function Month({ month, ...all }: MonthProps) {
   );
 }
 
-/** In development mode the clock of the server may be moved. */
+/** The clock of the server may be moved. */
 function useToday(): string {
-  const { is_development, is_operator, role } = useSession();
-  const mayRead = is_development && is_operator && role === 'admin';
-  const clock = useQuery({ ...clockQuery, enabled: mayRead, refetchInterval: false });
+  useSyncExternalStore(subscribe, offset);
   const [opened] = useState(() => Date.now());
-  return new Date(clock.data?.now ?? opened).toDateString();
+  return new Date(opened + offset()).toDateString();
 }
 
 const BADGES = [

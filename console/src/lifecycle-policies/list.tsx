@@ -78,6 +78,7 @@ export function PolicyList() {
   const scope = useScope();
   const query = useQuery(policiesQuery(scope));
   const selection = useSelection();
+  const hasPolicies = (query.data?.count ?? 0) > 0;
   return (
     <ListPage
       title="Lifecycle policies"
@@ -91,17 +92,19 @@ export function PolicyList() {
       }
       filters={[{ name: 'status', label: 'Status', valueOf: (policy) => policy.status }]}
       actions={
-        <>
-          <BulkAction label="Pause" path="pause" selection={selection} applies={pausable} state="paused" />
-          <BulkAction label="Resume" path="resume" selection={selection} applies={resumable} state="active" />
-          <BulkAction
-            label="Run"
-            path="run"
-            selection={selection}
-            applies={runnable}
-            state="paused or without a schedule"
-          />
-        </>
+        hasPolicies && (
+          <>
+            <BulkAction label="Pause" path="pause" selection={selection} applies={pausable} state="paused" />
+            <BulkAction label="Resume" path="resume" selection={selection} applies={resumable} state="active" />
+            <BulkAction
+              label="Run"
+              path="run"
+              selection={selection}
+              applies={runnable}
+              state="paused or without a schedule"
+            />
+          </>
+        )
       }
       create={{ label: 'Create lifecycle policy', to: scope.path('lifecycle-policies', 'new') }}
       empty={{

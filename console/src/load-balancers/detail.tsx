@@ -57,7 +57,6 @@ export function LoadBalancerDetail() {
           tags: balancer.tags_v2,
           table: 'load_balancers',
           id: balancer.id,
-          taskIds: [balancer.task_id, balancer.creator_task_id],
         }),
       ]}
     />

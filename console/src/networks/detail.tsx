@@ -32,7 +32,6 @@ export function NetworkDetail() {
           tags: network.tags,
           table: 'networks',
           id: network.id,
-          taskIds: [network.task_id, network.creator_task_id],
         }),
       ]}
     />

@@ -8,9 +8,9 @@ import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
-import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
+import { Attempts } from './attempts.tsx';
 import { notificationQuery, RESEND, resend } from './data.ts';
 import type { Delivery, Notification } from './data.ts';
 
@@ -77,22 +77,7 @@ function DeliveryCard({ notification, delivery }: { notification: Notification; 
           Ended: delivery.ended_at && <FullDate at={delivery.ended_at} />,
         }}
       />
-      {delivery.attempts.length > 0 && (
-        <Table
-          label={`Attempts to ${delivery.target}`}
-          rows={delivery.attempts.toReversed()}
-          rowKey={(attempt) => attempt.at}
-          columns={[
-            { key: 'at', title: 'Attempt', render: (attempt) => <FullDate at={attempt.at} /> },
-            {
-              key: 'answer',
-              title: 'Response',
-              kind: 'wrap',
-              render: (attempt) => <bdi className="mono">{attempt.answer}</bdi>,
-            },
-          ]}
-        />
-      )}
+      <Attempts target={delivery.target} attempts={delivery.attempts} />
       <div className="card-body">
         <ByCode calls={[{ operationId: 'replayDelivery', method: 'POST', path: RESEND, params }]} />
       </div>

@@ -27,7 +27,7 @@ export function Overview() {
         <GettingStarted />
         <div className="cards">
           <div className="stack">
-            <RecentTasks title="Failed tasks" states={['ERROR']} empty="No task failed that is not acknowledged." />
+            <RecentTasks title="Failed tasks" states={['ERROR']} empty="No failed task needs attention." />
             <RecentTasks title="Running tasks" states={['NEW', 'RUNNING']} empty="No task is running." />
             <Alerts />
           </div>
@@ -89,7 +89,7 @@ function Drivers() {
           .map((driver) => (
             <li key={`${driver.worker} ${driver.kind} ${driver.driver}`}>
               <div className="row">
-                <strong>{driver.kind ?? 'notifications'}</strong>
+                <strong>{driver.kind ?? driver.driver}</strong>
                 <span className={`badge ${driver.healthy ? 'ok' : 'bad'}`}>
                   {driver.healthy ? 'healthy' : 'unhealthy'}
                 </span>

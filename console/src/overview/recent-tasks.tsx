@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { tasksQuery } from '../tasks/data.ts';
 import type { TaskState } from '../tasks/data.ts';
+import { useResourceNames } from '../tasks/resource.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { ErrorState, Skeleton } from '../ui/states.tsx';
@@ -21,6 +22,7 @@ interface RecentTasksProps {
 export function RecentTasks({ title, states, empty }: RecentTasksProps) {
   const scope = useScope();
   const query = useQuery(tasksQuery(scope, { states, type: '', isAcknowledged: false, limit: SHOWN, offset: 0 }));
+  const names = useResourceNames(query.data?.results ?? []);
   const count = query.data?.count ?? 0;
   const search = { acknowledged: 'no', ...(states.length === 1 ? { state: states[0] } : {}) };
   const all = (
@@ -39,7 +41,7 @@ export function RecentTasks({ title, states, empty }: RecentTasksProps) {
             <li key={task.id}>
               <Link to={scope.path('tasks', task.id)}>
                 <span>
-                  {taskTitle(task.task_type)} <Ago at={task.created_on} />
+                  {taskTitle(task.task_type)} <bdi>{names.get(task.resource_id)}</bdi> <Ago at={task.created_on} />
                   {task.error && <span className="small muted block">{task.error}</span>}
                 </span>
                 <StatusBadge status={task.state} />

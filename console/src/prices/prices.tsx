@@ -68,8 +68,13 @@ function termsOf(rows: readonly PriceRow[]): string {
 const COLUMNS: Column<PriceRow>[] = [
   { key: 'name', title: 'Resource', kind: 'name', render: ({ name }) => <bdi>{name}</bdi> },
   { key: 'amount', title: 'Size', render: ({ amount }) => amount },
-  { key: 'hour', title: 'An hour', kind: 'number', render: ({ price }) => formatMoney(price, price.price_per_hour, 6) },
-  { key: 'month', title: 'A month', kind: 'number', render: ({ price }) => monthOf(price) },
+  {
+    key: 'hour',
+    title: 'Per hour',
+    kind: 'number',
+    render: ({ price }) => formatMoney(price, price.price_per_hour, 6),
+  },
+  { key: 'month', title: 'Per month', kind: 'number', render: ({ price }) => monthOf(price) },
 ];
 
 function monthOf(price: PriceRow['price']) {

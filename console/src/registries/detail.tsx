@@ -5,7 +5,7 @@ import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
-import { resourceTabs } from '../ui/resource-tabs.tsx';
+import { auditTab } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { loginCommand, pushCommands } from './commands.ts';
@@ -39,9 +39,7 @@ export function RegistryDetail() {
         },
         { key: 'users', title: 'Users', render: () => <Users registry={registry} /> },
         // Registries have no tags, and change without tasks.
-        ...resourceTabs({ tags: [], table: 'registries', id: registry.id, taskIds: [] }).filter(
-          ({ key }) => key === 'audit',
-        ),
+        auditTab({ table: 'registries', id: registry.id }),
       ]}
     />
   );

@@ -35,9 +35,7 @@ export function SecretDetail() {
       tabs={(secret) => [
         { key: 'overview', title: 'Overview', render: () => <Overview secret={secret} /> },
         // Secrets have no tags.
-        ...resourceTabs({ tags: [], table: 'secrets', id: secret.id, taskIds: [] }).filter(
-          ({ key }) => key === 'audit',
-        ),
+        ...resourceTabs({ table: 'secrets', id: secret.id }),
       ]}
     />
   );

@@ -1,3 +1,4 @@
+import { serverNow } from '../api/server-clock.ts';
 import { FullDate, parseDate } from '../ui/time.tsx';
 
 const SOON_MS = 30 * 86_400_000;
@@ -15,5 +16,5 @@ export function Expiry({ at }: { at: string | null }) {
 }
 
 function millisecondsUntil(at: string): number {
-  return parseDate(at).getTime() - Date.now();
+  return parseDate(at).getTime() - serverNow();
 }

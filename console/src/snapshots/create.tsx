@@ -5,6 +5,7 @@ import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { NoneYet } from '../ui/form/none-yet.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
@@ -30,7 +31,8 @@ export function CreateVolumeSnapshot() {
 function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
   const scope = useScope();
   const navigate = useNavigate();
-  const volumes = useQuery(volumesQuery(scope)).data?.results ?? [];
+  const volumesRead = useQuery(volumesQuery(scope)).data?.results;
+  const volumes = volumesRead ?? [];
   const params = scopeParams(scope);
   const form = useForm({
     schema,
@@ -60,7 +62,13 @@ function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
         form={form}
         path="volume_id"
         label="Volume"
-        help="The volume can be used while it is copied."
+        help={
+          volumesRead?.length === 0 ? (
+            <NoneYet text="The project has no volume yet." to={scope.path('volumes', 'new')} action="Create a volume" />
+          ) : (
+            'The volume can be used while it is copied.'
+          )
+        }
         disabled={volumeId !== undefined}
         choices={volumes.map(({ id, name, size }) => ({ value: id, label: `${name} (${formatGib(size)})` }))}
       />

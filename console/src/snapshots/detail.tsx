@@ -36,7 +36,6 @@ export function SnapshotDetail() {
           tags: snapshot.tags,
           table: 'snapshots',
           id: snapshot.id,
-          taskIds: [snapshot.task_id, snapshot.creator_task_id],
         }),
       ]}
     />

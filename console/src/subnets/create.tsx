@@ -6,6 +6,7 @@ import { queryClient } from '../api/query-client.ts';
 import { networksQuery } from '../networks/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { NoneYet } from '../ui/form/none-yet.tsx';
 import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
 import type { Values } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -29,7 +30,8 @@ export function CreateNetworkSubnet() {
 function CreateDialog({ networkId, back }: { networkId?: string; back: string }) {
   const scope = useScope();
   const navigate = useNavigate();
-  const networks = useQuery(networksQuery(scope)).data?.results ?? [];
+  const networksRead = useQuery(networksQuery(scope)).data?.results;
+  const networks = networksRead ?? [];
   const params = scopeParams(scope);
   const form = useForm({
     schema,
@@ -60,7 +62,15 @@ function CreateDialog({ networkId, back }: { networkId?: string; back: string })
         form={form}
         path="network_id"
         label="Network"
-        help=""
+        help={
+          networksRead?.length === 0 && (
+            <NoneYet
+              text="The project has no network yet."
+              to={scope.path('networks', 'new')}
+              action="Create a network"
+            />
+          )
+        }
         disabled={networkId !== undefined}
         choices={networks.map(({ id, name }) => ({ value: id, label: name }))}
       />

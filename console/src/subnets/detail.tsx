@@ -32,7 +32,6 @@ export function SubnetDetail() {
           tags: subnet.tags,
           table: 'subnets',
           id: subnet.id,
-          taskIds: [subnet.task_id, subnet.creator_task_id],
         }),
       ]}
     />

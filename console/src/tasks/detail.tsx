@@ -10,6 +10,7 @@ import { FullDate, parseDate } from '../ui/time.tsx';
 import { ACKNOWLEDGE, isAcknowledgeable, taskQuery } from './data.ts';
 import type { Task } from './data.ts';
 import { Acknowledge } from './list.tsx';
+import { TaskResource, useResourceNames } from './resource.tsx';
 
 /** Pages of the kinds in `created_resources`. */
 const PAGES: Readonly<Record<string, string>> = {
@@ -44,7 +45,8 @@ export function TaskDetail() {
 }
 
 function Overview({ task, scope }: { task: Task; scope: Scope }) {
-  const policyId = task.data?.['lifecycle_policy_id'];
+  const names = useResourceNames([task]);
+  const policyId = task.lifecycle_policy_id;
   return (
     <>
       {task.error && (
@@ -55,6 +57,7 @@ function Overview({ task, scope }: { task: Task; scope: Scope }) {
       <Card title="Properties">
         <Properties
           items={{
+            Resource: <TaskResource task={task} names={names} />,
             Type: <code>{task.task_type}</code>,
             Started: <FullDate at={task.created_on} />,
             Ended: <FullDate at={task.finished_on} />,
@@ -63,7 +66,7 @@ function Overview({ task, scope }: { task: Task; scope: Scope }) {
             Created: createdResources(task, scope),
             'Token ID': task.user_id,
             'Request ID': task.request_id && <code>{task.request_id}</code>,
-            Policy: policyId !== undefined && (
+            'Lifecycle policy': policyId !== null && (
               <Link to={scope.path('lifecycle-policies', String(policyId))} search={{ tab: 'calendar' } as never}>
                 {String(policyId)}
               </Link>

@@ -6,6 +6,7 @@ import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
+import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
@@ -18,8 +19,12 @@ import { Ago } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { acknowledge, isAcknowledgeable, STATES, tasksQuery } from './data.ts';
 import type { Task, TaskState } from './data.ts';
+import { TaskResource, useResourceNames } from './resource.tsx';
 
 const ACKNOWLEDGED = { yes: true, no: false } as const;
+
+const isFiltered = (state: ListState) =>
+  ['type', 'state', 'acknowledged', 'page'].some((name) => state.get(name) !== '');
 
 export function TaskList() {
   const scope = useScope();
@@ -35,6 +40,7 @@ export function TaskList() {
       order: state.sort === 'started' ? 'asc' : 'desc',
     }),
   );
+  const names = useResourceNames(query.data?.results ?? []);
   return (
     <>
       <PageHead title="Tasks" actions={<AcknowledgeAll />}>
@@ -49,13 +55,15 @@ export function TaskList() {
         {query.isPending && <Skeleton rows={6} />}
         {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
         {query.data?.count === 0 && (
-          <EmptyState title="No task matches">Tasks appear here when a resource changes.</EmptyState>
+          <EmptyState title={isFiltered(state) ? 'No task matches the filter' : 'No tasks yet'}>
+            Tasks appear here when a resource changes.
+          </EmptyState>
         )}
         {query.data && query.data.count > 0 && (
           <>
             <Table
               label="Tasks of the project"
-              columns={columnsOf(scope)}
+              columns={columnsOf(scope, names)}
               rows={query.data.results}
               rowKey={(task) => task.id}
               sort={state.sort}
@@ -70,13 +78,14 @@ export function TaskList() {
   );
 }
 
-const columnsOf = (scope: Scope): Column<Task>[] => [
+const columnsOf = (scope: Scope, names: ReadonlyMap<string, string>): Column<Task>[] => [
   {
     key: 'type',
     title: 'Task',
     kind: 'name',
     render: (task) => <Link to={scope.path('tasks', task.id)}>{taskTitle(task.task_type)}</Link>,
   },
+  { key: 'resource', title: 'Resource', render: (task) => <TaskResource task={task} names={names} /> },
   { key: 'state', title: 'State', render: (task) => <StatusBadge status={task.state} /> },
   {
     key: 'started',
@@ -121,7 +130,7 @@ function Tools({ state, types, count }: { state: ListState; types: readonly stri
         ]}
       />
       <span className="count" role="status">
-        {count}
+        {count === undefined ? '' : count === 1 ? '1 task' : `${formatNumber(count)} tasks`}
       </span>
     </div>
   );

@@ -1,6 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { ApiError } from '../api/errors.ts';
 import { useLiveQueries } from '../api/events.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Icon } from './icons.tsx';
@@ -10,6 +13,7 @@ import { Palette } from './palette.tsx';
 import { RouteAnnouncer } from './route-announcer.tsx';
 import { HOME, projectsQuery, regionsQuery, rememberScope, useScope } from './scope.tsx';
 import { RunningTasks } from './running-tasks.tsx';
+import { EmptyState } from './states.tsx';
 import { Toasts } from './toasts.tsx';
 import { useVisiblePages } from './visible-pages.ts';
 
@@ -68,16 +72,43 @@ function Main() {
   return (
     <main id="main" ref={main} className="main" tabIndex={-1}>
       {isNavigating && <div className="progress-line" aria-hidden="true" />}
-      <Outlet />
+      <KnownProject>
+        <Outlet />
+      </KnownProject>
     </main>
+  );
+}
+
+/** Says so if the project of the URL does not exist, or if the token has no access to it. */
+function KnownProject({ children }: { children: ReactNode }) {
+  const { project } = useScope();
+  const known = useQuery(projectsQuery).data?.results;
+  const isListed = known === undefined || known.some(({ id }) => id === project);
+  const { error } = useQuery({
+    queryKey: ['projects', project],
+    queryFn: () => unwrap(api.GET('/cloud/v1/projects/{project_id}', { params: { path: { project_id: project } } })),
+    enabled: !isListed,
+  });
+  if (isListed || !(error instanceof ApiError && [403, 404].includes(error.status))) return children;
+  return (
+    <EmptyState title="Project not found" action={<Link to="/">Go to your first project</Link>}>
+      Project {project} does not exist, or this token has no access to it.
+    </EmptyState>
   );
 }
 
 function Navigation({ isOpen }: { isOpen: boolean }) {
   const shown = useVisiblePages();
   const scope = useScope();
+  const nav = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  const page = pathname.split('/')[5];
+  useEffect(() => {
+    // A promise in newer browsers, which React would take for the cleanup of the effect.
+    void nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' });
+  }, [page]);
   return (
-    <nav className="side" aria-label="Main" data-open={isOpen || undefined}>
+    <nav ref={nav} className="side" aria-label="Main" data-open={isOpen || undefined}>
       <Link className="brand" to={scope.path(HOME)}>
         <img src="/console/favicon.svg" alt="" /> Cloudyard
       </Link>

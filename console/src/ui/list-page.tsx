@@ -6,6 +6,7 @@ import { FilterSelect } from './filter-select.tsx';
 import { Icon } from './icons.tsx';
 import { PAGE_SIZE, sortRows, useListState } from './list-state.ts';
 import type { ListState } from './list-state.ts';
+import { formatNumber } from './numbers.ts';
 import { ActionLink, PageHead } from './page-head.tsx';
 import { EmptyState, ErrorState, Skeleton } from './states.tsx';
 import { SimulatedBadge } from './status.tsx';
@@ -141,11 +142,13 @@ function ListTools<T>({ state, filters, rows, count, total }: ListToolsProps<T>)
         />
       ))}
       <span className="count" role="status">
-        {count === total ? total : `${count} of ${total}`}
+        {count === total ? rowsText(total) : `${formatNumber(count)} of ${rowsText(total)}`}
       </span>
     </div>
   );
 }
+
+const rowsText = (count: number) => (count === 1 ? '1 row' : `${formatNumber(count)} rows`);
 
 interface PagerProps {
   /** From 1. */

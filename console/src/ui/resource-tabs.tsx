@@ -15,19 +15,18 @@ import { Ago, FullDate } from './time.tsx';
 
 type Tag = components['schemas']['Tag'];
 
-/** The tabs that every resource has: its tags, its tasks and its entries in the audit log. */
+/** The tabs of a resource: its tags, its tasks and its entries in the audit log. */
 export function resourceTabs(options: {
-  readonly tags: readonly Tag[];
+  /** Absent: resources of this kind have no tags. */
+  readonly tags?: readonly Tag[];
   /** Of the table of the resource, as in the audit log: `file_shares`. */
   readonly table: string;
   readonly id: string | number;
-  /** The last tasks of the resource: the one that created it and the one that changes it. */
-  readonly taskIds: readonly (string | null | undefined)[];
 }): Tab[] {
-  const taskIds = [...new Set(options.taskIds.filter((id): id is string => typeof id === 'string'))];
+  const { tags } = options;
   return [
-    { key: 'tags', title: `Tags (${options.tags.length})`, render: () => <Tags tags={options.tags} /> },
-    { key: 'tasks', title: 'Tasks', render: () => <Tasks ids={taskIds} id={options.id} /> },
+    ...(tags ? [{ key: 'tags', title: `Tags (${tags.length})`, render: () => <Tags tags={tags} /> }] : []),
+    { key: 'tasks', title: 'Tasks', render: () => <Tasks id={options.id} /> },
     auditTab(options),
   ];
 }
@@ -69,15 +68,15 @@ function Tags({ tags }: { tags: readonly Tag[] }) {
   );
 }
 
-/** Tasks that name the resource in the audit log, and those that the resource names itself. */
-function Tasks({ ids, id }: { ids: readonly string[]; id: string | number }) {
+const TASKS = 50;
+
+/** The newest tasks of the resource. */
+function Tasks({ id }: { id: string | number }) {
   const scope = useScope();
+  const filter = { resource_id: String(id), limit: TASKS };
   const query = useQuery({
-    queryKey: ['tasks', 'of', id, ids],
-    queryFn: () =>
-      Promise.all(
-        ids.map((task) => unwrap(api.GET('/cloud/v1/tasks/{task_id}', { params: { path: { task_id: task } } }))),
-      ),
+    queryKey: ['tasks', 'of', filter],
+    queryFn: () => unwrap(api.GET('/cloud/v1/tasks', { params: { query: filter } })),
   });
   if (query.isPending) return <Skeleton />;
   if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
@@ -85,7 +84,7 @@ function Tasks({ ids, id }: { ids: readonly string[]; id: string | number }) {
     <Card title="Tasks">
       <Table
         label="Tasks"
-        rows={query.data}
+        rows={query.data.results}
         rowKey={(task) => task.id}
         columns={[
           {

@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { SubmitEvent } from 'react';
 import { sessionQuery, signIn } from '../api/session.ts';
 import { messageOf } from '../api/errors.ts';
+import { queryClient } from '../api/query-client.ts';
 import { ErrorState, Loading } from './states.tsx';
 
 const SingleSignOn = lazy(async () => ({ default: (await import('./single-sign-on.tsx')).SingleSignOn }));
@@ -33,7 +34,13 @@ export function SessionGate() {
 
 function ExpiredDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // Single sign-on takes place in another tab.
+    const check = () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
+    window.addEventListener('focus', check);
+    return () => window.removeEventListener('focus', check);
+  }, []);
   return (
     <dialog ref={dialog} aria-labelledby="sign-in-title" onCancel={(event) => event.preventDefault()}>
       <div className="dialog-body">
@@ -94,7 +101,7 @@ function SignInForm({ reason }: { reason?: string }) {
         {isBusy && <span className="spinner" aria-hidden="true" />} Sign in
       </button>
       <Suspense>
-        <SingleSignOn />
+        <SingleSignOn isRenewal={reason !== undefined} />
       </Suspense>
     </form>
   );

@@ -33,10 +33,12 @@ export function EmptyState({ title, children, action }: { title: string; childre
 
 /** A read that failed: the server's message, the ID of the request, and a button that tries again. */
 export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
-  const requestId = error instanceof ApiError ? error.requestId : null;
+  const { status = 0, requestId = null } = error instanceof ApiError ? error : {};
+  // Another attempt would not help.
+  if (status === 403) return <EmptyState title="No access">{messageOf(error)}</EmptyState>;
   return (
     <div className="state" role="alert">
-      <h2>{error instanceof ApiError && error.status === 404 ? 'Not found' : 'This could not be loaded'}</h2>
+      <h2>{status === 404 ? 'Not found' : 'This could not be loaded'}</h2>
       <p>{messageOf(error)}</p>
       {requestId && <p className="mono">Request {requestId}</p>}
       {retry && (

@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
+import { offset, serverNow, subscribe } from '../api/server-clock.ts';
 
 /** A date of the API. Those of tasks and file shares carry no zone: they are UTC. */
 export function parseDate(text: string): Date {
@@ -18,7 +19,7 @@ export function formatDate(date: Date): string {
 }
 
 /** Seconds below a minute would move all the time; clocks of server and browser may differ by some. */
-export function formatAgo(date: Date, now = Date.now()): string {
+export function formatAgo(date: Date, now = serverNow()): string {
   const seconds = (date.getTime() - now) / 1000;
   const unit = UNITS.find(([, length]) => Math.abs(seconds) >= length);
   if (!unit) return 'just now';
@@ -40,6 +41,7 @@ export function durationText(seconds: number): string {
 /** How long ago, with the full date in the tooltip. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const [, rerender] = useState(0);
+  useSyncExternalStore(subscribe, offset);
   useEffect(() => {
     const timer = setInterval(() => rerender((count) => count + 1), 30_000);
     return () => clearInterval(timer);

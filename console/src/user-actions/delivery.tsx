@@ -3,6 +3,7 @@ import { api, unwrap } from '../api/client.ts';
 import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
 import { ByCode } from '../ui/by-code.tsx';
+import { Attempts } from '../notifications/attempts.tsx';
 import { Card, Properties } from '../ui/detail-page.tsx';
 import { ErrorState, Skeleton } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
@@ -20,7 +21,7 @@ export function Delivery({ id }: { id: string }) {
     return <ErrorState error={query.error} retry={() => void query.refetch()} />;
   }
   if (!query.data) return <p className="muted">The action was not sent: it is older than the subscription.</p>;
-  const { state, failures, next_attempt_at: next } = query.data;
+  const { state, failures, next_attempt_at: next, attempts } = query.data;
   const call = {
     operationId: 'replayUserActionDelivery',
     method: 'POST',
@@ -36,6 +37,7 @@ export function Delivery({ id }: { id: string }) {
           'Next attempt': next && <FullDate at={next} />,
         }}
       />
+      <Attempts target="the subscriber" attempts={attempts} />
       <div className="card-body">
         <ByCode calls={[call]} />
       </div>

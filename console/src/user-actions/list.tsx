@@ -37,6 +37,8 @@ export function UserActions() {
   );
 }
 
+const isFiltered = (state: ListState) => ['q', 'type', 'group', 'page'].some((name) => state.get(name) !== '');
+
 function Actions() {
   const scope = useScope();
   const state = useListState();
@@ -46,7 +48,11 @@ function Actions() {
       <Tools state={state} />
       {query.isPending && <Skeleton rows={6} />}
       {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
-      {query.data?.count === 0 && <EmptyState title="No action matches">Changes appear here.</EmptyState>}
+      {query.data?.count === 0 && (
+        <EmptyState title={isFiltered(state) ? 'No action matches the filter' : 'No actions yet'}>
+          Changes appear here.
+        </EmptyState>
+      )}
       {query.data && query.data.count > 0 && (
         <>
           <Table
@@ -85,13 +91,20 @@ const columnsOf = (scope: Scope): Column<UserAction>[] => [
     key: 'resources',
     title: 'Resources',
     kind: 'wrap',
-    render: ({ resources }) => (
-      <bdi>{resources.map(({ search_field, resource_id }) => search_field ?? resource_id).join(', ')}</bdi>
-    ),
+    render: ({ resources }) => <bdi>{resourcesText(resources)}</bdi>,
   },
   { key: 'token', title: 'Token', kind: 'number', render: ({ token_id }) => token_id ?? 'command' },
   { key: 'sent', title: 'Delivered', render: ({ acknowledged }) => (acknowledged ? 'yes' : 'no') },
 ];
+
+const SHORT_ID = 8;
+
+/** The names of the resources; the beginning of an ID if none has a name. */
+function resourcesText(resources: UserAction['resources']): string {
+  const names = resources.flatMap(({ search_field: name }) => name ?? []);
+  if (names.length > 0) return names.join(', ');
+  return resources.map(({ resource_id: id }) => id.slice(0, SHORT_ID)).join(', ');
+}
 
 const optionsOf = (field: string) => (schema.properties?.[field]?.enum ?? []) as readonly string[];
 

@@ -44,7 +44,6 @@ export function VolumeDetail() {
           tags: volume.tags,
           table: 'volumes',
           id: volume.id,
-          taskIds: [volume.task_id, volume.creator_task_id],
         }),
       ]}
     />

@@ -17,7 +17,7 @@ interface FieldProps {
   readonly path: string;
   readonly label: string;
   /** Replaces the description of the schema; an empty text shows none. */
-  readonly help?: string;
+  readonly help?: ReactNode;
   /** Choices of a select: for IDs of other resources. Enums have theirs from the schema. */
   readonly choices?: readonly Choice[];
   readonly type?: 'password' | 'textarea';
@@ -31,6 +31,8 @@ export function Field(props: FieldProps) {
   const id = useId();
   const schema = schemaAt(form.schema, path) ?? {};
   const errors = form.errorsAt(path);
+  // It may also be the message of the error.
+  const description = plain(schema.description ?? '');
   useEffect(() => form.register(path));
   const required = isRequired(form.schema, path);
   const isCheck = schema.type === 'boolean';
@@ -60,7 +62,7 @@ export function Field(props: FieldProps) {
         </>
       )}
       <p id={`${id}-help`} className="help">
-        {props.help ?? plain(schema.description ?? '')}
+        {errors.includes(description) ? '' : (props.help ?? description)}
       </p>
       <FieldErrors id={`${id}-error`} errors={errors} />
     </div>

@@ -117,7 +117,9 @@ function withoutField(problems: readonly Problem[], fields: ReadonlySet<string>)
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
 }
 
-function failureOf(message: string, details: readonly string[]) {
+/** Some messages of the server contain those of the fields. */
+function failureOf(message: string, problems: readonly string[]) {
+  const details = problems.filter((text) => !message.includes(text.replace(/^\S+: /, '')));
   return { message, details };
 }
 

@@ -1,0 +1,60 @@
+import { useQueries } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { fileSharesQuery } from '../file-shares/data.ts';
+import { loadBalancersQuery } from '../load-balancers/data.ts';
+import { networksQuery, subnetsQuery } from '../networks/data.ts';
+import { secretsQuery } from '../secrets/data.ts';
+import { snapshotsQuery } from '../snapshots/data.ts';
+import { useScope } from '../ui/scope.tsx';
+import type { Scope } from '../ui/scope.tsx';
+import { volumesQuery } from '../volumes/data.ts';
+import type { Task } from './data.ts';
+
+interface Named {
+  readonly id: string;
+  readonly name?: string | null;
+}
+
+interface Kind {
+  readonly page: string;
+  readonly list: (scope: Scope) => { readonly queryKey: readonly unknown[] };
+  /** Schedules create too many to read them all for their names. */
+  readonly isOnlyCached?: boolean;
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  file_share: { page: 'file-shares', list: fileSharesQuery },
+  volume: { page: 'volumes', list: volumesQuery },
+  snapshot: { page: 'snapshots', list: snapshotsQuery, isOnlyCached: true },
+  load_balancer: { page: 'load-balancers', list: loadBalancersQuery },
+  network: { page: 'networks', list: networksQuery },
+  subnet: { page: 'subnets', list: subnetsQuery },
+  secret: { page: 'secrets', list: secretsQuery },
+};
+
+/** Names of the resources of tasks, by ID. Deleted resources have none. */
+export function useResourceNames(tasks: readonly Task[]): ReadonlyMap<string, string> {
+  const scope = useScope();
+  const kinds = [...new Set(tasks.map((task) => task.resource_kind))].flatMap((kind) => KINDS[kind] ?? []);
+  const lists = useQueries({
+    queries: kinds.map(({ list, isOnlyCached = false }) => ({ ...list(scope), enabled: !isOnlyCached })),
+  }) as readonly { readonly data?: { readonly results: readonly Named[] } | undefined }[];
+  return new Map(lists.flatMap(({ data }) => (data?.results ?? []).map(({ id, name }) => [id, name ?? ''] as const)));
+}
+
+const SHORT_ID = 8;
+
+/** The resource of a task: its name, or the beginning of its ID. */
+export function TaskResource({ task, names }: { task: Task; names: ReadonlyMap<string, string> }) {
+  const scope = useScope();
+  const { resource_kind: kind, resource_id: id } = task;
+  const page = KINDS[kind]?.page;
+  const text = names.get(id) || id.slice(0, SHORT_ID);
+  const isDeleted = task.task_type.startsWith('delete_') && task.state === 'FINISHED';
+  if (!page || isDeleted) return <bdi title={id}>{text}</bdi>;
+  return (
+    <Link to={scope.path(page, id)} title={id}>
+      <bdi>{text}</bdi>
+    </Link>
+  );
+}
