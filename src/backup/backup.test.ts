@@ -195,7 +195,7 @@ describe('a backup', () => {
 
   it('is refused when a second one of the database runs', async () => {
     const sink = await openBackupDirectory(place('twice'));
-    await withBackupLock(cloud.connection, { wait: false }, async () => {
+    await withBackupLock(cloud.connection, {}, async () => {
       await expect(makeBackup(options(cloud.connection), sink)).rejects.toThrow(
         'another backup of this database is running',
       );

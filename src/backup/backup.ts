@@ -30,13 +30,16 @@ export interface BackupOptions {
 /** Another backup of the database is running. */
 export class BackupRunning extends BackupError {}
 
+/** Waits for other backups to end, and reports that first; absent: fails with `BackupRunning`. */
+export type OnOtherBackup = (text: string) => void;
+
 /**
- * Runs `work` under the lock that excludes other backups of the database. `wait`: after them.
- * @throws BackupRunning without `wait`
+ * Runs `work` under the lock that excludes other backups of the database.
+ * @throws BackupRunning without `onOther`
  */
 export async function withBackupLock<T>(
   connection: ConnectionOptions,
-  { wait }: { wait: boolean },
+  { onOther }: { onOther?: OnOtherBackup },
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard backup' });
@@ -44,18 +47,21 @@ export async function withBackupLock<T>(
   client.on('error', () => {});
   await client.connect();
   try {
-    if (wait) await client.query('select pg_advisory_lock($1)', [backupLock]);
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [backupLock]);
-    if (rows[0]!.taken) return await work(client);
-    throw new BackupRunning('another backup of this database is running; try again when it has ended');
+    if (!rows[0]!.taken) {
+      if (!onOther) throw new BackupRunning('another backup of this database is running; try again when it has ended');
+      onOther('waiting until another backup of this database has ended');
+      await client.query('select pg_advisory_lock($1)', [backupLock]);
+    }
+    return await work(client);
   } finally {
     await client.end();
   }
 }
 
 /** @throws BackupError */
-export function makeBackup(options: BackupOptions, sink: BackupSink, { wait = false } = {}): Promise<Manifest> {
-  return withBackupLock(options.connection, { wait }, (client) => writeBackup(client, options, sink));
+export function makeBackup(options: BackupOptions, sink: BackupSink, onOther?: OnOtherBackup): Promise<Manifest> {
+  return withBackupLock(options.connection, { onOther }, (client) => writeBackup(client, options, sink));
 }
 
 /** The caller holds the lock with this client. */

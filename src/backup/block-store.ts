@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
+import { createPause } from '../platform/event-loop.ts';
 import {
   BackupError,
   blockPath,
@@ -17,12 +18,11 @@ import {
   formatVersion,
   hashOf,
   isBackupId,
-  manifestText,
-  parseManifest,
   requireFormat,
   storeFile,
 } from './format.ts';
 import type { Manifest } from './format.ts';
+import { formatManifest, parseManifest } from './manifest.ts';
 import { readTar, tarEnd, tarEntry } from './tar.ts';
 
 const compress = promisify(zstdCompress);
@@ -98,10 +98,10 @@ function directoryAt(folder: string): BackupDirectory {
   };
   const manifest = async (id: string) => {
     const name = join(folder, `${id}.json`);
-    const text = await readFile(name, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const bytes = await readFile(name).catch((error: NodeJS.ErrnoException) => {
       throw new BackupError(`backup ${id} cannot be read from ${folder} (${error.code})`);
     });
-    const found = parseManifest(text, name);
+    const found = await parseManifest(bytes, name);
     if (found.id !== id) throw new BackupError(`the manifest ${name} is of backup ${found.id}; use another backup`);
     return found;
   };
@@ -125,11 +125,17 @@ function directoryAt(folder: string): BackupDirectory {
         return hash;
       }),
     putManifest: (made) =>
-      explained(folder, () => writeDurably(join(folder, `${made.id}.json`), Buffer.from(manifestText(made)))),
+      explained(folder, async () => writeDurably(join(folder, `${made.id}.json`), await formatManifest(made))),
     remove: (id) => rm(join(folder, `${id}.json`)),
     async prune() {
       const used = new Set<string>();
-      for (const id of await list()) for (const hash of blocksOf(await manifest(id))) used.add(hash);
+      const pause = createPause();
+      for (const id of await list()) {
+        for (const hash of blocksOf(await manifest(id))) {
+          used.add(hash);
+          await pause();
+        }
+      }
       const blocks = join(folder, 'blocks');
       for (const part of await readdir(blocks).catch(() => [])) {
         for (const name of await readdir(join(blocks, part))) {
@@ -166,7 +172,7 @@ export function backupStream(output: Writable): BackupSink {
     },
     async putManifest(manifest) {
       await begin();
-      await send(tarEntry(`${manifest.id}.json`, Buffer.from(manifestText(manifest))));
+      await send(tarEntry(`${manifest.id}.json`, Buffer.concat(await formatManifest(manifest))));
       await send(tarEnd);
     },
   };
@@ -192,7 +198,7 @@ export async function unpackBackup(input: Readable, folder: string): Promise<Bac
   return directory;
 }
 
-async function writeDurably(path: string, bytes: Buffer): Promise<void> {
+async function writeDurably(path: string, bytes: Buffer | Buffer[]): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     await rm(temporary, { force: true });

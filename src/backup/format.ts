@@ -95,30 +95,13 @@ export const isBackupId = (text: string): boolean => idPattern.test(text);
 /** Sorts by time. */
 export const backupIdOf = (instant: Date): string => instant.toISOString().replace(/[-:]/g, '');
 
-export function manifestText(manifest: Manifest): string {
-  const body = JSON.stringify(manifest);
-  return `{"checksum":"${hashOf(Buffer.from(body))}","manifest":${body}}\n`;
-}
-
-/** @throws BackupError for a manifest that was cut short or changed, or of another version of the format */
-export function parseManifest(text: string, name: string): Manifest {
-  const [, checksum, body] = /^\{"checksum":"([0-9a-f]{64})","manifest":(\{.*\})\}\n$/s.exec(text) ?? [];
-  if (body === undefined || hashOf(Buffer.from(body)) !== checksum) {
-    throw new BackupError(`the manifest ${name} is damaged or was cut short; use another backup`);
-  }
-  const manifest = JSON.parse(body) as Manifest;
-  requireFormat(manifest.format, name);
-  return manifest;
-}
-
 export function requireFormat(format: unknown, name: string): void {
   if (format === formatVersion) return;
   throw new BackupError(`${name} has format ${String(format)}, but this version reads format ${formatVersion} only`);
 }
 
-/** All blocks that the backup refers to, each once. */
-export function blocksOf({ tables, files }: Manifest): Set<string> {
-  const found = new Set(tables.flatMap(({ blocks }) => blocks));
-  for (const { blocks = [] } of files ?? []) for (const hash of blocks) if (hash !== null) found.add(hash);
-  return found;
+/** All blocks that the backup refers to, some of them several times. */
+export function* blocksOf({ tables, files }: Manifest): Generator<string> {
+  for (const { blocks } of tables) yield* blocks;
+  for (const { blocks = [] } of files ?? []) for (const hash of blocks) if (hash !== null) yield hash;
 }

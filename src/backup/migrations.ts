@@ -6,6 +6,9 @@ import type pg from 'pg';
 import { BackupError } from './format.ts';
 import type { SchemaVersion } from './format.ts';
 
+/** Advisory lock that serializes migrations, and excludes them while a command replaces the contents of the database. */
+export const migrationLock = 0x636c6f75_6d;
+
 interface Migration extends SchemaVersion {
   statements: string[];
   hash: string;

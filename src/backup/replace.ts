@@ -4,6 +4,7 @@ import type { ConnectionOptions } from '../platform/db.ts';
 import type { BackupSource } from './block-store.ts';
 import { BackupError } from './format.ts';
 import type { Manifest } from './format.ts';
+import { migrationLock } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 import { loadDatabase, requireEmptyDatabase } from './restore.ts';
 
@@ -14,17 +15,24 @@ interface ReplaceOptions {
   migrations: Migrations;
 }
 
-/** @throws BackupError while servers, workers or commands use the database */
-export async function requireUnused(connection: ConnectionOptions): Promise<void> {
-  const users = await withClient(connection, async (client) => {
+/**
+ * Calls `work` while no server or worker uses the database. One that starts meanwhile waits for the lock of migrations.
+ * @throws BackupError while servers, workers or commands use the database
+ */
+export function withUnusedDatabase<T>(connection: ConnectionOptions, work: () => Promise<T>): Promise<T> {
+  return withClient(connection, async (client) => {
+    const { rows: locked } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
+      migrationLock,
+    ]);
     const { rows } = await client.query<{ name: string }>(
       `select distinct application_name as name from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid() and application_name like 'cloudyard%' order by 1`,
     );
-    return rows.map(({ name }) => name);
+    const users = rows.map(({ name }) => name);
+    if (locked[0]!.taken && users.length === 0) return work();
+    const others = users.join(', ') || 'a migration';
+    throw new BackupError(`the database is in use by ${others}; stop all servers and workers first`);
   });
-  if (users.length === 0) return;
-  throw new BackupError(`the database is in use by ${users.join(', ')}; stop all servers and workers first`);
 }
 
 /** In one transaction, so a failure changes nothing. */

@@ -30,7 +30,7 @@ import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
 import type { FileCopy, Manifest } from './format.ts';
 import { openKeys } from './key-envelope.ts';
 import type { KeyOpener } from './key-envelope.ts';
-import { createSchema, requireKnown } from './migrations.ts';
+import { createSchema, migrationLock, requireKnown } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 
 /** In the data directory. */
@@ -59,7 +59,7 @@ export async function checkBackup({
 }: RestoreOptions): Promise<Buffer | null> {
   requireKnown(migrations, manifest.schema, `backup ${manifest.id} of Cloudyard ${manifest.version}`, version);
   requireInside(manifest);
-  for (const hash of blocksOf(manifest)) await source.block(hash);
+  for (const hash of new Set(blocksOf(manifest))) await source.block(hash);
   return manifest.keys && openKeys(manifest.keys, manifest.id, opener);
 }
 
@@ -117,6 +117,8 @@ export async function restoreBackup(
   await client.connect();
   try {
     await client.query('begin');
+    // A server that starts meanwhile waits, and migrates the restored database.
+    await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);
     await requireEmptyDatabase(client);
     await loadAll(client, options);
     const folders = options.keys ? [dataDir, dirname(options.keyFile)] : [dataDir];
