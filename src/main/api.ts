@@ -65,6 +65,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     clientLimits: options.clientLimits ?? defaultClientLimits,
     poolSize: db.$client.options.max,
     holdUntil: options.holdUntil,
+    movedNow: services.development ? () => services.clock.now() : undefined,
     quick: options.resources === false ? undefined : authorizeQuickly(apiKeys),
     connectionLimits: options.connectionLimits,
     anonymousLimits: options.anonymousLimits,

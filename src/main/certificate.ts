@@ -1,6 +1,7 @@
 /** The certificate of HTTPS, and the port that redirects to it. */
 import { startHttpsRedirect } from '../http/https-redirect.ts';
-import type { Acme } from '../platform/acme/acme.ts';
+import type { Acme, AcmeOptions } from '../platform/acme/acme.ts';
+import type { AcmeSettings } from '../platform/acme/settings.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
@@ -24,6 +25,25 @@ async function openAcmeOf({ settings, services, keyring, log }: Parts): Promise<
   const { dataDir, tls } = settings;
   return openAcme({ settings: tls.acme!, db: services.db, keyring, dataDir, log, renews: !isServerProcess });
 }
+
+/**
+ * Opens the certificate from ACME if its domains include the host; null: they do not. The API servers request it; this
+ * follows what they store.
+ */
+export function acmeFollowerFor(
+  host: string,
+  settings: AcmeSettings | null,
+  parts: Pick<AcmeOptions, 'db' | 'keyring' | 'dataDir' | 'log'>,
+): (() => Promise<CertificateSource>) | null {
+  const isFor = (domain: string) => domain === host || (domain.startsWith('*.') && domain.slice(2) === parentOf(host));
+  if (!settings?.domains.some(isFor)) return null;
+  return async () => {
+    const { openAcme } = await import('../platform/acme/acme.ts');
+    return openAcme({ settings, ...parts, renews: false });
+  };
+}
+
+const parentOf = (host: string): string => host.slice(host.indexOf('.') + 1);
 
 /** Redirects HTTP to the API at `url`, if a port is set for this. Answers the challenges of `source`. */
 export async function openRedirect(parts: Parts, url: string, source: CertificateSource | undefined): Promise<void> {

@@ -89,7 +89,8 @@ const nouns: Record<string, string> = {
   Session: 'session',
   Clock: 'clock',
   Fault: 'fault',
-  // `client` and `token` are commands of the operator, on the database.
+  // `client`, `host` and `token` are commands of the operator, on the database.
+  Host: 'region host',
   Client: 'client-account',
   Token: 'api-token',
 };

@@ -69,7 +69,7 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 main(process.argv.slice(2)).then(
-  () => process.exit(0),
+  () => process.exit(),
   (error: unknown) => {
     report(error);
     process.exit(error instanceof UsageError ? 2 : 1);

@@ -24,7 +24,7 @@ const faultOf = (args: string[], of: Command[] = commands) => {
 const createToken =
   'usage: cloudyard token create [--client N] [--role reader|member|admin] [--project N]... [--expires WHEN] [--name TEXT]';
 const all =
-  'usage: cloudyard start|serve|worker|migrate|database|token|client|quota|audit|secrets|backup|restore|doctor';
+  'usage: cloudyard start|serve|worker|host|migrate|database|token|client|quota|audit|secrets|backup|restore|doctor';
 
 describe('a wrong command line', () => {
   it.each<[string[], string, string]>([

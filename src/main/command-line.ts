@@ -73,8 +73,9 @@ function selectCommands(commands: Command[], args: string[]): { matches: Command
   let matches = commands;
   for (let words = 0; ; words++) {
     const whole = matches.find(({ name }) => words > 0 && name.split(' ').length === words);
-    if (whole) return { matches: [whole], words };
     const word = args[words] ?? '';
+    const isLonger = matches.some(({ name }) => word !== '' && name.split(' ')[words] === word);
+    if (whole && !isLonger) return { matches: [whole], words };
     if (words > 0 && (word === '' || word.startsWith('-'))) return { matches, words };
     const named = matches.filter(({ name }) => name.split(' ')[words] === word);
     if (named.length === 0) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
 import pg from 'pg';
-import { migrationsIn, schemaOf } from '../backup/migrations.ts';
+import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
@@ -14,8 +14,6 @@ import { installTriggers, installWrites } from './services.ts';
 
 const oldestVersion = 15;
 export const migrationsFolder = join(root, 'migrations');
-/** Advisory lock that serializes migrations of servers that start together. */
-const migrationLock = 0x636c6f75_6d;
 
 export interface Database {
   connection: ConnectionOptions;
@@ -49,11 +47,12 @@ export async function openDatabase(settings: Settings, log: Logger): Promise<Dat
 
 /**
  * Runs pending migrations. Many servers may call it at once. `beforeChange` is called before a database that has a schema
- * changes, under the lock of migrations.
+ * changes, under the lock of migrations. `report` gets a line if another process has the lock for long.
  */
 export async function migrate(
   connection: ConnectionOptions,
   beforeChange: ((connection: ConnectionOptions) => Promise<void>) | null = null,
+  report: (text: string) => void = () => {},
 ): Promise<void> {
   const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
   // Errors also reject the queries; without a listener the event would end the process.
@@ -66,7 +65,7 @@ export async function migrate(
     if (rows[0]!.version < oldestVersion) {
       throw new Error(`PostgreSQL ${rows[0]!.version} is too old; Cloudyard requires ${oldestVersion} or newer`);
     }
-    await client.query('select pg_advisory_lock($1)', [migrationLock]);
+    await takeMigrationLock(client, report);
     if (await mustChange(client)) await beforeChange?.(connection);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installTriggers(client);
@@ -74,6 +73,14 @@ export async function migrate(
   } finally {
     await client.end();
   }
+}
+
+/** Processes that start together have the lock for a moment each. */
+const reportAfterMs = 2000;
+
+async function takeMigrationLock(client: pg.Client, report: (text: string) => void): Promise<void> {
+  const late = setTimeout(report, reportAfterMs, 'waiting until another process has migrated or replaced the database');
+  await client.query('select pg_advisory_lock($1)', [migrationLock]).finally(() => clearTimeout(late));
 }
 
 /**

@@ -59,8 +59,8 @@ export const differences: Difference[] = [
     test: [`${resources}/pull-secrets/pull-secrets.test.ts`, 'in registry, login or password is refused'],
   },
   {
-    here: 'Load balancers have IPv4 addresses of the region; `floating_ip`, `vip_port_id` and IPv6 are refused',
-    official: 'supports floating IPs, ports and IPv6',
+    here: 'Load balancers have addresses of the region, IPv6 ones if it has an IPv6 range; `floating_ip` and `vip_port_id` are refused',
+    official: 'supports floating IPs and ports',
     reason: 'load balancers use addresses of the host, and networks are records that route no packets',
     test: [`${resources}/load-balancers/load-balancers.test.ts`, 'an existing floating IP'],
   },

@@ -1,16 +1,15 @@
 /**
- * Prints which programs of the real drivers this host has, the command that installs the others, what `start` would choose,
- * and the checks of the installation.
+ * Prints which programs of the real drivers, and of an agent if a region has several hosts, are on this host, the command that
+ * installs the others, what `start` would choose, and the checks of the installation.
  */
 import { egressGap } from '../drivers/egress-filter.ts';
-import { hostDriverKinds } from '../drivers/kinds.ts';
-import type { HostProgram } from '../drivers/kind.ts';
-import { findProgram } from '../drivers/programs.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
 import { detectDrivers } from './drivers.ts';
+import { findPrograms } from './host-programs.ts';
 import { checkInstallation } from './installation-checks.ts';
-import type { Finding } from './installation-checks.ts';
+import type { Finding } from './finding.ts';
 import type { Settings } from './settings.ts';
+import { checkStorage, regionsOf, withStorage } from './storage.ts';
 import { asRoot, driverTable } from './start-table.ts';
 
 function linesOf({ name, ok, detail, remedy }: Finding): string[] {
@@ -19,10 +18,10 @@ function linesOf({ name, ok, detail, remedy }: Finding): string[] {
 }
 
 /** @throws Error if a check of the installation failed */
-export async function doctor(settings: Settings): Promise<void> {
-  const programs = Object.values(hostDriverKinds)
-    .flatMap((kind): HostProgram[] => kind.programs)
-    .map(({ find, ...program }) => ({ ...program, path: find ? find() : findProgram(program.name) }));
+export async function doctor(given: Settings): Promise<void> {
+  const regions = regionsOf(given);
+  const settings = withStorage(given, regions.find(({ storage }) => storage)?.storage ?? null);
+  const programs = findPrograms(regions, settings);
   const missing = [...new Set(programs.filter(({ path }) => !path).map((program) => program.package))];
   const lines = [
     'Programs of the real drivers:',
@@ -37,7 +36,7 @@ export async function doctor(settings: Settings): Promise<void> {
     `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
     ...driverTable(await detectDrivers(settings, await egressGap())),
   ];
-  const findings = await checkInstallation(settings);
+  const findings = [...(await checkInstallation(settings)), ...(await checkStorage(regions, settings))];
   lines.push('', 'This installation:', ...findings.flatMap(linesOf));
   process.stdout.write(`${lines.join('\n')}\n`);
   const failed = findings.filter(({ ok }) => !ok);

@@ -1,5 +1,5 @@
 /** Detects, starts and describes the drivers of this host, all derived from drivers/kinds.ts. */
-import type { Detection, DriverContext, HostDriverKind, SimulatedContext } from '../drivers/kind.ts';
+import type { Detection, DriverContext, HostDriverKind, SimulatedContext, Simulation } from '../drivers/kind.ts';
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
 import { findBusyPort } from '../drivers/ports.ts';
@@ -37,6 +37,27 @@ export async function startDrivers(settings: Settings, context: DriverContext): 
     choices.map(async (choice) => [choice.name, await startDriver(choice, context)] as const),
   );
   return Object.fromEntries(started) as unknown as Drivers;
+}
+
+/** Starts the driver of one kind; see `startDrivers`. */
+export async function startOneDriver<Name extends KindName>(
+  name: Name,
+  settings: Settings,
+  context: DriverContext,
+): Promise<Drivers[Name]> {
+  const entry = entries(settings).find((each) => each.name === name)!;
+  return (await startDriver(await chooseDriver(entry, settings.dataDir), context)) as unknown as Drivers[Name];
+}
+
+/** A simulated driver of one kind, and why. */
+export function simulatedDriver<Name extends KindName>(
+  name: Name,
+  settings: Pick<Settings, 'drivers'>,
+  context: SimulatedContext,
+  why: Simulation,
+): Drivers[Name] {
+  const { kind, settings: own } = entries(settings).find((each) => each.name === name)!;
+  return kind.simulated(own, context, why) as unknown as Drivers[Name];
 }
 
 /** Whether this host has data of any kind, whose data plane must survive a failed start. */

@@ -5,6 +5,7 @@ import { connect } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
 import { removeOldNotifications } from '../resources/notifications/retention.ts';
+import { removeEndedSignIns } from '../resources/tokens/store.ts';
 import { removeEndedTasks } from '../tasks/retention.ts';
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -38,6 +39,29 @@ it('tasks that ended before the time are removed, in batches; active ones and la
   expect(await removeEndedTasks(db, day(90))).toBe(1205);
   expect(await count('select count(*)::int as count from tasks')).toBe(21);
   expect(await removeEndedTasks(db, day(90))).toBe(0);
+});
+
+it('tokens of sign-ins that ended before the time are removed with their sessions; tokens created by hand stay', async () => {
+  const insert = `insert into tokens (key_id, secret_hash, client_id, name, identity, role, created_at, expires_at, revoked_at)
+    select $1 || n, '', 2, $1, $2, 'member', $3, $4, $5 from generate_series(1, $6::int) n`;
+  await db.$client.query(insert, ['expired', 'issuer subject', day(500), day(400), null, 700]);
+  await db.$client.query(insert, ['revoked', 'issuer subject', day(500), day(-1), day(400), 3]);
+  await db.$client.query(insert, ['recent', 'issuer subject', day(500), day(10), null, 2]);
+  await db.$client.query(insert, ['valid', 'issuer subject', day(1), day(-1), null, 1]);
+  await db.$client.query(insert, ['by hand', null, day(500), day(400), day(400), 1]);
+  await db.$client.query(
+    `insert into sessions (key_id, secret_hash, token_id, created_at, last_used_at, expires_at)
+     select key_id, '', id, created_at, created_at, now() from tokens`,
+  );
+  expect(await removeEndedSignIns(db, day(365))).toBe(703);
+  const { rows } = await db.$client.query('select name, count(*)::int from tokens group by name order by name');
+  expect(rows).toEqual([
+    { name: 'by hand', count: 1 },
+    { name: 'recent', count: 2 },
+    { name: 'valid', count: 1 },
+  ]);
+  expect(await count('select count(*)::int as count from sessions')).toBe(4);
+  expect(await removeEndedSignIns(db, day(365))).toBe(0);
 });
 
 it('old notifications are removed with their deliveries, unless one is pending', async () => {

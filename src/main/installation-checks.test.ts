@@ -47,6 +47,11 @@ it('an installation without faults passes', async () => {
   expect(await failed()).toEqual({});
 });
 
+it('a data directory that the first start has yet to create is no fault', async () => {
+  const dataDir = join(folder, 'not', 'yet');
+  expect(await failed({ CLOUDYARD_DATA_DIR: dataDir })).toEqual({});
+});
+
 it('the certificate from ACME is checked, and why there is none', async () => {
   const keyFile = join(folder, 'acme.keys');
   const acme = {

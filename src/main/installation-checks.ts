@@ -4,7 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { backupState, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
@@ -13,20 +13,16 @@ import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { diskStatus } from '../platform/disk-space.ts';
+import { silentLogger } from '../platform/log.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
+import { configurationFiles, readConfiguration } from './configuration.ts';
+import type { Finding } from './finding.ts';
 import { program } from './program.ts';
+import { checkReplication } from './replication-checks.ts';
 import type { Settings } from './settings.ts';
 import { asRoot } from './start-table.ts';
-
-export interface Finding {
-  name: string;
-  ok: boolean;
-  detail: string;
-  /** A command to paste; only of a failed check. */
-  remedy?: string;
-}
 
 const daysBeforeExpiry = 14;
 const dayMs = 86_400_000;
@@ -56,16 +52,23 @@ function checkClock(state: string | null): Finding {
   return { name, ok: false, detail: 'not synchronized', remedy: asRoot('timedatectl set-ntp true') };
 }
 
+/** Before the first start: the folder in which it creates the data directory. */
+function existing(dataDir: string): string {
+  return existsSync(dataDir) ? dataDir : existing(dirname(dataDir));
+}
+
 function checkDisk({ dataDir, diskReserve }: Settings): Finding {
-  const { healthy, detail } = diskStatus(dataDir, diskReserve);
-  const remedy = `du -xh --max-depth=2 ${dataDir} | sort -h | tail`;
-  return { name: 'disk space', ok: healthy, detail, ...(!healthy && { remedy }) };
+  const folder = existing(dataDir);
+  const { healthy, detail } = diskStatus(folder, diskReserve);
+  const remedy = `du -xh --max-depth=2 ${folder} | sort -h | tail`;
+  const note = folder === dataDir ? '' : ` (${dataDir} does not exist; the first start creates it)`;
+  return { name: 'disk space', ok: healthy, detail: `${detail}${note}`, ...(!healthy && { remedy }) };
 }
 
 function checkInodes({ dataDir }: Settings): Finding {
   const name = 'inodes';
   try {
-    const { files, ffree } = statfsSync(dataDir);
+    const { files, ffree } = statfsSync(existing(dataDir));
     // Filesystems that allocate inodes on demand report none.
     const ok = files === 0 || ffree / files >= minFreeInodes;
     const detail = files === 0 ? 'allocated on demand' : `${ffree} of ${files} free`;
@@ -131,10 +134,22 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
 
 async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[]> {
   const schema = await checkSchema(client);
-  const all = [await checkClockOf(client), ...(await checkServer(client)), schema];
+  const replication = settings.databaseUrl === undefined ? [] : await checkReplication(client, spansHosts(settings));
+  const all = [await checkClockOf(client), ...(await checkServer(client)), ...replication, schema];
   if (!schema.ok) return all;
   const listeners = await checkCertificates(client);
-  return [...all, ...(await checkAcme(client, settings)), listeners, await checkBackups(client, settings)];
+  const hosts = await checkHosts(client);
+  return [...all, ...(await checkAcme(client, settings)), listeners, await checkBackups(client, settings), ...hosts];
+}
+
+/** Whether a region has several hosts. An invalid regions file has none; other commands report it. */
+function spansHosts(settings: Settings): boolean {
+  try {
+    const { regions } = readConfiguration(configurationFiles(settings), silentLogger);
+    return regions.some(({ hosts }) => hosts !== undefined);
+  } catch {
+    return false;
+  }
 }
 
 function connectionOf({ databaseUrl, dataDir }: Settings): pg.ClientConfig | null {
@@ -161,6 +176,7 @@ async function checkClockOf(client: pg.Client): Promise<Finding> {
 const required: Record<string, string[]> = {
   fsync: ['on'],
   full_page_writes: ['on'],
+  // Of a replicated server `local` is not enough (replication-checks.ts).
   synchronous_commit: ['on', 'local', 'remote_write', 'remote_apply'],
   server_encoding: ['UTF8'],
 };
@@ -265,4 +281,18 @@ function readOrEmpty(file: string): string {
   } catch {
     return '';
   }
+}
+
+/** Hosts of regions that have several. */
+async function checkHosts(client: pg.Client): Promise<Finding[]> {
+  const { rows } = await client.query<{ region: number; name: string; lease: number; state: string }>(
+    `select region_id as region, name, state, extract(epoch from lease_until - clock_timestamp())::float8 as lease
+     from hosts order by region_id, name`,
+  );
+  return rows.map(({ region, name, lease, state }) => {
+    const ok = lease > 0;
+    const detail = ok ? state : `its lease ended ${Math.round(-lease)} s ago`;
+    const remedy = `${program} host forget ${region} ${name}    # if it does not return`;
+    return { name: `host ${name}`, ok, detail, ...(!ok && { remedy }) };
+  });
 }

@@ -6,8 +6,8 @@ import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Returns what `migrate` calls before it changes a database that has rows. `report` gets one line with the place of the
- * backup. Null if CLOUDYARD_BACKUP_BEFORE_MIGRATION is 0.
+ * Returns what `migrate` calls before it changes a database that has rows. `report` gets a line if it must wait, and one with the
+ * place of the backup. Null if CLOUDYARD_BACKUP_BEFORE_MIGRATION is 0.
  */
 export function backupBeforeMigration(
   settings: Settings,
@@ -21,7 +21,9 @@ export function backupBeforeMigration(
     const { dir } = settings.backup;
     try {
       const options = { ...backupOptions(settings, connection, 'migration'), copyFiles: null };
-      const { id } = await makeBackup(options, await openBackupDirectory(dir), { wait: true });
+      const { id } = await makeBackup(options, await openBackupDirectory(dir), (text) =>
+        report(`the backup before the migration is ${text}`),
+      );
       report(
         `backed up the database before its migration; the way back: ${program} migrate --rollback-from ${dir}/${id}.json`,
       );

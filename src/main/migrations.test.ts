@@ -99,7 +99,7 @@ describe('migrations', () => {
     expect(await query(connection, `select to_regclass('projects') as name`)).toEqual([{ name: null }]);
   });
 
-  it('change nothing when their process dies before any of their statements', async () => {
+  it('change nothing when their process dies before any of their statements', { timeout: 300_000 }, async () => {
     const connection = await emptyDatabase();
     await query(connection, readFileSync(join(folder, '0000_initial.sql'), 'utf8'));
     await query(connection, jobsOfRelease);

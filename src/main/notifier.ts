@@ -3,6 +3,7 @@
  * which hangs does not delay reconciles.
  */
 import { systemClock } from '../platform/clock.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
@@ -10,8 +11,8 @@ import { alertJob } from '../quota/crossings.ts';
 import { createDeliveries } from '../resources/notifications/reconcile.ts';
 import type { Deliveries } from '../resources/notifications/reconcile.ts';
 import { deliverJob } from '../resources/notifications/store.ts';
-import type { Duty } from '../resources/resource.ts';
 import { createUserActionDeliveries } from '../resources/user-actions/reconcile.ts';
+import type { Duty } from '../tasks/duties.ts';
 import { startWorker } from '../tasks/worker.ts';
 import type { Job } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
@@ -45,11 +46,12 @@ export async function startNotifier(deps: NotifierDeps): Promise<Record<string, 
   const { clock, tasks, wakeups, metrics } = services;
   const db = database.connect('cloudyard notifier', concurrency + 3);
   metrics.watchDatabase('notifier', db);
-  const drivers = createDeliveryDrivers(settings, systemClock);
+  const realClock = settings.development ? systemClock : clock;
+  const drivers = createDeliveryDrivers(settings, realClock);
   const { receiverOf } = services.webhooks;
   const deliveries = createDeliveries({ db, clock, log, drivers, receiverOf, onAttempt: metrics.countDelivery });
   const userActions = createUserActionDeliveries({
-    ...{ db, clock: systemClock, log, driver: drivers.webhook },
+    ...{ db, clock: realClock, log, driver: drivers.webhook },
     ...{ valueOf: services.userActions.valueOf, onAttempt: metrics.countDelivery },
   });
   const notifier = await startWorker({
@@ -65,14 +67,14 @@ export async function startNotifier(deps: NotifierDeps): Promise<Record<string, 
     sweepSeconds: settings.sweepSeconds,
     reconcilers: [],
     jobs: createJobs(services, deliveries),
-    driverStatus: () => [drivers.email.status(), drivers.webhook.status()],
+    driverStatus: () => Object.entries(deliveryStatuses(drivers)).map(([kind, status]) => ({ ...status, kind })),
     onDriverError: metrics.countDriverError,
     onJobEnd: metrics.countJobEnd,
     duties: [
       { seconds: 1, work: userActions.deliverDue },
       { seconds: missedRunsSeconds, work: services.missedRuns.report },
       { seconds: 3600, work: services.missedRuns.removeOld },
-      ...(await backupDuties(deps, db)),
+      ...(await backupDuties(deps, db, realClock)),
       { seconds: 300, work: deliveries.requeueLost },
       { seconds: 300, work: () => services.quota.crossings.requeueLost(db) },
     ],
@@ -82,7 +84,11 @@ export async function startNotifier(deps: NotifierDeps): Promise<Record<string, 
 }
 
 /** The duty of scheduled backups, and its metrics; none without a schedule. */
-async function backupDuties({ settings, database, services, log }: NotifierDeps, db: Db): Promise<Duty[]> {
+async function backupDuties(
+  { settings, database, services, log }: NotifierDeps,
+  db: Db,
+  { now }: Clock,
+): Promise<Duty[]> {
   const { schedule } = settings.backup;
   if (schedule === undefined) return [];
   const { parseBackupSchedule } = await import('./backup-schedule.ts');
@@ -91,7 +97,6 @@ async function backupDuties({ settings, database, services, log }: NotifierDeps,
   if ('fault' in parsed) throw new Error(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.fault}`);
   const { operatorId } = await services.clients.bootstrap();
   const { connection } = database;
-  const now = () => new Date();
   watchBackups(services.metrics, parsed.next, db);
   const work = createScheduledBackups({
     ...{ settings, next: parsed.next, db, connection, log, operatorId, now },

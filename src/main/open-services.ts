@@ -1,6 +1,9 @@
 /** Opens what every part of a long-running command needs: the database, the configuration and the services. */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../platform/clock.ts';
+import type { Clock } from '../platform/clock.ts';
+import { openDatabaseClock } from '../platform/database-clock.ts';
+import type { Db } from '../platform/db.ts';
 import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
@@ -18,13 +21,17 @@ import { createServices } from './services.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
+import { storageOf, withStorage } from './storage.ts';
 import { openTracer } from './tracing.ts';
+import { refuseSharedWorker, requireAgentSettings } from './several-hosts.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
 export interface Roles {
   serve: boolean;
   /** The regions to work for; empty: none, `all`: every region in the regions file. */
   work: number[] | 'all';
+  /** Whether it is the agent of a host of its region, instead of the worker. */
+  agent?: boolean;
 }
 
 /** What `openServices` opens, and what every other part is started with. */
@@ -35,6 +42,7 @@ export interface Opened {
   configuration: Configuration;
   regionIds: number[];
   serves: boolean;
+  isAgent: boolean;
   /** Whether this is `start`, which owns its data directory. */
   isStart: boolean;
   database: Database;
@@ -47,13 +55,16 @@ export interface Opened {
 
 /** Opens the database, migrates it, and creates the services. A further process of a server finds it migrated. */
 export async function openServices(
-  settings: Settings,
+  given: Settings,
   roles: Roles,
   log: Logger,
   closing: ShutdownSteps,
 ): Promise<Opened> {
-  const configuration = readConfiguration(configurationFiles(settings), log);
+  const configuration = readConfiguration(configurationFiles(given), log);
   const regionIds = regionsToWorkFor(roles, configuration);
+  const settings = withStorage(given, storageOf(configuration.regions, regionIds));
+  if (roles.agent) requireAgentSettings(settings);
+  else refuseSharedWorker(regionIds, configuration);
   mkdirSync(settings.dataDir, { recursive: true });
   const database = await openDatabase(settings, log);
   closing.push(database.close);
@@ -65,10 +76,8 @@ export async function openServices(
   }
   if (!isServerProcess) {
     await refuseInterruptedRestore(settings, database.connection);
-    await migrate(
-      database.connection,
-      backupBeforeMigration(settings, (text) => log.info(text)),
-    );
+    const report = (text: string) => log.info(text);
+    await migrate(database.connection, backupBeforeMigration(settings, report), report);
   }
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
@@ -77,10 +86,11 @@ export async function openServices(
   if (keyProblem !== null) throw new Error(keyProblem);
   const movableClock = settings.development ? await openDevelopmentClock(db) : null;
   if (movableClock) closing.push(async () => movableClock.stop());
+  const clock = movableClock ?? (await sharedClock(settings, db, log, closing));
   const controlPlane = await findControlPlane(settings, log);
   const services = await createServices({
     ...settings,
-    ...{ db, clock: movableClock ?? systemClock, movableClock, log, configuration, keyring, controlPlane },
+    ...{ db, clock, movableClock, log, configuration, keyring, controlPlane },
     // A worker serves no sign-in, so it does not need the groups file.
     oidc: roles.serve ? settings.oidc : null,
     webhookAllowPrivate: settings.drivers.webhook.allowPrivate,
@@ -90,9 +100,26 @@ export async function openServices(
   // Needed even if the server never listens: its connection would keep the database open.
   closing.push(services.apiKeys.stop);
   if (!isServerProcess) await services.clients.bootstrap();
-  const opened = { settings, log, closing, configuration, regionIds, serves: roles.serve, isStart };
+  const opened = {
+    settings,
+    log,
+    closing,
+    configuration,
+    regionIds,
+    serves: roles.serve,
+    isStart,
+    isAgent: roles.agent === true,
+  };
   const tracer = await openTracer(settings, log, closing);
   return { ...opened, database, controlPlane, keyring, tracer, services };
+}
+
+/** The embedded PostgreSQL has the clock of this host. */
+async function sharedClock({ databaseUrl }: Settings, db: Db, log: Logger, closing: ShutdownSteps): Promise<Clock> {
+  if (databaseUrl === undefined) return systemClock;
+  const clock = await openDatabaseClock(db, log);
+  closing.push(async () => clock.stop());
+  return clock;
 }
 
 function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {

@@ -1,3 +1,4 @@
+/** Where this program is installed, and where its data is by default. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * The long-running commands: `start` (server and workers in one process), `serve` and `worker`. Each opens its parts in
- * order, and closes them in reverse on SIGINT or SIGTERM. A `worker` that receives SIGTERM hands over: the programs that
- * serve users keep running and the next worker adopts them, so that a restart does not interrupt traffic. `start` does the
- * same with CLOUDYARD_KEEP_DATA_PLANES=1, and after a start that failed.
+ * The long-running commands: `start` (server and workers in one process), `serve`, `worker` and `host`. Each opens its
+ * parts in order, and closes them in reverse on SIGINT or SIGTERM. A `worker` or `host` that receives SIGTERM hands over: the
+ * programs that serve users keep running and the next process adopts them, so that a restart does not interrupt traffic.
+ * `start` does the same with CLOUDYARD_KEEP_DATA_PLANES=1, and after a start that failed.
  */
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
@@ -10,6 +10,7 @@ import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
 import { findServiceManager } from '../platform/service-manager.ts';
 import type { App } from '../http/app.ts';
+import { startHostAgent } from './agent.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
 import { openCertificate, openRedirect } from './certificate.ts';
@@ -51,11 +52,11 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
 }
 
 /**
- * Starts the API server, the worker and the notifier, and prints the start table. A service prints no token, because its
+ * Starts the API server, the worker or agent, and the notifier, and prints the start table. A service prints no token, because its
  * output is a log that others read.
  */
 async function startParts(opened: Opened, isService: boolean): Promise<void> {
-  const { settings, log, closing, configuration, regionIds, serves, isStart, database, services } = opened;
+  const { settings, log, closing, configuration, regionIds, serves, database, services } = opened;
   // Drivers need the port of the API server, which may differ from the setting, so it listens before they start. Requests
   // do not wait for the drivers, whose start may take seconds: their tasks do.
   const opening = openApi(opened);
@@ -64,7 +65,8 @@ async function startParts(opened: Opened, isService: boolean): Promise<void> {
     api?.admitRequests();
     return token;
   });
-  const working = regionIds.length > 0 ? startWork({ ...opened, ownsDataDir: isStart, announced: opening }) : null;
+  const startRegion = opened.isAgent ? startHostAgent : startWork;
+  const working = regionIds.length > 0 ? startRegion({ ...opened, announced: opening }) : null;
   // Building the API blocks the event loop, for seconds on a slow machine: earlier connections would time out.
   const notifying = opening.then(() => startNotifier({ settings, database, services, log, closing }));
   // Wait for all of them even if one fails, so that every part that was opened has added its shutdown step.

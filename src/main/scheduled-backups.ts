@@ -78,7 +78,7 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
   };
 
   const run = (due: Date, signal: AbortSignal) =>
-    withBackupLock(deps.connection, { wait: false }, async (client) => {
+    withBackupLock(deps.connection, {}, async (client) => {
       if (!(await claim(db, due, hostname()))) return;
       // Under the lock: another process claims a backup whose end is not recorded.
       await make(client, due, signal).catch(async (error: Error) => {

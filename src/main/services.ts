@@ -10,6 +10,8 @@ import type { CheckPattern } from '../drivers/haproxy/pattern-check.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { installEventTriggers } from '../events/triggers.ts';
+import { reencryptPublished } from '../hosts/reencrypt.ts';
+import { listHosts } from '../hosts/store.ts';
 import { createIdempotency } from '../idempotency/idempotency.ts';
 import { reencryptAcme } from '../platform/acme/store.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -55,6 +57,7 @@ import { createLoadBalancers } from '../resources/load-balancers/service.ts';
 import { usesOfSecret } from '../resources/load-balancers/store.ts';
 import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
+import { createHosts } from '../resources/hosts/service.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
 import { createPricing } from '../resources/pricing/service.ts';
 import { createProjects } from '../resources/projects/service.ts';
@@ -157,7 +160,7 @@ export async function createServices(deps: ServicesDeps) {
   const clients = createClients({ ...shared, projects, networks });
   const signIn = deps.oidc
     ? createSignIn({
-        ...{ ...shared, keyring, log, tokens, clients, projects },
+        ...{ ...shared, hostClock, keyring, log, tokens, clients, projects },
         ...{ settings: deps.oidc, publicUrl: deps.publicUrl! },
       })
     : null;
@@ -184,6 +187,7 @@ export async function createServices(deps: ServicesDeps) {
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
   const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
   metrics.watchQueue(() => countJobs(db));
+  metrics.watchHosts(() => listHosts(db, null, null));
   const lateSeconds = deps.scheduleLateSeconds ?? defaultScheduleLateSeconds;
   const missedRuns = createMissedRuns({ db, clock, notifications, lateSeconds });
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)), missedRuns.countLate);
@@ -201,6 +205,7 @@ export async function createServices(deps: ServicesDeps) {
     clientQuotas: createClientQuotas({ ...shared, clients }),
     quotaRequests: createQuotaRequests({ ...shared, notifications }),
     thresholds: createThresholds({ ...shared, clients, notifications }),
+    hosts: createHosts(shared),
     auditLog: createAuditLog(shared),
     events: createEvents({ listener, log, sources: eventSources, clientOfProject: projects.clientOf, metrics }),
     userActions: createUserActions({ ...shared, keyring, refuseUrl: refuseUrl(deps.webhookAllowPrivate) }),
@@ -215,7 +220,12 @@ export async function createServices(deps: ServicesDeps) {
   };
   return {
     ...services,
-    reencrypt: () => reencryptAll(services, [() => idempotency.reencrypt(db), () => reencryptAcme(db, keyring)]),
+    reencrypt: () =>
+      reencryptAll(services, [
+        () => idempotency.reencrypt(db),
+        () => reencryptAcme(db, keyring),
+        () => reencryptPublished(db, keyring),
+      ]),
   };
 }
 
@@ -240,10 +250,19 @@ async function createEngines(deps: ServicesDeps) {
 }
 
 function createRulesOfMembers({ configuration, controlPlane, localNetworks = recentLocalNetworks }: ServicesDeps) {
+  const hosted = configuration.regions.flatMap(({ hosts }) => hosts ?? []);
+  const serviceAddresses = hosted.flatMap(
+    ({ api_address: api, registry_address: registry, nfs_addresses: nfs = [] }) => [
+      ...nfs,
+      ...[api, registry].filter((address) => address !== undefined),
+    ],
+  );
   return createMemberRules({
     regions: memberNetworksOf(configuration.regions),
-    vipRanges: configuration.regions.flatMap(({ vip_range }) => vip_range ?? []),
-    controlPlane: controlPlane?.controlPlane ?? (() => []),
+    vipRanges: configuration.regions.flatMap(({ vip_range, vip_range_v6 }) =>
+      [vip_range ?? [], vip_range_v6 ?? []].flat(),
+    ),
+    controlPlane: () => [...(controlPlane?.controlPlane() ?? []), ...serviceAddresses],
     ownPorts: controlPlane?.ownPorts ?? (() => []),
     localNetworks,
   });

@@ -1,6 +1,7 @@
 /** How a standby ends: after a failover that failed, during one, and before one. */
 import { randomUUID } from 'node:crypto';
-import { describe, expect, inject, it } from 'vitest';
+import pg from 'pg';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { startStandby } from './standby.ts';
@@ -63,5 +64,38 @@ describe('a standby that is stopped', () => {
     await standby.holder?.release();
     expect(standby.endings).toEqual([]);
     expect(await standby.isFree()).toBe(true);
+  });
+});
+
+describe('a process whose lock another one took while PostgreSQL restarted', () => {
+  it('ends with a code for which its supervisor starts it again', async () => {
+    const connection = inject('postgres');
+    const lock = { key: randomUUID(), what: 'a region' };
+    const held = await takeLocks(connection, [lock], silentLogger);
+    const other = new pg.Client(connection);
+    await other.connect();
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    onTestFinished(async () => {
+      kill.mockRestore();
+      process.exitCode = undefined;
+      await held.release();
+      await other.end();
+    });
+    const {
+      rows: [place],
+    } = await other.query<{ pid: number; classid: number; objid: number }>(
+      `select pid, classid::int8::int4, objid::int8::bit(32)::int4 as objid from pg_locks
+       where locktype = 'advisory' and objsubid = 2 and objid = (hashtext($1)::int8 & 4294967295)::oid`,
+      [lock.key],
+    );
+    // It waits, so it has the lock before the first process can take it again.
+    const taken = other.query('select pg_advisory_lock($1, $2)', [place!.classid, place!.objid]);
+    const admin = new pg.Client(connection);
+    await admin.connect();
+    await admin.query('select pg_terminate_backend($1)', [place!.pid]);
+    await admin.end();
+    await taken;
+    await expect.poll(() => kill.mock.calls).toEqual([[process.pid, 'SIGINT']]);
+    expect(process.exitCode).toBe(1);
   });
 });

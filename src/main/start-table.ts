@@ -1,6 +1,7 @@
 /** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { program } from './program.ts';
+import { isCheckout } from './root.ts';
 import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 
@@ -59,8 +60,13 @@ export function driverTable(drivers: Record<string, DriverStatus>): string[] {
     const verdict = !status.real ? 'SIMULATED' : status.healthy ? 'real' : 'real, UNHEALTHY';
     const line = `  ${title.padEnd(15)} ${status.driver.padEnd(12)} ${verdict.padEnd(10)} ${status.detail}`;
     const purpose = status.real ? 'to fix it' : 'to make it real';
-    return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${asRoot(status.remedy)}`] : [line];
+    return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${asRoot(withProgram(status.remedy))}`] : [line];
   });
+}
+
+/** Drivers name the command of a checkout. */
+export function withProgram(remedy: string, inCheckout = isCheckout): string {
+  return inCheckout ? remedy : remedy.replace(/\bnpm start$/, `${program} start`);
 }
 
 /** A command that this user can paste into a shell. */

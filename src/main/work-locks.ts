@@ -6,13 +6,18 @@
 import { realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { detectLostHost } from '../platform/db.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
+import { breakConnection, createPrimaryClient } from '../platform/primary-client.ts';
 
 const workLocks = 0x636c6f76;
 const waitMs = 500;
+/** Longer than the holder of a lock needs to take it again after a failover of PostgreSQL. */
+const precedenceMs = 3000;
+const pingMs = 2000;
+const answerMs = 5000;
 
 export interface WorkLock {
   key: string;
@@ -43,7 +48,11 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
   let released = false;
 
   const take = async (): Promise<void> => {
-    client = new pg.Client({ ...connection, application_name: `cloudyard worker, process ${process.pid}` });
+    client = createPrimaryClient({
+      ...connection,
+      connectionTimeoutMillis: answerMs,
+      application_name: `cloudyard worker, process ${process.pid} on ${hostname()}`,
+    });
     // Errors also show as rejections, or as the `end` event below.
     client.on('error', () => {});
     await client.connect();
@@ -57,6 +66,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
     client.once('end', () => {
       if (!released) void retake();
     });
+    ping(client);
   };
 
   /** After a restart of PostgreSQL. Another process may have taken the locks first; this one must then exit. */
@@ -67,6 +77,8 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
       } catch (error) {
         if (error instanceof LockTaken) {
           log.fatal({ err: error }, 'another process took the lock; stopping');
+          // A supervisor must start it again: it then waits as a standby.
+          process.exitCode = 1;
           // SIGINT stops the daemons as well, because the other process serves the region now.
           process.kill(process.pid, 'SIGINT');
           return;
@@ -85,22 +97,53 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
   };
 }
 
-/** Waits until the locks are free; returns null when `signal` aborts first. */
+/** Closes the connection when its server does not answer: another process may hold the locks there by now. */
+function ping(client: pg.Client): void {
+  let answered = true;
+  const timer = setInterval(() => {
+    if (!answered) return;
+    answered = false;
+    const late = setTimeout(() => breakConnection(client, 'the database does not answer', '08006'), answerMs).unref();
+    client
+      .query('select')
+      .then(() => (answered = true))
+      .catch(() => {})
+      .finally(() => clearTimeout(late));
+  }, pingMs).unref();
+  client.once('end', () => clearInterval(timer));
+}
+
+/**
+ * Waits until the locks are free; returns null when `signal` aborts first. When the database was away, their holder may take
+ * them again first.
+ */
 export async function waitForLocks(
   connection: ConnectionOptions,
   locks: WorkLock[],
   log: Logger,
   signal: AbortSignal,
 ): Promise<HeldLocks | null> {
+  let wasAway = false;
   while (!signal.aborted) {
     try {
+      if (wasAway) {
+        await connectOnce(connection);
+        wasAway = false;
+        await sleep(precedenceMs, undefined, { signal });
+      }
       return await takeLocks(connection, locks, log);
-    } catch {
-      // The lock is taken or the database is away; try again.
+    } catch (error) {
+      if (!(error instanceof LockTaken)) wasAway = true;
       await sleep(waitMs, undefined, { signal }).catch(() => {});
     }
   }
   return null;
+}
+
+async function connectOnce(connection: ConnectionOptions): Promise<void> {
+  const client = createPrimaryClient({ ...connection, connectionTimeoutMillis: answerMs });
+  client.on('error', () => {});
+  await client.connect().finally(() => client.end().catch(() => {}));
 }
 
 async function takeOne(client: pg.Client, lock: WorkLock): Promise<void> {

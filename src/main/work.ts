@@ -5,49 +5,39 @@
 import { hostname } from 'node:os';
 import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
-import type { DriverContext } from '../drivers/kind.ts';
+import type { Drivers } from '../drivers/kinds.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
-import type { Logger } from '../platform/log.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
 import { resources } from '../resources/list.ts';
 import type { ResourceDrivers, WorkServices } from '../resources/list.ts';
-import { announcedApi } from '../resources/registries/token-server/authority.ts';
-import type { Duty } from '../resources/resource.ts';
+import type { Duty } from '../tasks/duties.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import { removeOldNotifications } from '../resources/notifications/retention.ts';
 import { removeEndedTasks } from '../tasks/retention.ts';
 import { tracedDriver, tracedReconciler } from '../tasks/traced.ts';
 import { startWorker } from '../tasks/worker.ts';
-import type { ControlPlane } from './control-plane.ts';
-import type { Database } from './database.ts';
+import { addAnnouncedServers } from './announced-servers.ts';
+import { createDriverContext } from './driver-context.ts';
 import { driverStatuses, startDrivers } from './drivers.ts';
 import { createEgress } from './egress.ts';
 import { createHostAlert } from './host-alert.ts';
+import type { Opened } from './open-services.ts';
+import { startPublishedDrivers } from './published-drivers.ts';
 import type { Services } from './services.ts';
-import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
+import { hostedRegionOf } from './several-hosts.ts';
 import { startStandby } from './standby.ts';
 import { dataDirectoryLock, LockTaken, regionLock, takeLocks } from './work-locks.ts';
 
-interface WorkDeps {
-  settings: Settings;
-  database: Database;
-  services: Services;
-  controlPlane: ControlPlane;
-  regionIds: number[];
-  log: Logger;
-  closing: ShutdownSteps;
-  /** Whether this process already holds the lock of the data directory. */
-  ownsDataDir: boolean;
-  /** Null: no traces. */
-  tracer: Tracer | null;
+export interface WorkDeps extends Opened {
   /** Settled when the API server of this process listens and has announced its URL. */
   announced: Promise<unknown>;
 }
 
+/** What a worker or an agent does after its start. */
 export type Work =
   | { standby: false; drivers: Record<string, DriverStatus> }
   /** Which lock is taken, and by which process. */
@@ -55,6 +45,7 @@ export type Work =
 
 const housekeepingSeconds = 3600;
 const egressSeconds = 30;
+const filterIndexSeconds = 30;
 const alertSeconds = 10;
 const spareConnections = 4;
 const pollSeconds = 0.25;
@@ -64,15 +55,18 @@ const developmentPollSeconds = 0.05;
 /** Starts the worker, or a standby if another process has the locks. @throws when a required driver cannot start */
 export async function startWork(deps: WorkDeps): Promise<Work> {
   const { settings, database, regionIds, log, closing } = deps;
-  const locks = [...(deps.ownsDataDir ? [] : [dataDirectoryLock(settings.dataDir)]), ...regionIds.map(regionLock)];
+  // The worker of a region of several hosts keeps nothing on its host; an agent may use the data directory.
+  // `start` has taken the lock of its data directory already.
+  const locksDataDir = !deps.isStart && !hostedRegionOf(deps);
+  const locks = [...(locksDataDir ? [dataDirectoryLock(settings.dataDir)] : []), ...regionIds.map(regionLock)];
   try {
     const held = await takeLocks(database.connection, locks, log);
     closing.push(held.release);
-    return { standby: false, drivers: await work(deps) };
+    return { standby: false, drivers: await runWorker(deps) };
   } catch (error) {
     if (!(error instanceof LockTaken)) throw error;
     const { connection } = database;
-    const startInStandby = (opened: ShutdownSteps) => work({ ...deps, closing: opened });
+    const startInStandby = (opened: ShutdownSteps) => runWorker({ ...deps, closing: opened });
     const end = () => process.kill(process.pid, 'SIGTERM');
     closing.push(startStandby({ connection, locks, log, work: startInStandby, end }));
     return { standby: true, reason: error.message };
@@ -80,26 +74,11 @@ export async function startWork(deps: WorkDeps): Promise<Work> {
 }
 
 /** Starts the drivers and the worker. Returns the status of the drivers. */
-async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
-  const { settings, database, services, controlPlane, regionIds, log, closing, announced, tracer } = deps;
-  await announced;
-  await addAnnouncedApi(deps).catch((error: unknown) => log.error({ err: error }, 'the URL of the API is unknown'));
-  const egress = createEgress(settings, controlPlane.ownPorts);
-  closing.push(async (ending) => ending === 'stop' && egress?.remove());
-  await egress?.apply();
-  const drivers = await startDrivers(settings, await driverContext(deps));
-  for (const driver of Object.values(drivers)) {
-    closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
-  }
-  // The drivers have just created the accounts that the filter applies to.
-  await egress?.apply();
-  const statuses = () => driverStatuses(drivers, egress?.annotate);
-  const hostStatuses = () => [
-    ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
-    diskStatus(settings.dataDir, settings.diskReserve),
-  ];
+async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
+  const { settings, database, services, controlPlane, regionIds, log, closing, tracer } = deps;
+  const { drivers, egress, statuses, hostStatuses } = await startRegionDrivers(deps);
   const db = database.connect('cloudyard worker', settings.workerConcurrency + spareConnections);
-  const { tasks, wakeups, clock, metrics, idempotency, audit, reencrypt, development } = services;
+  const { tasks, wakeups, clock, metrics, development } = services;
   metrics.watchDatabase('worker', db);
   metrics.watchDisk(() => diskStatus(settings.dataDir, settings.diskReserve));
   metrics.watchLoadBalancers(drivers.loadBalancer.counters);
@@ -122,6 +101,10 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     ...{ db, regionIds, operatorId, host: hostname(), notifications: services.notifications },
     ...{ statuses: hostStatuses, now: Date.now },
   });
+  const refreshControlPlane = async () => {
+    await addAnnouncedServers(controlPlane, services.db);
+    await controlPlane.refresh();
+  };
   const worker = await startWorker({
     db,
     tasks,
@@ -138,13 +121,9 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
     onJobEnd: metrics.countJobEnd,
     duties: [
       { seconds: egressSeconds, work: async () => egress?.apply() },
-      { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
-      { seconds: housekeepingSeconds, work: reencrypt },
-      { seconds: housekeepingSeconds, work: (signal) => audit.deleteExpired(db, signal) },
-      { seconds: housekeepingSeconds, work: (signal) => removeOld(deps, db, signal) },
-      { seconds: egressSeconds, work: () => ensureFilterIndex(db) },
+      ...housekeeping(deps, db),
       { seconds: alertSeconds, work: alert },
-      { seconds: sweepSeconds, work: () => addAnnouncedApi(deps).then(controlPlane.refresh) },
+      { seconds: sweepSeconds, work: refreshControlPlane },
       ...duties,
     ],
   });
@@ -152,27 +131,56 @@ async function work(deps: WorkDeps): Promise<Record<string, DriverStatus>> {
   return statuses();
 }
 
-async function driverContext({ settings, services, regionIds, log }: WorkDeps): Promise<DriverContext> {
-  // A missing key file affects registries only; their duty tries again.
-  const registryHosting = await services.registries.hosting(regionIds).catch((error: unknown) => {
-    log.error({ err: error }, 'registries cannot be served');
-    return null;
-  });
-  const { dataDir, diskReserve } = settings;
-  return { dataDir, diskReserve, log, memberRules: services.memberRules, registryHosting };
+/** Starts the drivers of the regions, and the egress filter of their programs. They end with `closing`. */
+async function startRegionDrivers(deps: WorkDeps) {
+  const { settings, services, controlPlane, log, closing, announced } = deps;
+  await announced;
+  await addAnnouncedServers(controlPlane, services.db).catch((error: unknown) =>
+    log.error({ err: error }, 'the URL of the API is unknown'),
+  );
+  const region = hostedRegionOf(deps);
+  const egress = region ? null : createEgress(settings, controlPlane.ownPorts);
+  closing.push(async (ending) => ending === 'stop' && egress?.remove());
+  await egress?.apply();
+  const context = await createDriverContext(deps);
+  const published = region && (await startPublishedDrivers({ ...deps, region, context }));
+  const drivers: Drivers = published?.drivers ?? (await startDrivers(settings, context));
+  for (const driver of Object.values(drivers)) {
+    closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
+  }
+  // The drivers have just created the accounts that the filter applies to.
+  await egress?.apply();
+  const statuses = () => driverStatuses(drivers, egress?.annotate);
+  /** Also of the data directory, and of the other hosts of the region. */
+  const hostStatuses = () => [
+    ...Object.entries(statuses()).map(([kind, status]) => ({ ...status, kind })),
+    diskStatus(settings.dataDir, settings.diskReserve),
+    ...(published?.hosts.statuses() ?? []),
+  ];
+  return { drivers, egress, statuses, hostStatuses };
 }
 
-/** Removes ended tasks and notifications after their retention. */
+/** The duties that belong to no resource. */
+function housekeeping(deps: WorkDeps, db: Db): Duty[] {
+  const { idempotency, audit, reencrypt } = deps.services;
+  return [
+    { seconds: housekeepingSeconds, work: () => idempotency.deleteExpired(db) },
+    { seconds: housekeepingSeconds, work: reencrypt },
+    { seconds: housekeepingSeconds, work: (signal) => audit.deleteExpired(db, signal) },
+    { seconds: housekeepingSeconds, work: (signal) => removeOld(deps, db, signal) },
+    { seconds: filterIndexSeconds, work: () => ensureFilterIndex(db) },
+  ];
+}
+
+/**
+ * Removes ended tasks, notifications and tokens of sign-ins after their retention. A token stays as long as the entries of
+ * the audit log, which show its name.
+ */
 async function removeOld({ settings, services }: WorkDeps, db: Db, signal: AbortSignal): Promise<void> {
   const before = (days: number) => new Date(services.clock.now().getTime() - days * 86_400_000);
   if (settings.taskDays > 0) await removeEndedTasks(db, before(settings.taskDays), signal);
+  if (settings.auditDays > 0) await services.tokens.removeEndedSignIns(before(settings.auditDays), signal);
   if (settings.notificationDays > 0) await removeOldNotifications(db, before(settings.notificationDays), signal);
-}
-
-/** Adds the API server of another process to the control plane, if one has announced itself. */
-async function addAnnouncedApi({ services, controlPlane }: Pick<WorkDeps, 'services' | 'controlPlane'>): Promise<void> {
-  const url = await announcedApi(services.db);
-  if (url !== null) await controlPlane.add('API', url);
 }
 
 /**

@@ -1,6 +1,5 @@
 /** `backup` and `restore`. Backups are made while servers run; a restore needs an empty installation. */
 import { createReadStream, mkdirSync, statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
@@ -9,6 +8,7 @@ import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
+import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';
 import { print, printTable } from './with-services.ts';
 
@@ -138,12 +138,9 @@ export async function withSource(
   if (from !== '-' && statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
     return work(await readBackupDirectory(path));
   }
-  const folder = `${settings.dataDir}.unpacked-${process.pid}`;
-  try {
-    await work(await unpackBackup(from === '-' ? process.stdin : createReadStream(path), folder));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  await withTemporaryFolder(settings.dataDir, 'unpacked', async (folder) =>
+    work(await unpackBackup(from === '-' ? process.stdin : createReadStream(path), folder)),
+  );
 }
 
 export async function withDatabase(

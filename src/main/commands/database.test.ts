@@ -1,15 +1,18 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, expect, inject, it } from 'vitest';
 import { inDatabase } from '../../../test/postgres.ts';
+import { withBackupLock } from '../../backup/backup.ts';
 import { createSchema } from '../../backup/migrations.ts';
 import { migrations } from '../backups.ts';
 import { migrate } from '../database.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from '../migration-backup.ts';
 import { checkoutPlaces } from '../root.ts';
 import { readSettings } from '../settings.ts';
+import { withTemporaryFolder } from '../temporary-folder.ts';
 import { moveDatabase, rollBack } from './database.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-migrate-'));
@@ -100,6 +103,65 @@ it('a database is backed up before its migration, and the backup is the way back
   expect(readdirSync(settings.backup.dir).filter((name) => /^\d.*\.json$/.test(name))).toHaveLength(2);
   await migrate({ connectionString: url }, backup);
   expect(lines).toHaveLength(2);
+});
+
+it('a server that starts during the way back waits for its end', async () => {
+  const url = await oldDatabase();
+  const settings = settingsOf(url, 'waiting');
+  const lines: string[] = [];
+  await migrate(
+    { connectionString: url },
+    backupBeforeMigration(settings, (line) => lines.push(line)),
+  );
+  const file = / --rollback-from (\S+\.json)$/.exec(lines[0]!)![1]!;
+  const newest = await tablesOf(url);
+  // The backup of the present database waits for this lock.
+  const blocker = new pg.Client(url);
+  await blocker.connect();
+  await blocker.query('begin; lock table clients in access exclusive mode');
+  const waiting = (type: string) => query(url, `select 1 from pg_locks where locktype = '${type}' and not granted`);
+  const back = rollBack(settings, file);
+  await expect.poll(() => waiting('relation')).toHaveLength(1);
+  const reported: string[] = [];
+  const start = migrate({ connectionString: url }, null, (line) => reported.push(line));
+  await expect.poll(() => waiting('advisory')).toHaveLength(1);
+  await expect
+    .poll(() => reported, { timeout: 10_000 })
+    .toEqual(['waiting until another process has migrated or replaced the database']);
+  await blocker.end();
+  await back;
+  await start;
+  expect(await tablesOf(url)).toEqual(newest);
+});
+
+it('folders that killed commands left are removed by the next one; those of running commands stay', async () => {
+  const dataDir = join(folder, 'beside', 'data');
+  mkdirSync(dataDir, { recursive: true });
+  const dead = spawnSync('true').pid;
+  const names = [
+    `moving-${hostname()}-${dead}`,
+    `unpacked-${hostname()}-${dead}`,
+    `moving-${hostname()}-1`,
+    'unpacked-other-1',
+  ];
+  for (const name of names) mkdirSync(`${dataDir}.${name}`);
+  await withTemporaryFolder(dataDir, 'moving', async (own) => mkdirSync(own));
+  const left = readdirSync(join(folder, 'beside'));
+  expect(left.sort()).toEqual(['data', `data.moving-${hostname()}-1`, 'data.unpacked-other-1']);
+});
+
+it('a migration whose backup must wait for another backup says so', async () => {
+  const url = await oldDatabase();
+  const lines: string[] = [];
+  const backup = backupBeforeMigration(settingsOf(url, 'second'), (line) => lines.push(line));
+  let migrated: Promise<void>;
+  await withBackupLock({ connectionString: url }, {}, async () => {
+    migrated = migrate({ connectionString: url }, backup);
+    const reason = 'waiting until another backup of this database has ended';
+    await expect.poll(() => lines).toEqual([`the backup before the migration is ${reason}`]);
+  });
+  await migrated!;
+  expect(lines[1]).toContain('backed up the database before its migration');
 });
 
 it('an empty database and one that is up to date are not backed up', async () => {

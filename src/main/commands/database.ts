@@ -1,10 +1,11 @@
 /** The way back after a migration, and the move to another PostgreSQL. No server may use the database meanwhile. */
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { BackupSource } from '../../backup/block-store.ts';
 import { isBackupId } from '../../backup/format.ts';
+import type { ConnectionOptions } from '../../platform/db.ts';
 import type { Settings } from '../settings.ts';
+import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';
 import { withDatabase, withSource } from './backups.ts';
 import { print } from './with-services.ts';
@@ -17,7 +18,7 @@ export async function rollBack(settings: Settings, file: string): Promise<void> 
   await withSource(settings, isManifest ? dirname(path) : path, async (source) => {
     const { makeBackup } = await import('../../backup/backup.ts');
     const { openBackupDirectory } = await import('../../backup/block-store.ts');
-    const { replaceDatabase, requireUnused } = await import('../../backup/replace.ts');
+    const { replaceDatabase, withUnusedDatabase } = await import('../../backup/replace.ts');
     const { checkBackup } = await import('../../backup/restore.ts');
     const { backupOptions, migrations } = await import('../backups.ts');
     const { version } = await import('../version.ts');
@@ -29,13 +30,14 @@ export async function rollBack(settings: Settings, file: string): Promise<void> 
     await checkBackup({
       ...{ source, manifest: { ...manifest, keys: null }, migrations: migrations(), version, dataDir, keyFile, opener },
     });
-    await withDatabase(settings, async ({ connection }) => {
-      await requireUnused(connection);
-      const options = { ...backupOptions(settings, connection, 'command'), copyFiles: null };
-      const kept = await makeBackup(options, await openBackupDirectory(backup.dir));
-      print(`backed up the present database: ${join(backup.dir, kept.id)}.json`);
-      await replaceDatabase({ connection, source, manifest, migrations: migrations() });
-    });
+    await withDatabase(settings, ({ connection }) =>
+      withUnusedDatabase(connection, async () => {
+        const options = { ...backupOptions(settings, connection, 'command'), copyFiles: null };
+        const kept = await makeBackup(options, await openBackupDirectory(backup.dir));
+        print(`backed up the present database: ${join(backup.dir, kept.id)}.json`);
+        await replaceDatabase({ connection, source, manifest, migrations: migrations() });
+      }),
+    );
     print(
       `the database is that of ${manifest.createdAt} with schema ${manifest.schema.migration}; ` +
         'start the version of Cloudyard that made the backup or ran before the migration',
@@ -55,34 +57,26 @@ export async function moveDatabase(settings: Settings, file: string): Promise<vo
   if (!/^postgres(ql)?:\/\//.test(url)) throw new UsageError(`the first line of ${file} must be a postgres:// URL`);
   const { makeBackup } = await import('../../backup/backup.ts');
   const { openBackupDirectory } = await import('../../backup/block-store.ts');
-  const { fillDatabase, requireUnused } = await import('../../backup/replace.ts');
+  const { fillDatabase, withUnusedDatabase } = await import('../../backup/replace.ts');
   const { backupOptions, migrations } = await import('../backups.ts');
   const { migrate, openDatabase } = await import('../database.ts');
   const { createLogger } = await import('../../platform/log.ts');
-  const folder = `${settings.dataDir}.moving-${process.pid}`;
-  try {
-    await withDatabase(settings, async ({ connection }) => {
-      await requireUnused(connection);
-      const target = await openDatabase(
-        { ...settings, databaseUrl: url },
-        createLogger({ level: 'error', pretty: false }),
-      );
-      try {
-        const source = await openBackupDirectory(folder);
-        const manifest = await makeBackup(
-          { ...backupOptions(settings, connection, 'command'), copyFiles: null },
-          source,
-        );
-        await fillDatabase({ connection: target.connection, source, manifest, migrations: migrations() });
-        await migrate(target.connection);
-        const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
-        print(`copied ${rows} rows of ${manifest.tables.length} tables to ${target.description}`);
-        print('set DATABASE_URL to it for all servers, workers and commands; the old database is unchanged');
-      } finally {
-        await target.close();
-      }
-    });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const copy = async (connection: ConnectionOptions, folder: string) => {
+    const log = createLogger({ level: 'error', pretty: false });
+    const target = await openDatabase({ ...settings, databaseUrl: url }, log);
+    try {
+      const source = await openBackupDirectory(folder);
+      const manifest = await makeBackup({ ...backupOptions(settings, connection, 'command'), copyFiles: null }, source);
+      await fillDatabase({ connection: target.connection, source, manifest, migrations: migrations() });
+      await migrate(target.connection);
+      const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
+      print(`copied ${rows} rows of ${manifest.tables.length} tables to ${target.description}`);
+      print('set DATABASE_URL to it for all servers, workers and commands; the old database is unchanged');
+    } finally {
+      await target.close();
+    }
+  };
+  await withTemporaryFolder(settings.dataDir, 'moving', (folder) =>
+    withDatabase(settings, ({ connection }) => withUnusedDatabase(connection, () => copy(connection, folder))),
+  );
 }

@@ -10,6 +10,7 @@ import type { Roles } from '../open-services.ts';
 import { auditCommands } from './audit.ts';
 import { backupCommands } from './backups.ts';
 import { clientCommands } from './clients.ts';
+import { hostCommands } from './hosts.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
 import { tokenCommands } from './tokens.ts';
@@ -47,6 +48,15 @@ export const commands: Command[] = [
       run(settings, { serve: false, work: region.map((text) => wholeNumber('--region', text)) }),
   }),
   command({
+    name: 'host',
+    summary: 'Run the agent of this host in a region of several hosts',
+    options: {
+      region: { type: 'string', required: true, value: 'N', description: 'the region' },
+    },
+    run: async (settings, { region = '' }) =>
+      run(settings, { serve: false, work: [wholeNumber('--region', region)], agent: true }),
+  }),
+  command({
     name: 'migrate',
     summary: "Bring the database to this version's schema, or back to that of a backup",
     options: {
@@ -72,13 +82,14 @@ export const commands: Command[] = [
   }),
   ...tokenCommands,
   ...clientCommands,
+  ...hostCommands,
   ...quotaCommands,
   ...auditCommands,
   ...secretCommands,
   ...backupCommands,
   command({
     name: 'doctor',
-    summary: 'List the programs that drivers need, what is missing, and the command that installs it',
+    summary: 'Check this installation, and list missing programs with the command that installs them',
     run: async (settings) => (await import('../doctor.ts')).doctor(settings),
   }),
 ];

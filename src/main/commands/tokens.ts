@@ -61,7 +61,7 @@ const revoke = command({
   async run(settings, _, [token = '']) {
     const idOrKey = token.split('$')[0]!;
     await withServices(settings, async ({ tokens }) => {
-      if (!(await tokens.revoke(idOrKey))) {
+      if (!(await tokens.revoke(token))) {
         throw new Error(`token ${idOrKey} not found; list tokens with: ${program} token list`);
       }
       print(`token ${idOrKey} revoked; every server refuses it within a second`);

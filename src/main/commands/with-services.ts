@@ -1,6 +1,8 @@
 /** What the commands that read or change the database share. */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../platform/clock.ts';
+import { openDatabaseClock } from '../../platform/database-clock.ts';
+import type { DatabaseClock } from '../../platform/database-clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
 import type { Settings } from '../settings.ts';
 import { program } from '../program.ts';
@@ -20,15 +22,16 @@ export async function withServices(settings: Settings, work: (services: Services
   const configuration = readConfiguration(configurationFiles(settings), log);
   const database = await openDatabase(settings, log);
   let services: Services | undefined;
+  let clock: DatabaseClock | undefined;
   try {
     await refuseInterruptedRestore(settings, database.connection);
-    await migrate(
-      database.connection,
-      backupBeforeMigration(settings, (text) => process.stderr.write(`${text}\n`)),
-    );
+    const report = (text: string) => void process.stderr.write(`${text}\n`);
+    await migrate(database.connection, backupBeforeMigration(settings, report), report);
+    const db = database.connect('cloudyard command', poolSize);
+    if (settings.databaseUrl !== undefined) clock = await openDatabaseClock(db, log);
     services = await createServices({
-      db: database.connect('cloudyard command', poolSize),
-      clock: systemClock,
+      db,
+      clock: clock ?? systemClock,
       log,
       configuration,
       keyring: openKeyFile(settings.keyFile),
@@ -37,6 +40,7 @@ export async function withServices(settings: Settings, work: (services: Services
     await work(services);
   } finally {
     services?.caches.stop();
+    clock?.stop();
     await database.close();
   }
 }
