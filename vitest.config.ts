@@ -32,6 +32,7 @@ export default defineConfig({
           ...common,
           name: 'system',
           include: system,
+          globalSetup: ['test/server-bundle.ts'],
           // A shared machine may stall for seconds, longer than the deadlines of real daemons. .ci/run names each case
           // that was retried.
           retry: process.env['CI'] ? 1 : 0,
@@ -42,12 +43,21 @@ export default defineConfig({
           ...common,
           name: 'browser',
           include: browser,
-          globalSetup: ['test/browser/build.ts'],
+          globalSetup: ['test/browser/build.ts', 'test/server-bundle.ts'],
           isolate: false,
           retry: process.env['CI'] ? 1 : 0,
         },
       },
-      { test: { ...common, name: 'programs', include: programs, isolate: false } },
+      {
+        test: {
+          ...common,
+          name: 'programs',
+          include: programs,
+          globalSetup: ['test/server-bundle.ts'],
+          isolate: false,
+          retry: process.env['CI'] ? 1 : 0,
+        },
+      },
       { test: { ...common, name: 'isolated', include: isolated } },
       {
         test: {

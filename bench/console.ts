@@ -29,8 +29,9 @@ interface Load {
 }
 
 export async function consoleInBrowser(workplace: Workplace): Promise<Row[]> {
-  const executablePath = findProgram('chromium');
-  if (!executablePath) return [{ what: 'console', why: 'skipped: chromium is not installed' }];
+  const executablePath =
+    process.env['CLOUDYARD_TEST_CHROMIUM'] ?? findProgram('chromium-headless-shell') ?? findProgram('chromium');
+  if (!executablePath) return [{ what: 'console', why: 'skipped: chromium-headless-shell is not installed' }];
   execFileSync(process.execPath, [join(root, 'bin', 'console-build.mjs')], { cwd: root, stdio: 'ignore' });
   const cloudyard = await startCloudyard(workplace, { command: 'start', settings: { CLOUDYARD_CONSOLE: '1' } });
   await liftQuotas(cloudyard);

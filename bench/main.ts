@@ -15,7 +15,9 @@ import { fairness } from './fairness.ts';
 import { finishShare } from './finish-share.ts';
 import { fullRegion } from './full-region.ts';
 import { getShare } from './get-share.ts';
+import { severalHosts } from './hosts.ts';
 import { hotCounters } from './hot-counters.ts';
+import { installPackage } from './install-package.ts';
 import { listShares } from './list-shares.ts';
 import { kindStatements } from './kind-statements.ts';
 import { path } from './path.ts';
@@ -57,6 +59,7 @@ const benches: Record<string, Bench> = {
   balance: balanceHttp,
   pool: updatePool,
   region: fullRegion,
+  hosts: severalHosts,
   l7: changePolicies,
   images: pushAndPull,
   policies: runPolicies,
@@ -66,8 +69,12 @@ const benches: Record<string, Bench> = {
   week,
 };
 
-/** Run only if they are named: they take long, or need the package registry. */
-const onRequest: Record<string, Bench> = { statements: kindStatements, 'since-first': sinceFirst };
+/** Run only if they are named: they take long, or need a network. */
+const onRequest: Record<string, Bench> = {
+  statements: kindStatements,
+  'since-first': sinceFirst,
+  package: installPackage,
+};
 
 const all = { ...benches, ...onRequest };
 const requested = process.argv.slice(2);

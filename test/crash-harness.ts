@@ -171,7 +171,20 @@ function injectedDb(db: Db, injector: Injector): Db {
   const counted = (on: { query: unknown }, inTransaction: boolean): Query => {
     const query = (on.query as Query).bind(on);
     const abort = inTransaction ? () => query('select 1 / 0') : undefined;
-    return (...args) => injector.step(statementOf(args[0]), () => query(...args), abort);
+    return (...args) => {
+      const step = (work: () => Promise<unknown>) => injector.step(statementOf(args[0]), work, abort);
+      const callback = args.at(-1);
+      if (typeof callback !== 'function') return step(() => query(...args));
+      const promised = () =>
+        new Promise<unknown>((resolve, reject) => {
+          const settle = (error: unknown, result: unknown) => (error ? reject(error as Error) : resolve(result));
+          void query(...args.slice(0, -1), settle);
+        });
+      return step(promised).then(
+        (result) => callback(null, result) as unknown,
+        (error: unknown) => callback(error) as unknown,
+      );
+    };
   };
   const client = (of: pg.PoolClient) => replace(of, { query: counted(of, true) });
   const pool = db.$client;
@@ -288,7 +301,8 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
         const { latencyMs, bytesPerSecond } = network;
         if (queued === 0 && !latencyMs && !bytesPerSecond) return void other.write(data);
         queued += 1;
-        sent = sent.then(() => sendSlowly(other, data, network)).then(() => void (queued -= 1));
+        const arrival = performance.now();
+        sent = sent.then(() => sendSlowly(other, data, arrival, network)).then(() => void (queued -= 1));
       });
       mine.on('error', () => {});
       mine.on('close', () => {
@@ -332,8 +346,11 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
 
 const chunkBytes = 128;
 
-async function sendSlowly(to: Socket, data: Buffer, { latencyMs = 0, bytesPerSecond }: Network): Promise<void> {
-  if (latencyMs > 0) await sleep(latencyMs);
+/** Latencies of packets that follow each other overlap, as on a long line. */
+async function sendSlowly(to: Socket, data: Buffer, arrival: number, network: Network): Promise<void> {
+  const { latencyMs = 0, bytesPerSecond } = network;
+  const left = arrival + latencyMs - performance.now();
+  if (left > 0) await sleep(left);
   if (!bytesPerSecond) return void to.write(data);
   for (let at = 0; at < data.length && !to.destroyed; at += chunkBytes) {
     to.write(data.subarray(at, at + chunkBytes));

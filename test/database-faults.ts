@@ -15,6 +15,7 @@ export const databaseFaults = {
   'a full disk': '53100',
   'an I/O error': '58030',
   'a shutdown': '57P01',
+  'a read-only server': '25006',
   'a connection that breaks before': 'before',
   'a connection that breaks after': 'after',
 } as const;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
-import { until } from './processes.ts';
+import { until } from './until.ts';
 
 /** One block of a stream. `event` is `message` unless the stream names another. */
 export interface Received {

@@ -1,9 +1,12 @@
 /** What bin/module-resolution.mjs, which replaces Node's resolution, takes for granted. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { root } from '../src/main/root.ts';
 
+const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 const packages = ['drizzle-orm', 'typebox'];
 
 it('drizzle-orm and typebox are installed once, and their modules are ES modules', () => {
@@ -25,4 +28,11 @@ it('the imports within typebox name files', () => {
       .filter((target) => !existsSync(target)),
   );
   expect(missing).toEqual([]);
+});
+
+it('a server loads neither undici nor HTTP/2, which take 20 MB', () => {
+  const program = `await import(${JSON.stringify(pathToFileURL(join(root, 'src', 'main', 'run.ts')).href)});
+    console.log(JSON.stringify(process.moduleLoadList.filter((name) => /undici|http2/.test(name))));`;
+  const args = ['--import', preload, '--input-type=module', '--eval', program];
+  expect(JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }))).toEqual([]);
 });

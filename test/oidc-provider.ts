@@ -1,4 +1,4 @@
-/** A conformant OpenID Connect provider for tests, which signs in whom the test names, without a form. */
+/** A conformant OpenID Connect provider for tests, which signs in whom the test names: at once, or with a form. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,17 +27,31 @@ export interface TestProvider {
   stop(): Promise<void>;
 }
 
+/** Signs in the person of the test. */
+const loginForm = `<!doctype html><html lang="en"><title>Sign in at the provider</title>
+<link rel="icon" href="data:,"><form method="post"><button>Sign in at the provider</button></form></html>`;
+
 /** How long ID tokens are valid. */
 export const idTokenSeconds = 60;
 
 export const testClient = { clientId: 'cloudyard', clientSecret: 'secret-of-the-client' };
 
-export async function openProvider(redirectUri: string): Promise<TestProvider> {
+interface ProviderOptions {
+  /** Another address of the loopback network is another site for browsers. */
+  address?: string;
+  /** Whether a person signs in with a form. */
+  hasForm?: boolean;
+}
+
+export async function openProvider(
+  redirectUri: string,
+  { address = '127.0.0.1', hasForm = false }: ProviderOptions = {},
+): Promise<TestProvider> {
   const [key, otherKey] = [await newKey('own'), await newKey('own')];
   const server = createServer();
-  server.listen(0, '127.0.0.1');
+  server.listen(0, address);
   await once(server, 'listening');
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const issuer = `http://${address}:${(server.address() as AddressInfo).port}`;
   const state = {
     person: { sub: 'ada', email: 'ada@example.org', groups: [] as string[] },
     beforeTokens: () => {},
@@ -69,7 +83,9 @@ export async function openProvider(redirectUri: string): Promise<TestProvider> {
   const handle = provider.callback();
   server.on('request', (request, response) => {
     const path = request.url!.split('?')[0]!;
-    if (path.startsWith('/login/')) {
+    if (path.startsWith('/login/') && hasForm && request.method === 'GET') {
+      response.setHeader('content-type', 'text/html').end(loginForm);
+    } else if (path.startsWith('/login/')) {
       void provider.interactionFinished(request, response, { login: { accountId: state.person.sub } });
     } else if (path === '/jwks' && state.publishesOtherKeys) {
       const { d: _, ...published } = otherKey;

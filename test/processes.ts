@@ -18,7 +18,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
@@ -29,6 +28,7 @@ import { liveProcess } from '../src/platform/daemon.ts';
 import { root } from '../src/main/root.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
+import { until } from './until.ts';
 
 export const bootstrapToken = 'ci$secret-of-the-e2e-tests';
 
@@ -83,7 +83,8 @@ export interface Yard extends HttpClient {
 }
 
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
-const script = join(root, 'src', 'main', 'cloudyard.ts');
+/** In a test run, the bundle of server-bundle.ts. */
+const script = process.env['TEST_SERVER_SCRIPT'] ?? join(root, 'src', 'main', 'cloudyard.ts');
 const bin = join(root, 'bin', 'cloudyard.mjs');
 /** As bin/cloudyard.mjs does. */
 const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
@@ -164,16 +165,6 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
       cleanUp();
     },
   };
-}
-
-/** Polls with increasing intervals. @throws after this number of seconds with the expected condition */
-export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
-  const began = performance.now();
-  while (!(await condition())) {
-    const waited = performance.now() - began;
-    if (waited > seconds * 1000) throw new Error(`not within ${seconds} s: ${what}`);
-    await sleep(Math.min(200, 20 + waited / 20));
-  }
 }
 
 /** The environment of this process without variables that change how Cloudyard runs. */

@@ -7,7 +7,8 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { join } from 'node:path';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { type Layout, layoutOf } from '../src/drivers/distribution/layout.ts';
-import { openYard, type Running, until, type Yard } from './processes.ts';
+import { openYard, type Running, type Yard } from './processes.ts';
+import { until } from './until.ts';
 
 export interface TestRegistry {
   id: number;

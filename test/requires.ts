@@ -8,13 +8,17 @@ import { join } from 'node:path';
 const parts = {
   root: [],
   'nfs-ganesha': ['ganesha.nfsd'],
+  rpcbind: ['rpcbind', 'rpcinfo'],
   'libnfs-utils': ['nfs-ls', 'nfs-cp', 'nfs-cat'],
   xfsprogs: ['mkfs.xfs', 'xfs_growfs'],
   postgresql: ['initdb', 'postgres'],
   haproxy: ['haproxy'],
+  patroni: ['patroni'],
+  etcd: ['etcd'],
   nginx: ['nginx'],
   'iputils-ping': ['ping'],
   openssl: ['openssl'],
+  age: ['age', 'age-keygen'],
   lego: ['lego'],
   prometheus: ['promtool'],
   // Not a package of Debian: go install github.com/letsencrypt/pebble/v2/cmd/{pebble,pebble-challtestsrv}@v2.8.0
@@ -24,7 +28,8 @@ const parts = {
   'python3-aiosmtpd': ['aiosmtpd'],
   'qemu-utils': ['qemu-img'],
   'chromium-headless-shell': ['chromium-headless-shell'],
-  iproute2: ['ip'],
+  iproute2: ['ip', 'ss'],
+  keepalived: ['keepalived'],
   'util-linux': ['unshare'],
   nftables: ['nft'],
   curl: ['curl'],
@@ -35,6 +40,11 @@ const parts = {
   binutils: ['strip'],
   groff: ['groff'],
   podman: ['podman'],
+  ceph: ['ceph-mon', 'ceph-mgr', 'ceph-osd', 'ceph-authtool', 'setpriv'],
+  'ceph-mds': ['ceph-mds'],
+  'nfs-ganesha-ceph': ['../lib/x86_64-linux-gnu/ganesha/libfsalceph.so'],
+  'iputils-arping': ['arping'],
+  'ceph-fuse': ['ceph-fuse'],
 } as const satisfies Record<string, string[]>;
 
 export type Part = keyof typeof parts;

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
-import { until } from './processes.ts';
+import { until } from './until.ts';
 
 export interface SmtpServer {
   /** For CLOUDYARD_SMTP_URL. */

@@ -4,7 +4,7 @@ import { chownSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
-import { until } from './processes.ts';
+import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
 
 export interface SystemPostgres {
@@ -65,7 +65,7 @@ export async function startSystemPostgres(folder: string, database: string): Pro
   };
 }
 
-function accountOf(name: string): { uid: number; gid: number } {
+export function accountOf(name: string): { uid: number; gid: number } {
   const fields = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'))

@@ -33,6 +33,8 @@ export interface Console {
 interface VisitOptions extends BrowserContextOptions {
   /** Default: that of the server. */
   readonly origin?: string;
+  /** An origin to which the page may go, too. */
+  readonly otherOrigin?: string;
 }
 
 interface OpenOptions extends VisitOptions {
@@ -49,7 +51,11 @@ function launch(): Promise<Browser> {
   return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
 }
 
-export function useConsole(settings: Record<string, string> = {}): Console {
+/** `settingsOf`: settings that depend on the URL of the server. */
+export function useConsole(
+  settings: Record<string, string> = {},
+  settingsOf: (yard: Yard) => Promise<Record<string, string>> = async () => ({}),
+): Console {
   let yard: Yard;
   let running: Running;
   let browser: Browser;
@@ -57,6 +63,7 @@ export function useConsole(settings: Record<string, string> = {}): Console {
   beforeAll(async () => {
     const simulated = { CLOUDYARD_CONSOLE: '1', CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
     yard = await openYard({ ...simulated, ...settings });
+    Object.assign(yard.env, await settingsOf(yard));
     running = await yard.start(['start']);
     browser = await (launched ??= launch());
   });
@@ -69,11 +76,13 @@ export function useConsole(settings: Record<string, string> = {}): Console {
   afterAll(async () => {
     yard?.cleanUp();
   });
-  const visit: Console['visit'] = async (path, { origin = yard.url, ...options } = {}) => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const visit: Console['visit'] = async (path, { origin = yard.url, otherOrigin = origin, ...options } = {}) => {
+    // Without animations: Chromium draws each frame of a spinner on the CPU.
+    const defaults = { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' } as const;
+    const context = await browser.newContext({ ...defaults, ...options });
     context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
-    pages.push({ page, faults: faultsOf(page, origin) });
+    pages.push({ page, faults: faultsOf(page, [origin, otherOrigin]) });
     const response = await page.goto(`${origin}/console${path}`);
     if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
     return page;
@@ -113,11 +122,12 @@ export async function newToken(yard: Yard, role: string): Promise<string> {
   return stdout.trim().split('\n').at(-1)!.trim();
 }
 
-function faultsOf(page: Page, origin: string): string[] {
+function faultsOf(page: Page, origins: readonly string[]): string[] {
   const faults: string[] = [];
   page.on('request', (request) => {
     const url = request.url();
-    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) faults.push(`request to ${url}`);
+    const isOwn = origins.some((origin) => url.startsWith(`${origin}/`));
+    if (!isOwn && !url.startsWith('data:')) faults.push(`request to ${url}`);
   });
   page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
   page.on('console', (message) => {
@@ -145,7 +155,7 @@ async function waitForAnimations(page: Page): Promise<void> {
 export async function checkPage(page: Page): Promise<void> {
   await loaded(page);
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.emulateMedia({ colorScheme });
     await waitForAnimations(page);
     if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe);
     const violations = await page.evaluate(async () => {

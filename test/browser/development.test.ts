@@ -16,6 +16,19 @@ describe('the page of development mode', () => {
     await page.getByRole('button', { name: 'Advance 1 day' }).click();
     await clock.getByText('moved', { exact: true }).waitFor();
     expect(await offset()).toBeGreaterThan(DAY_MS - 60_000);
+    // Times are relative to the clock of the server.
+    const { yard } = consoleOf;
+    await yard.ended(await yard.post('/cloud/v1/networks/1/1', { name: 'of tomorrow' }));
+    await page.getByRole('link', { name: 'Networks' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'of tomorrow' });
+    await row.getByText('just now').waitFor();
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'default' })
+      .first()
+      .getByText(/yesterday|1 day ago/)
+      .waitFor();
+    await page.getByRole('link', { name: 'Development mode' }).click();
     await page.getByRole('link', { name: 'Set the time' }).click();
     await page.getByLabel('New time').fill('tomorrow');
     await page.getByRole('dialog').getByRole('button', { name: 'Set the time' }).click();

@@ -21,6 +21,46 @@ async function shareNamed(name: string): Promise<any> {
 
 const submit = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name }).click();
 
+describe('a project without a network', () => {
+  it('leads from the form of a file share to those of a network and a subnet', async () => {
+    const { yard } = consoleOf;
+    const { id } = (await yard.post('/cloud/v1/projects', { name: 'empty' })).body;
+    const page = await open('overview');
+    const at = `${yard.url}/console/p/${id}/r/1`;
+    await page.goto(`${at}/file-shares/new`);
+    await page.getByText('The project has no network yet.').waitFor();
+    await checkPage(page);
+    await page.getByRole('link', { name: 'Create a network' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('first');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create network' }).click();
+    await page.getByText('Created network first').waitFor();
+    await page.goto(`${at}/file-shares/new`);
+    await page.getByRole('link', { name: 'Create a subnet' }).click();
+    await page.getByRole('dialog', { name: 'Create subnet' }).waitFor();
+    await page.goto(`${yard.url}/console/p/999/r/1/overview`);
+    await page.getByText('Project 999 does not exist').waitFor();
+    await page.getByRole('link', { name: 'Go to your first project' }).click();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  });
+
+  it('shows what is wrong with a field once', async () => {
+    const page = await open('file-shares/new');
+    await page.getByLabel('Name', { exact: true }).fill('x');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create file share' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/^3 to 63 letters/)
+      .waitFor();
+    expect(await page.getByText(/^3 to 63 letters/).count()).toBe(1);
+    await page.getByLabel('Name', { exact: true }).fill('large');
+    await page.getByLabel('Size (GiB)').fill('9999999');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create file share' }).click();
+    const alert = page.getByRole('alert').filter({ hasText: 'the quota would be exceeded' });
+    await alert.waitFor();
+    expect(await alert.getByRole('listitem').count()).toBe(0);
+  });
+});
+
 describe('the pages of file shares', () => {
   it('creates a share with access rules and tags, and shows the price while typing', async () => {
     const page = await open('file-shares');

@@ -4,6 +4,28 @@ import { checkPage, newToken, signIn, useConsole } from './console.ts';
 const consoleOf = useConsole();
 const { open, visit } = consoleOf;
 
+describe('the navigation', () => {
+  it('shows the current page, also in a low window', async () => {
+    const page = await open('quota-audit', { viewport: { width: 1280, height: 500 } });
+    const current = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Quota audit' });
+    await expect.poll(async () => (await current.boundingBox())!.y).toBeLessThan(500);
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Hosts' }).click();
+    await page.getByRole('heading', { name: 'Hosts', level: 1 }).waitFor();
+  });
+});
+
+describe('a browser whose clock is wrong', () => {
+  it('shows times relative to the clock of the server', async () => {
+    const { yard } = consoleOf;
+    await yard.ended(await yard.post('/cloud/v1/networks/1/1', { name: 'recent' }));
+    const page = await open('overview');
+    await page.clock.setFixedTime(Date.now() + 7_200_000);
+    await page.goto(`${yard.url}/console/p/1/r/1/networks`);
+    const row = page.getByRole('row').filter({ hasText: 'recent' });
+    await row.getByText(/just now|minutes? ago/).waitFor();
+  });
+});
+
 describe('sign-in', () => {
   it('explains a wrong token, and opens the page of the URL with a right one', async () => {
     const page = await visit('/p/1/r/1/file-shares');

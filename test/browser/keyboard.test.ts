@@ -1,15 +1,17 @@
 /**
- * Fills and sends forms with the keyboard alone: Tab from the first field to the button that sends, with text, options and
- * marks on the way. A control that Tab does not reach fails here.
+ * Fills and sends forms, and does every action, with the keyboard alone: Tab from the first field to the button that sends,
+ * with text, options and marks on the way. A control that Tab does not reach fails here.
  */
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loaded, useConsole } from './console.ts';
+import { root } from '../../src/main/root.ts';
+import { useConsole } from './console.ts';
+import { createHost, createResources } from './keyboard-resources.ts';
+import { press, send } from './keyboard-walk.ts';
+import type { Form } from './keyboard-walk.ts';
 
 const consoleOf = useConsole({
   CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1',
@@ -17,78 +19,15 @@ const consoleOf = useConsole({
   CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
   CLOUDYARD_VOLUME_DRIVER: 'simulated',
 });
-const LOOP_MS = 300_000;
-/** More than the controls of the longest form. */
-const MAX_TABS = 90;
-
-/** The label of a control, and what is typed there: text, the label of an option, `space` to mark it or `enter` to press it. */
-type Fields = Readonly<Record<string, string>>;
-/** Path below the project and region, the button that sends, and the fields. */
-type Form = readonly [path: string, submit: string, fields: Fields];
-
+const DAY_MS = 86_400_000;
+const LOOP_MS = 600_000;
 const receiver = createServer((_, response) => response.end());
-const ids: Record<string, string> = {};
+let ids: Record<string, string> = {};
 
-/** Resources that the forms below edit, one after another. */
 beforeAll(async () => {
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
-  ids['receiver'] = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
-  const { yard } = consoleOf;
-  const created = async (path: string, body: object, kind: string) =>
-    (await yard.ended(await yard.post(path, body))).created_resources[kind][0] as string;
-  ids['network'] = await created('/cloud/v1/networks/1/1', { name: 'network' }, 'networks');
-  const subnet = { name: 'subnet', network_id: ids['network'], cidr: '10.9.0.0/24' };
-  ids['subnet'] = await created('/cloud/v1/subnets/1/1', subnet, 'subnets');
-  const share = { name: 'share', protocol: 'NFS', size: 1, network: { network_id: ids['network'] } };
-  ids['share'] = await created('/cloud/v1/file_shares/1/1', share, 'file_shares');
-  ids['volume'] = await created('/cloud/v1/volumes/1/1', { name: 'volume', size: 1, source: 'new-volume' }, 'volumes');
-  const snapshot = { name: 'snapshot', volume_id: ids['volume'] };
-  ids['snapshot'] = await created('/cloud/v1/snapshots/1/1', snapshot, 'snapshots');
-  const pool = {
-    name: 'web',
-    protocol: 'HTTP',
-    lb_algorithm: 'ROUND_ROBIN',
-    members: [{ address: '10.1.0.1', protocol_port: 80 }],
-  };
-  const listeners = [{ name: 'http', protocol: 'HTTP', protocol_port: 80, pools: [pool] }];
-  const balancer = await yard.ended(await yard.post('/cloud/v1/loadbalancers/1/1', { name: 'balancer', listeners }));
-  ids['balancer'] = balancer.created_resources.loadbalancers[0];
-  ids['listener'] = balancer.created_resources.listeners[0];
-  ids['pool'] = balancer.created_resources.pools[0];
-  const l7 = { listener_id: ids['listener'], name: 'deny', action: 'REJECT' };
-  ids['l7'] = await created('/cloud/v1/l7policies/1/1', l7, 'l7polices');
-  const rule = { type: 'PATH', compare_type: 'STARTS_WITH', value: '/a' };
-  ids['rule'] = await created(`/cloud/v1/l7policies/1/1/${ids['l7']}/rules`, rule, 'l7rules');
-  const schedules = [{ type: 'interval', hours: 1, max_quantity: 2 }];
-  const policy = { action: 'volume_snapshot', name: 'policy', schedules };
-  const { body: made } = await yard.post('/cloud/v1/lifecycle_policy/1/1', policy);
-  ids['policy'] = made.id;
-  ids['schedule'] = made.schedules[0].id;
-  ids['registry'] = (await yard.post('/cloud/v1/registries/1/1', { name: 'images' })).body.id;
-  ids['user'] = (
-    await yard.post(`/cloud/v1/registries/1/1/${ids['registry']}/users`, { name: 'ci', duration: 9 })
-  ).body.id;
-  await yard.post('/cloud/v1/caas/keys/1/1', { name: 'key', containers: [] });
-  const secret = { name: 'hub', registry: 'hub.example', login: 'me', password: 'secret' };
-  await yard.post('/cloud/v1/caas/secrets/1/1', secret);
-  const hook = { url: `http://${ids['receiver']}/hook` };
-  ids['webhook'] = (await yard.post('/cloudyard/v1/clients/1/webhooks', hook)).body.id;
-  const limits = { description: 'more', requested_limits: { global_limits: { project_count_limit: 50 } } };
-  for (const _ of ['request', 'refused']) await yard.post('/cloud/v2/limits_request', limits);
-  const requests = (await yard.get('/cloud/v2/limits_request')).body.results;
-  [ids['request'], ids['refused']] = requests.map(({ id }: { id: number }) => String(id));
-  createCertificate();
+  ids = await createResources(consoleOf.yard, `127.0.0.1:${(receiver.address() as AddressInfo).port}`);
 }, LOOP_MS);
-
-function createCertificate(): void {
-  const { folder } = consoleOf.yard;
-  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-subj', '/CN=example.com'];
-  execFileSync('openssl', ['req', '-x509', ...curve, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
-  ids['certificate'] = readFileSync(certificate, 'utf8');
-  ids['key'] = readFileSync(key, 'utf8');
-}
-
 afterAll(() => receiver.close());
 
 const forms = (): readonly Form[] => [
@@ -172,82 +111,137 @@ const forms = (): readonly Form[] => [
   ['clients/1/edit', 'Save', { Name: 'renamed' }],
   ['development/faults/new', 'Inject fault', { Message: 'typed' }],
   [`networks/${ids['network']}/subnets/new`, 'Create subnet', { Name: 'another', 'Address range': '10.11.0.0/24' }],
-  [`file-shares/${ids['share']}/delete`, 'Delete file share', { 'Type renamed to confirm': 'renamed' }],
 ];
 
-/** Without the mark of an optional field. */
-const LABEL =
-  '(() => { const e = document.activeElement;' +
-  ' const text = e.labels?.[0]?.innerText ?? e.getAttribute("aria-label") ?? e.innerText;' +
-  ' return text.replace("(optional)", "").replace(/\\s+/g, " ").trim() })()';
-const IS_SELECT = 'document.activeElement instanceof HTMLSelectElement';
+const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
+const confirm = (name: string) => ({ [`Type ${name} to confirm`]: name });
 
-async function type(page: Page, text: string): Promise<void> {
-  if (text === 'space') return page.keyboard.press('Space');
-  if (text === 'enter') return page.keyboard.press('Enter');
-  if (!(await page.evaluate(IS_SELECT))) await page.keyboard.press('Control+A');
-  // Long text is pasted.
-  await (text.includes('\n') ? page.keyboard.insertText(text) : page.keyboard.type(text));
+/** Actions without fields and deletions, of what the forms have renamed. */
+const actions = (): readonly Form[] => [
+  ['hosts/1/spare/drain', 'Drain host', {}],
+  ['hosts/1/spare/undrain', 'Undrain host', {}],
+  ['hosts/1/spare/forget', 'Forget host', confirm('spare')],
+  [`development/faults/${ids['fault']}/clear`, 'Clear fault', {}],
+  ['development/faults/clear', 'Clear all faults', {}],
+  [`file-shares/${ids['share']}/access-rules/${ids['accessRule']}/remove`, 'Remove', {}],
+  [`file-shares/${ids['share']}/delete`, 'Delete file share', confirm('renamed')],
+  [`snapshots/${ids['spareSnapshot']}/delete`, 'Delete snapshot', confirm('spare')],
+  [`volumes/${ids['volume']}/snapshots/new`, 'Create snapshot', { Name: 'newest' }],
+  [`volumes/${ids['volume']}/revert`, 'Revert volume', confirm('renamed')],
+  [`lifecycle-policies/pause?ids=${ids['policy']}`, 'Pause', {}],
+  [`lifecycle-policies/resume?ids=${ids['policy']}`, 'Resume', {}],
+  [`lifecycle-policies/run?ids=${ids['policy']}`, 'Run now', {}],
+  [`lifecycle-policies/${ids['policy']}/pause`, 'Pause', {}],
+  [`lifecycle-policies/${ids['policy']}/resume`, 'Resume', {}],
+  [`lifecycle-policies/${ids['policy']}/run`, 'Run now', {}],
+  [`lifecycle-policies/${ids['policy']}/volumes/${ids['volume']}/remove`, 'Remove', {}],
+  [`lifecycle-policies/${ids['policy']}/schedules/${ids['schedule']}/remove`, 'Remove', {}],
+  [`lifecycle-policies/${ids['policy']}/delete`, 'Delete lifecycle policy', confirm('renamed')],
+  [`volumes/${ids['volume']}/delete`, 'Delete volume', confirm('renamed')],
+  [`load-balancers/${ids['balancer']}/l7-policies/${ids['l7']}/down`, 'Move', {}],
+  [`load-balancers/${ids['balancer']}/l7-policies/${ids['l7']}/up`, 'Move', {}],
+  [`load-balancers/${ids['balancer']}/l7-policies/${ids['l7']}/rules/${ids['rule']}/remove`, 'Remove', {}],
+  [`load-balancers/${ids['balancer']}/l7-policies/${ids['l7']}/delete`, 'Delete L7 policy', confirm('renamed')],
+  [`load-balancers/${ids['balancer']}/pools/${ids['sparePool']}/delete`, 'Delete pool', confirm('spare')],
+  [`load-balancers/${ids['balancer']}/listeners/${ids['listener']}/delete`, 'Delete listener', confirm('renamed')],
+  [`load-balancers/${ids['balancer']}/delete`, 'Delete load balancer', confirm('renamed')],
+  [`subnets/${ids['spareSubnet']}/delete`, 'Delete subnet', confirm('spare')],
+  [`networks/${ids['spareNetwork']}/delete`, 'Delete network', confirm('spare')],
+  [`secrets/${ids['spareSecret']}/delete`, 'Delete secret', confirm('spare')],
+  [
+    `registries/${ids['registry']}/delete-tag?repository=team%2Fapp&digest=${digest('a')}&tag=${ids['spareTag']}`,
+    'Delete tag',
+    confirm(ids['spareTag']!),
+  ],
+  [
+    `registries/${ids['registry']}/delete-artifact?repository=team%2Fapp&digest=${digest('a')}`,
+    'Delete artifact',
+    confirm(digest('a').slice(0, 'sha256:'.length + 12)),
+  ],
+  [`registries/${ids['registry']}/delete-repository?repository=team%2Fapp`, 'Delete repository', confirm('team/app')],
+  [`registries/${ids['registry']}/users/${ids['user']}/secret`, 'Replace secret', {}],
+  [`registries/${ids['registry']}/users/${ids['user']}/delete`, 'Delete user', confirm('ci')],
+  [`registries/${ids['registry']}/delete`, 'Delete registry', confirm('images')],
+  [
+    'api-keys/key/verify',
+    'Verify',
+    { Secret: ids['apiKey']!, Namespace: 'default', Container: 'web' },
+    'The key opens the container.',
+  ],
+  ['api-keys/key/disable', 'Disable', {}],
+  ['api-keys/key/enable', 'Enable', {}],
+  ['api-keys/key/delete', 'Delete API key', confirm('key')],
+  ['pull-secrets/hub/verify', 'Verify', {}, 'unusable'],
+  ['pull-secrets/hub/delete', 'Delete pull secret', confirm('hub')],
+  ['quotas/threshold/reset', 'Reset', {}],
+  [`quotas/requests/${ids['deletedRequest']}/delete`, 'Delete request', {}],
+  [`webhooks/${ids['webhook']}/delete`, 'Delete webhook', confirm(ids['receiver']!)],
+  ['user-actions/unsubscribe', 'Unsubscribe', {}],
+  ['tasks/acknowledge', 'Acknowledge all', {}],
+  [`tokens/${ids['spareToken']}/revoke`, 'Revoke token', confirm('spare')],
+  [`projects/${ids['spareProject']}/delete`, 'Delete project', confirm('spare')],
+  ['development/clock', 'Set the time', { 'New time': new Date(Date.now() + 2 * DAY_MS).toISOString() }],
+];
+
+/** Buttons that send a request without a dialog. */
+const buttons = (): readonly (readonly [path: string, label: string])[] => [
+  [`tasks/${ids['task']}`, 'Acknowledge Create network'],
+  [`notifications/${ids['notification']}`, `Resend to http://${ids['receiver']}`],
+  [`user-actions/${ids['action']}`, 'Resend'],
+  ['development', 'Advance 1 hour'],
+  ['development', 'Return to the real time'],
+];
+
+interface Route {
+  readonly path: string;
+  readonly children?: readonly Route[];
 }
 
-/** Tabs through the dialog, fills the fields, and presses the button that sends. Returns the labels in the order of Tab. */
-async function walk(page: Page, submit: string, fields: Fields): Promise<string[]> {
-  const missing = new Map(Object.entries(fields));
-  const labels: string[] = [];
-  while (labels.length < MAX_TABS) {
-    const label = await page.evaluate<string>(LABEL);
-    labels.push(label);
-    const text = missing.get(label);
-    if (text !== undefined) {
-      missing.delete(label);
-      await type(page, text);
-      // The focus moves to a row that is added.
-      if (text === 'enter') continue;
-    }
-    if (label === submit && missing.size === 0) {
-      await page.locator('button[type=submit]:focus:not([aria-disabled=true])').waitFor();
-      await page.keyboard.press('Enter');
-      return labels;
-    }
-    await page.keyboard.press('Tab');
+/** The dialogs of all pages, as expressions for paths. */
+async function dialogPatterns(): Promise<RegExp[]> {
+  // By a name that is computed: the sources of the console have compiler options of their own.
+  const file = join(root, 'console', 'src', 'pages.ts');
+  const { pages } = (await import(file)) as { pages: readonly { routes: readonly Route[] }[] };
+  const dialogs = pages.flatMap(({ routes }) =>
+    routes.flatMap(({ path, children = [] }) => children.map((child) => `${path}/${child.path}`)),
+  );
+  return dialogs.map((path) => new RegExp(`^${path.replaceAll(/\$\w+/g, '[^/]+')}$`));
+}
+
+let page: Page;
+const problemsOf = async <T>(all: readonly T[], use: (each: T) => Promise<string | null>): Promise<string[]> => {
+  const problems: string[] = [];
+  for (const each of all) {
+    const problem = await use(each);
+    if (problem !== null) problems.push(problem);
   }
-  throw new Error(`Tab does not reach ${[...missing.keys(), submit].join(', ')}: ${labels.join(' | ')}`);
-}
+  return problems;
+};
 
-/** Prices and previews are requests with a body, too. */
-const isChange = (method: string, url: string) => method !== 'GET' && !/pricing|preview|estimate/.test(url);
-
-/** Why the form could not be sent, or null. */
-async function send(page: Page, [path, submit, fields]: Form): Promise<string | null> {
-  const button = page.locator('dialog[open] button[type=submit]');
-  try {
-    // As a link does, without loading the console again.
-    await page.evaluate(`history.pushState({}, '', ${JSON.stringify(`/console/p/1/r/1/${path}`)})`);
-    await button.waitFor();
-    await loaded(page);
-    const [response] = await Promise.all([
-      page.waitForResponse((answer) => isChange(answer.request().method(), answer.url())),
-      walk(page, submit, fields),
-    ]);
-    if (!response.ok()) return `${path}: ${response.status()} ${await response.text()}`;
-    // It opens another page, or shows a secret.
-    await button.waitFor({ state: 'detached' });
-    return null;
-  } catch (error) {
-    return `${path}: ${String(error)} ${(await page.getByRole('alert').allInnerTexts()).join(' ')}`;
-  }
-}
-
-describe('every form', () => {
-  it('is filled and sent with the keyboard alone', { timeout: LOOP_MS }, async () => {
-    const page = await consoleOf.open('overview');
+describe('with the keyboard alone', () => {
+  it('every form is filled and sent, every action is done, and every button pressed', {
+    timeout: LOOP_MS,
+  }, async () => {
+    const { yard } = consoleOf;
+    page = await consoleOf.open('overview');
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     page.on('dialog', (question) => void question.accept());
-    const problems: string[] = [];
-    for (const form of forms()) {
-      const problem = await send(page, form);
-      if (problem !== null) problems.push(problem);
-    }
-    expect(problems).toEqual([]);
+    expect(await problemsOf(forms(), (form) => send(page, form))).toEqual([]);
+
+    ids['notification'] = (await yard.get('/cloudyard/v1/clients/1/notifications')).body.results[0].id;
+    ids['action'] = (await yard.get('/cloud/v1/user_actions?limit=1')).body.results[0].id;
+    const tasks = (await yard.get('/cloud/v1/tasks?state=FINISHED&limit=1000')).body.results;
+    ids['task'] = tasks.find(({ task_type }: { task_type: string }) => task_type === 'create_network').id;
+    ids['fault'] = String((await yard.get('/cloudyard/v1/dev/faults')).body.results[0].id);
+    await createHost(yard);
+    const pressable = buttons();
+    expect(await problemsOf(pressable, ([path, label]) => press(page, path, label))).toEqual([]);
+    expect(await problemsOf(actions(), (form) => send(page, form))).toEqual([]);
+  });
+
+  it('no dialog is left out', async () => {
+    const paths = [...forms(), ...actions()].map(([path]) => path.split('?')[0]!);
+    const missing = (await dialogPatterns()).filter((pattern) => !paths.some((path) => pattern.test(path)));
+    expect(missing).toEqual([]);
   });
 });

@@ -146,10 +146,12 @@ describe('the page of user actions', () => {
     await page.getByRole('dialog').getByText('"search_field": "acted"').waitFor();
     const delivery = page.getByRole('region', { name: 'Delivery' });
     await delivery.getByText('delivered').waitFor();
+    await delivery.getByText('answered 200').waitFor();
     const sent = () => received.filter((body) => body.includes('"acted"')).length;
     const before = sent();
     await delivery.getByRole('button', { name: 'Resend' }).click();
     await expect.poll(sent, { timeout: 20_000 }).toBe(before + 1);
+    await expect.poll(() => delivery.getByText('answered 200').count()).toBe(2);
     await delivery.getByText('delivered').waitFor();
     await checkPage(page);
     await page.keyboard.press('Escape');

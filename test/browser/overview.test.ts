@@ -43,11 +43,12 @@ describe('the tasks', () => {
     const id = await failedTask('to-fail-2');
     const page = await open('tasks?state=ERROR&acknowledged=no');
     await page.getByRole('cell', { name: 'error', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'to-fail-2' }).waitFor();
     await checkPage(page);
     await page.getByRole('button', { name: 'Started' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('sort')).toBe('started');
     await page.getByLabel('Type').fill('delete_sfs');
-    await page.getByText('No task matches').waitFor();
+    await page.getByText('No task matches the filter').waitFor();
     expect(new URL(page.url()).searchParams.get('type')).toBe('delete_sfs');
     await page.getByRole('link', { name: 'Acknowledge all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge all' }).click();

@@ -117,6 +117,23 @@ describe('every page', () => {
   });
 });
 
+describe('a page that needs another role', () => {
+  it('says so, and offers no further attempt', async () => {
+    const page = await open('overview', { token: await newToken(consoleOf.yard, 'reader') });
+    for (const path of ['tokens', 'webhooks', 'audit']) {
+      await goTo(page, path);
+      await page.getByRole('heading', { name: 'No access' }).waitFor();
+      await page.getByText(/requires the role \w+; the token has the role reader/).waitFor();
+      expect({ path, buttons: await page.getByRole('button', { name: 'Try again' }).count() }).toEqual({
+        path,
+        buttons: 0,
+      });
+    }
+    const links = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
+    for (const title of ['Tokens', 'Audit log']) expect(links).not.toContain(title);
+  });
+});
+
 describe('a resource', () => {
   it('offers a reader no action, with the reason', async () => {
     const page = await open('overview', { token: await newToken(consoleOf.yard, 'reader') });

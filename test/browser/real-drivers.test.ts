@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
-import { until } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import { useConsole } from './console.ts';
 

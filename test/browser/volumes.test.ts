@@ -46,6 +46,21 @@ describe('the pages of volumes', () => {
     });
   });
 
+  it('lists the tasks of a volume, of each with the names of resources', async () => {
+    const { yard } = consoleOf;
+    const id = await newVolume('with tasks');
+    await yard.ended(await yard.post(`${VOLUMES}/${id}/extend`, { size: 5 }));
+    await newVolume('another');
+    const page = await open(`volumes/${id}?tab=tasks`);
+    const table = page.getByRole('table', { name: 'Tasks' });
+    await table.getByRole('link', { name: 'Extend volume' }).waitFor();
+    await table.getByRole('link', { name: 'Create volume' }).waitFor();
+    expect(await table.locator('tbody tr').count()).toBe(2);
+    await table.getByRole('link', { name: 'Extend volume' }).click();
+    await page.getByRole('link', { name: 'with tasks' }).click();
+    await page.getByRole('heading', { name: 'with tasks' }).waitFor();
+  });
+
   it('creates a volume from the snapshot whose page opened the form', async () => {
     const snapshot = await newSnapshot('before upgrade', await newVolume('source', { size: 2 }));
     const page = await open(`snapshots/${snapshot}`);

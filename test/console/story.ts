@@ -242,6 +242,7 @@ const clients: Step[] = [
   { operation: 'unsubscribeFromUserActions' },
 ];
 
+const host = { host_name: 'host-1' };
 const unknownTask = { task_id: '00000000-0000-4000-8000-000000000000' };
 
 const others: Step[] = [
@@ -252,6 +253,10 @@ const others: Step[] = [
   { operation: 'createFault', operator: true, save: 'fault_id' },
   { operation: 'deleteFault', operator: true },
   { operation: 'clearFaults', operator: true },
+  // The region has one host.
+  { operation: 'drainHost', params: host, operator: true, refused: 404 },
+  { operation: 'undrainHost', params: host, operator: true, refused: 404 },
+  { operation: 'forgetHost', params: host, operator: true, refused: 404 },
   // The console's own; a token is enough for scripts.
   { operation: 'createSession', refused: 401 },
   { operation: 'deleteSession', refused: 401 },

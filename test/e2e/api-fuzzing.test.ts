@@ -14,8 +14,9 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../../src/main/root.ts';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { newShare, defaultNetwork } from './storm.ts';
 
 const program = process.env['CLOUDYARD_TEST_SCHEMATHESIS'] ?? '';

@@ -4,8 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 

@@ -41,7 +41,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a backup by the gu
   it('contains no mount and no pid file, and restores shares, load balancers and counters', async () => {
     yard = await openYard({ CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy', CLOUDYARD_KEEP_DATA_PLANES: '1' });
     const first = await yard.start(['start']);
-    served = await serveBoth(yard);
+    served = await serveBoth(yard, 4);
     const share = newShare('another', await defaultNetwork(yard));
     load = startTraffic(served.writeFile, 1);
     await yard.ended(await yard.post(shares, share));

@@ -15,8 +15,8 @@ import { parseCounters } from '../../src/drivers/haproxy/readings.ts';
 import { retrying, runtimeSocket } from '../../src/drivers/haproxy/runtime-socket.ts';
 import { parseServersState } from '../../src/drivers/haproxy/servers.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
-import { until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 export const balancers = '/cloud/v1/loadbalancers/1/1';
@@ -101,8 +101,8 @@ export function requestTo(address: string, port: number, agent: Agent | false = 
   });
 }
 
-export function proxyOf(yard: Yard) {
-  const ask = retrying(runtimeSocket(layoutOf(yard.dataDir).masterSocket, '@1;'));
+export function proxyOf({ dataDir }: Pick<Yard, 'dataDir'>, masterSocket = layoutOf(dataDir).masterSocket) {
+  const ask = retrying(runtimeSocket(masterSocket, '@1;'));
   return {
     /** The pid of the process that accepts connections. */
     async worker(): Promise<number> {
@@ -161,7 +161,8 @@ export interface Served {
   close(): void;
 }
 
-export async function serveBoth(yard: Yard): Promise<Served> {
+/** NFSv4 does not depend on the rpcbind of this machine, which other servers may start and stop. */
+export async function serveBoth(yard: Yard, version: 3 | 4 = 3): Promise<Served> {
   const members = await openMembers();
   const port = await freePort();
   const pool = { name: 'a pool', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [members.member(0)] };
@@ -175,14 +176,14 @@ export async function serveBoth(yard: Yard): Promise<Served> {
   const { connection_point } = (await yard.get(`${shares}/${shared.created_resources.file_shares[0]}`)).body;
   const file = join(yard.folder, 'hello');
   writeFileSync(file, 'hello');
-  await nfs('nfs-cp', file, nfsUrl(yard, connection_point, '/hello'));
+  await nfs('nfs-cp', file, nfsUrl(yard, connection_point, '/hello', version));
   return {
     async readFile() {
-      const text = await nfs('nfs-cat', nfsUrl(yard, connection_point, '/hello'));
+      const text = await nfs('nfs-cat', nfsUrl(yard, connection_point, '/hello', version));
       if (text !== 'hello') throw new Error(`the file contains ${JSON.stringify(text)}`);
     },
     async writeFile() {
-      await nfs('nfs-cp', file, nfsUrl(yard, connection_point, `/${randomUUID()}`));
+      await nfs('nfs-cp', file, nfsUrl(yard, connection_point, `/${randomUUID()}`, version));
     },
     request: () => requestTo(vip_address, port),
     close: members.close,

@@ -4,8 +4,9 @@ import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { readEvents } from '../event-stream.ts';
 import type { EventReader } from '../event-stream.ts';
 import { httpClient } from '../http-client.ts';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

@@ -5,8 +5,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { nfs, nfsUrl } from '../nfs-client.ts';
-import { openYard, until } from '../processes.ts';
+import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import { defaultNetwork, expectConsistent, expectHostEqualsRows, newShare, shares } from './storm.ts';
 

@@ -7,8 +7,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { startHaproxy, startNginx } from '../forward-auth.ts';
 import { httpClient } from '../http-client.ts';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 
 const timeout = { timeout: 300_000 };

@@ -4,8 +4,9 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
-import { openYard, until } from '../processes.ts';
+import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import {
   balancers,

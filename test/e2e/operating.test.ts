@@ -5,8 +5,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { root } from '../../src/main/root.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 const timeout = { timeout: 300_000 };
@@ -59,8 +60,8 @@ describe('a running server', () => {
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
       { driver: 'simulated', real: false, healthy: true, region_ids: [1], remedy: expect.any(String) },
-      { driver: 'simulated', real: false, region_ids: [] },
-      { driver: 'webhook', real: true, healthy: true, region_ids: [] },
+      { kind: 'e-mail', driver: 'simulated', real: false, region_ids: [] },
+      { kind: 'webhooks', driver: 'webhook', real: true, healthy: true, region_ids: [] },
     ]);
 
     await yard.ended(await create('measured'));

@@ -15,8 +15,9 @@ import { createKeyring } from '../../src/platform/encryption.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { readSettings } from '../../src/main/settings.ts';
 import type { HttpAnswer } from '../http-client.ts';
-import { openYard, until } from '../processes.ts';
+import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 
 const operations = Number(process.env['TEST_STORM_OPERATIONS'] ?? 400);
 const clients = 64;

@@ -7,8 +7,9 @@ import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { deleteImage, makeImage, pull, push, startSkopeo } from '../images.ts';
 import type { TestImage } from '../images.ts';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { bytesIn } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 

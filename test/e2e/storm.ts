@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { HttpAnswer } from '../http-client.ts';
-import { until } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 
 export const shares = '/cloud/v1/file_shares/1/1';
 

@@ -3,13 +3,16 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from 'node:tls';
+import type { PeerCertificate, TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { testCertificate } from '../../src/platform/tls/test-certificates.ts';
 import type { TestPem } from '../../src/platform/tls/test-certificates.ts';
-import { bootstrapToken, openYard, until } from '../processes.ts';
+import { openAcmeServer } from '../acme-server.ts';
+import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires } from '../requires.ts';
 
 interface Answer {
@@ -19,6 +22,43 @@ interface Answer {
   /** Of the certificate of the connection. */
   fingerprint: string;
 }
+
+describe.skipIf(!requires('lego', 'pebble', 'openssl', 'docker-registry'))('registries', () => {
+  it('serve the certificate from ACME that the API server requested, if its domains have their host', async () => {
+    const [redirectPort, registryPort] = [await freePort(), await freePort()];
+    const authority = await openAcmeServer({ httpPort: redirectPort, validSeconds: 3600 });
+    await authority.start();
+    const yard = await openYard({
+      CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
+      CLOUDYARD_REGISTRY_DRIVER: 'distribution',
+      CLOUDYARD_REGISTRY_HOST: 'registry.example.com',
+      CLOUDYARD_REGISTRY_PORT: String(registryPort),
+      CLOUDYARD_HTTP_REDIRECT_PORT: String(redirectPort),
+      CLOUDYARD_ACME_DOMAINS: 'cloud.example.com,registry.example.com',
+      CLOUDYARD_ACME_EMAIL: 'operator@example.com',
+      CLOUDYARD_ACME_SERVER: authority.url,
+      CLOUDYARD_ACME_CA_FILE: authority.caFile,
+    });
+    onTestFinished(async () => {
+      await yard.cleanUp();
+      await authority.cleanUp();
+    });
+    await yard.start(['start']);
+    const servername = 'registry.example.com';
+    const certificateAt = (port: number) =>
+      new Promise<PeerCertificate | null>((resolve) => {
+        const socket = connect({ host: '127.0.0.1', port, servername, rejectUnauthorized: false }, () => {
+          resolve(socket.getPeerCertificate());
+          socket.destroy();
+        });
+        socket.once('error', () => resolve(null));
+      });
+    await until(async () => (await certificateAt(registryPort)) !== null, 60, 'the certificate of registries');
+    const [ofApi, ofRegistries] = [await certificateAt(yard.port), await certificateAt(registryPort)];
+    expect(ofRegistries!.subjectaltname).toContain('DNS:registry.example.com');
+    expect(ofRegistries!.fingerprint256).toBe(ofApi!.fingerprint256);
+  }, 120_000);
+});
 
 describe.skipIf(!requires('openssl'))('HTTPS', () => {
   let yard: Yard;

@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { root } from '../../src/main/root.ts';
-import { openYard, until } from '../processes.ts';
+import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
@@ -103,7 +104,7 @@ describe('operator commands while a server runs', () => {
 
   it('set a quota that applies at once, show it, and restore the default', async () => {
     const body = newShare('within-quota', await defaultNetwork(yard));
-    expect(await output('quota', 'set', 'sfs_count=1')).toContain('1\t1\tsfs_count\t1\t0\tshared file systems');
+    expect(await output('quota', 'set', 'sfs_count=1')).toContain('1\t1\tsfs_count\t1\t0\tfile shares');
     await yard.ended(await yard.post(shares, body));
     const refused = await yard.post(shares, { ...body, name: 'beyond' });
     expect(refused.status).toBe(409);
@@ -117,7 +118,7 @@ describe('operator commands while a server runs', () => {
     const piped = `"${process.execPath}" bin/cloudyard.mjs quota list | true`;
     const options = { cwd: root, env: { PATH: process.env['PATH'], ...yard.env } };
     expect((await promisify(execFile)('sh', ['-c', piped], options)).stderr).toBe('');
-    expect(listed).toContain('1\t1\tsfs_count\t1\t1\tshared file systems');
+    expect(listed).toContain('1\t1\tsfs_count\t1\t1\tfile shares');
     expect(listed).toContainEqual(expect.stringMatching(/^1\tglobal\tproject_count\t\d+\t1\tprojects$/));
     await output('quota', 'set', 'sfs_count=default');
     await yard.ended(await yard.post(shares, { ...body, name: 'beyond' }));

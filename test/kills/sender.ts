@@ -78,15 +78,16 @@ export async function sendOperations(
   }
 }
 
-async function allEnded(played: Played, { status, body, isRepeat }: Answer): Promise<void> {
+async function allEnded(played: Played, { status, body }: Answer): Promise<void> {
   const { yard } = played.world;
   const ids: string[] = (status < 300 && body?.tasks) || [];
+  // Also where the response names a task: one whose attempts are interrupted may take longer than a request can wait. Reverts
+  // and access rules name no task, and the task of a lost response is unknown.
+  await allTasksEnded(played);
   for (const id of ids) {
     const task = await insist(() => yard.get(`/cloud/v1/tasks/${id}?wait=30`, { token: played.tenant.token }));
     if (task.body.state === 'ERROR') throw new Error(`a task failed: ${JSON.stringify(task.body)}`);
   }
-  // Reverts and access rules name no task; the task of a lost response is unknown.
-  if (ids.length === 0 || isRepeat) await allTasksEnded(played);
 }
 
 /** The same client, which counts answers by status and requests without an answer. */

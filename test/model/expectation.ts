@@ -74,9 +74,10 @@ function outcomes(model: Model, group: Group, i: number, observed: Observed): Mo
   const matches = matchesReply(reply, observed);
   if (matches) return [after];
   if (observed.status < 300 && joins(group, i)) return [after];
-  if (group.steps.length > 1 && isTransient(model, group, i, observed)) return [model];
   // A repeated DELETE finds nothing; the first attempt was executed.
   const wasDone = observed.isRepeat && commandOf(step.command).method !== 'POST' && reply.status < 300;
+  // The lock of a repeat may be that of its first attempt, or that of another step.
+  if (group.steps.length > 1 && isTransient(model, group, i, observed)) return wasDone ? [model, after] : [model];
   return wasDone && [404, 409].includes(observed.status) ? [after] : [];
 }
 

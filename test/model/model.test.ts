@@ -56,5 +56,7 @@ async function report(seed: number, story: Story, limits: Record<string, number>
     if (found) last = found;
     return found !== null;
   });
-  return `seed ${seed}: ${last.message}\n\nThe shortest story that fails:\n${toCurl(shortest, limits)}`;
+  // A shorter story may fail for another reason.
+  const whole = last.message === failure.message ? '' : `\n\nThe whole story:\n${failure.message}`;
+  return `seed ${seed}: ${last.message}\n\nThe shortest story that fails:\n${toCurl(shortest, limits)}${whole}`;
 }

@@ -33,11 +33,12 @@ const unknownId = (label: string) =>
 export async function send({ world, tenant, ids, patienceSeconds }: Played, model: Model, step: Step): Promise<Answer> {
   const command = commandOf(step.command);
   const idOf = (label: string | null | undefined) => encodeURIComponent(ids.get(label ?? '') ?? unknownId(label ?? ''));
+  const on = model.entities[step.on ?? ''] ?? model.gone[step.on ?? ''];
   const path = command.path
     .replace('{scope}', `${tenant.projectId}/1`)
     .replace('{client}', String(tenant.clientId))
     .replace('{on}', idOf(step.on))
-    .replace('{parent}', idOf((model.entities[step.on ?? ''] ?? model.gone[step.on ?? ''])?.parent));
+    .replace('{parent}', idOf(on?.parent ?? kindOf(kindOfLabel(step.on ?? ''))?.parent));
   const body = step.body === null ? undefined : withIds(step.body, ids);
   const key = { 'idempotency-key': crypto.randomUUID() };
   const options = {

@@ -9,7 +9,7 @@ import { buildPackage } from '../../packaging/npm-package.ts';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { version } from '../../src/main/version.ts';
 import { httpClient } from '../http-client.ts';
-import { until } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import { debianRoot, prepareDebianRoot } from './debian-host.ts';
 import { emptyFolder } from './installed.ts';
@@ -82,6 +82,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the container imag
     expect((await get(`/cloud/v1/tasks/${task}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });
     const drivers = (await get('/healthz/drivers')).body as unknown;
     expect(JSON.stringify(drivers)).toContain('simulated');
+
+    podman('exec', name, 'test', '-s', '/usr/lib/cloudyard/dist/drivers/ceph/bridge.py');
+    const example = '/usr/share/cloudyard/several-hosts';
+    podman('exec', name, `${example}/render`, `${example}/hosts.env`, 'h1', '/tmp/several-hosts');
+    expect(podman('exec', name, 'cat', '/tmp/several-hosts/cloudyard.env')).toContain(
+      'CLOUDYARD_HOST_ADDRESS=10.77.0.11',
+    );
 
     podman('stop', '--time', '60', name);
     expect(podman('inspect', '--format', '{{.State.ExitCode}}', name)).toBe('0');

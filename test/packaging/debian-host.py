@@ -10,6 +10,7 @@ Of a unit it applies the user, the environment, the capabilities, no_new_privs a
 """
 
 import configparser
+import itertools
 import json
 import os
 import pwd
@@ -23,6 +24,7 @@ import time
 ROOT = sys.argv[1]
 WATCHDOG_SECONDS = 2
 units = {}
+starts = itertools.count()
 
 
 class Settings(dict):
@@ -85,7 +87,7 @@ def start(name, instance):
     user = settings.get("User", [""])[-1]
     make_folders(settings, user)
     variables = environment_of(settings)
-    path = "/run/notify-" + str(len(units))
+    path = "/run/notify-" + str(next(starts))
     inbox = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     inbox.bind(in_root(path))
     os.chmod(in_root(path), 0o777)

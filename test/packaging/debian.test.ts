@@ -8,15 +8,16 @@ import { buildPackage } from '../../packaging/npm-package.ts';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { version } from '../../src/main/version.ts';
 import { httpClient } from '../http-client.ts';
-import { until } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import { openDebianHost, prepareDebianRoot } from './debian-host.ts';
 import type { DebianHost } from './debian-host.ts';
 import { emptyFolder } from './installed.ts';
+import { connectToNoCeph, renderExample, reportOfBridge } from './parts-of-several-hosts.ts';
 
 vi.setConfig({ testTimeout: 1_200_000, hookTimeout: 1_200_000 });
 
-const [server, worker] = ['cloudyard-serve.service', 'cloudyard-worker@.service'];
+const [server, worker, agent] = ['cloudyard-serve.service', 'cloudyard-worker@.service', 'cloudyard-host@.service'];
 const parts = ['root', 'mmdebstrap', 'lintian', 'systemd', 'binutils', 'groff', 'util-linux'] as const;
 
 describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian packages', () => {
@@ -37,7 +38,11 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it('are the same bytes in each build, and the server needs less than 120 MB', async () => {
+    // Another complete build.
+    vi.stubEnv('TZ', 'Asia/Tokyo');
+    buildPackage();
     const again = await build('again');
+    vi.unstubAllEnvs();
     for (const [index, { file }] of built.entries()) {
       expect(readFileSync(file).equals(readFileSync(again[index]!.file))).toBe(true);
     }
@@ -54,8 +59,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
 
   it('contain units that systemd-analyze accepts', () => {
     const units = globSync('usr/lib/systemd/system/*', { cwd: tree }).sort();
-    expect(units.map((path) => path.split('/').at(-1))).toEqual([server, worker]);
-    const names = [server, worker.replace('@', '@1')];
+    expect(units.map((path) => path.split('/').at(-1))).toEqual([agent, server, worker]);
+    const names = [server, worker.replace('@', '@1'), agent.replace('@', '@1')];
     const args = ['verify', '--man=no', '--recursive-errors=no', '--root', tree, ...names];
     const verified = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
     expect([verified.status, verified.stderr]).toEqual([0, '']);
@@ -75,6 +80,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
     const script = '. "$1" && complete -p cloudyard';
     const bash = spawnSync('bash', ['-c', script, 'bash', join(tree, 'usr/share', completions[0]!)]);
     expect([bash.status, String(bash.stderr)]).toEqual([0, '']);
+  });
+
+  it('find their parts for several hosts', () => {
+    const library = join(tree, 'usr/lib/cloudyard');
+    expect(connectToNoCeph(join(library, 'bin/node'), library)).toMatch(reportOfBridge);
+    const rendered = renderExample(join(tree, 'usr/share/cloudyard/several-hosts'));
+    expect(rendered['cloudyard.env']).toContain('CLOUDYARD_HOST_ADDRESS=10.77.0.11');
   });
 
   it('install, serve, upgrade, and are removed', async (context) => {
@@ -104,13 +116,17 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
   }
 });
 
+const install = 'apt-get install -q -y --no-install-recommends';
+
+/** Runs commands that must succeed. */
+const runsOn = (host: DebianHost) => async (command: string) => {
+  const { code, output } = await host.run(command);
+  expect({ command, code, output }).toMatchObject({ code: 0 });
+  return output;
+};
+
 async function installAndRemove(host: DebianHost): Promise<void> {
-  const run = async (command: string) => {
-    const { code, output } = await host.run(command);
-    expect({ command, code, output }).toMatchObject({ code: 0 });
-    return output;
-  };
-  const install = 'apt-get install -q -y --no-install-recommends';
+  const run = runsOn(host);
   const port = await freePort();
   const installed = await run(`${install} /mnt/*_${version}_amd64.deb`);
   expect(installed).toContain('to create a token: cloudyard token create --role admin');
@@ -140,9 +156,54 @@ async function installAndRemove(host: DebianHost): Promise<void> {
   expect((await get('/cloud/v1/file_shares/1/1')).body['results']).toMatchObject([{ name: 'first' }]);
   expect(await host.stop(server, 'TERM')).toMatchObject({ code: 0 });
 
-  await run('apt-get remove -q -y cloudyard cloudyard-postgresql');
+  await removeDatabaseAlone(host, run, async () => {
+    expect((await get('/cloud/v1/file_shares/1/1')).body['results']).toMatchObject([{ name: 'first' }]);
+  });
+
+  const removed = await run('apt-get remove -q -y cloudyard cloudyard-postgresql');
+  expect(removed).not.toContain('cannot run without a database');
   await run('test ! -e /usr/lib/cloudyard && test -s /etc/cloudyard/cloudyard.env');
   await run('test -d /var/lib/cloudyard/api/postgres');
   await run('apt-get purge -q -y cloudyard cloudyard-postgresql');
   await run('test ! -e /etc/cloudyard && test ! -e /var/lib/cloudyard && test ! -e /var/cache/cloudyard');
+}
+
+/** The package of the database goes and returns, and cloudyard stays. No service runs before and after it. */
+async function removeDatabaseAlone(
+  host: DebianHost,
+  run: ReturnType<typeof runsOn>,
+  expectData: () => Promise<void>,
+): Promise<void> {
+  const remove = 'apt-get remove -q -y cloudyard-postgresql';
+  const add = `${install} /mnt/cloudyard-postgresql_${version}+upgrade_amd64.deb`;
+  const settings = '/etc/cloudyard/cloudyard.env';
+  const refusal = 'cloudyard cannot run without a database; its data stays in /var/lib/cloudyard';
+  expect(await run(remove)).toContain(refusal);
+  await run('test -x /usr/lib/cloudyard/bin/node && test -d /var/lib/cloudyard/api/postgres');
+  expect(await host.start(server)).toMatchObject({
+    ready: false,
+    output: expect.stringContaining('the embedded PostgreSQL is not installed (Debian package cloudyard-postgresql, '),
+  });
+  await run(add);
+  expect(await host.start(server)).toMatchObject({ ready: true });
+  await expectData();
+  expect(await host.stop(server, 'TERM')).toMatchObject({ code: 0 });
+
+  // What the scripts say to systemd, which does not run here.
+  const wanted = '/etc/systemd/system/multi-user.target.wants';
+  await run(`mkdir -p /run/systemd/system ${wanted} && mv /usr/bin/systemctl /root/`);
+  await run(`printf '#!/bin/sh\\necho systemctl "$@"\\n' >/usr/bin/systemctl && chmod +x /usr/bin/systemctl`);
+  await run(`ln -s /usr/lib/systemd/system/${worker} ${wanted}/cloudyard-worker@2.service`);
+  const services = (output: string) => output.match(/^systemctl (start|stop) .*$/gm);
+  const alone = await run(remove);
+  expect(services(alone)).toEqual(
+    ['stop cloudyard-worker@*.service', `stop ${server}`].map((line) => `systemctl ${line}`),
+  );
+  expect(alone).toContain(refusal);
+  expect(services(await run(add))).toEqual([`systemctl start ${server}`, 'systemctl start cloudyard-worker@2.service']);
+  await run(`cp -a ${settings} /root/ && echo DATABASE_URL=postgres://other.example/cloudyard >>${settings}`);
+  const unused = await run(remove);
+  expect([services(unused), unused]).toEqual([null, expect.not.stringContaining(refusal)]);
+  await run(`mv /root/cloudyard.env ${settings} && rm -r /run/systemd/system ${wanted}/cloudyard-worker@2.service`);
+  await run(`mv /root/systemctl /usr/bin/systemctl && ${add}`);
 }

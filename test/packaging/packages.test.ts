@@ -1,13 +1,15 @@
 /** The npm package as its users get it: its contents, and a server that runs from it. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildPackage, pack } from '../../packaging/npm-package.ts';
 import { root } from '../../src/main/root.ts';
 import { httpClient } from '../http-client.ts';
-import { processesOf, until } from '../processes.ts';
+import { processesOf } from '../processes.ts';
+import { until } from '../until.ts';
 import { emptyFolder, install, pinnedPath } from './installed.ts';
+import { connectToNoCeph, renderExample, reportOfBridge } from './parts-of-several-hosts.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
@@ -30,10 +32,13 @@ describe('the npm package', () => {
     const modules = inCheckout('src/**/*.ts')
       .filter((path) => !notCompiled.test(path))
       .map((path) => path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'));
-    const tables = inCheckout('src/client/*.json').map((path) => path.replace(/^src/, 'dist'));
-    const data = ['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'].flatMap(
-      inCheckout,
-    );
+    const tables = ['src/client/*.json', 'src/drivers/ceph/*.py']
+      .flatMap(inCheckout)
+      .map((path) => path.replace(/^src/, 'dist'));
+    const data = [
+      ...['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'],
+      'packaging/several-hosts/*',
+    ].flatMap(inCheckout);
     const commands = ['cloudyard', 'directory-lock', 'module-resolution', 'installed', 'node-flags'];
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
     const expected = [
@@ -50,20 +55,38 @@ describe('the npm package', () => {
     expect(contents).toContain('dist/drivers/distribution/gate/main.js');
   });
 
+  it('finds its parts for several hosts when it is installed', () => {
+    const directory = join(folder, 'parts');
+    mkdirSync(directory);
+    install(pack(folder), directory);
+    const library = join(directory, 'node_modules', 'cloudyard');
+    expect(connectToNoCeph(process.execPath, library)).toMatch(reportOfBridge);
+    expect(renderExample(join(library, 'packaging', 'several-hosts'))).toMatchObject({
+      'cloudyard.env': expect.stringContaining('CLOUDYARD_HOST_ADDRESS=10.77.0.11'),
+    });
+  });
+
   it('serves from an empty directory, with its data in the XDG data directory', async () => {
     const [directory, data] = [join(folder, 'empty'), join(folder, 'xdg-data')];
     mkdirSync(directory);
     install(pack(folder), directory);
     const drivers = ['FILE_SHARE', 'LOAD_BALANCER', 'VOLUME', 'REGISTRY'];
+    const env = {
+      ...{ PATH: pinnedPath, HOME: folder, XDG_DATA_HOME: data, CLOUDYARD_PORT: '0', CLOUDYARD_DISK_RESERVE: '0' },
+      ...Object.fromEntries(drivers.map((kind) => [`CLOUDYARD_${kind}_DRIVER`, 'simulated'])),
+    };
+    const npx = (command: string) =>
+      execFileSync('npx', ['--offline', 'cloudyard', command], { cwd: directory, env, encoding: 'utf8' });
+    expect(npx('--help')).toMatch(/^usage: cloudyard start\|/);
+    expect(npx('doctor')).toContain(`${join(data, 'cloudyard')} does not exist; the first start creates it`);
+    expect(existsSync(data)).toBe(false);
+
     const child = spawn('npx', ['--offline', 'cloudyard', 'start'], {
       cwd: directory,
       // As a shell does: Ctrl-C reaches npx and its children.
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: {
-        ...{ PATH: pinnedPath, HOME: folder, XDG_DATA_HOME: data, CLOUDYARD_PORT: '0' },
-        ...Object.fromEntries(drivers.map((kind) => [`CLOUDYARD_${kind}_DRIVER`, 'simulated'])),
-      },
+      env,
     });
     let [output, hasEnded] = ['', false];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
@@ -78,6 +101,8 @@ describe('the npm package', () => {
     expect((await get(`/cloud/v1/tasks/${task}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });
     expect((await fetch(`${url}/console/`)).status).toBe(200);
     expect(existsSync(join(data, 'cloudyard', 'secret.keys'))).toBe(true);
+    expect(output).toContain('to make it real: CLOUDYARD_VOLUME_DRIVER=auto npx cloudyard start');
+    expect(npx('doctor')).toMatch(/^ {2}settings of PostgreSQL +ok /m);
 
     process.kill(-child.pid!, 'SIGINT');
     await until(() => hasEnded, 60, 'the end of the server');

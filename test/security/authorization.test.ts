@@ -84,8 +84,8 @@ let stranger: { clientId: number; projectId: number; token: string };
 const places = ['client_id', 'project_id', 'region_id'];
 /** Path parameters whose values are small numbers, which occur in many responses. */
 const smallNumbers = ['policy_id', 'token_id', 'fault_id', 'user_action_id'];
-/** Values that belong to the victim, by path parameter. */
-const owned = new Map<string, string>();
+/** Values that belong to the victim, or to the operator, by path parameter. */
+const owned = new Map([['host_name', 'host-of-the-operator']]);
 
 beforeAll(async () => {
   victim = await cloud.newClient();

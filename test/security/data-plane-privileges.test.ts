@@ -17,6 +17,8 @@ import { registryTestHost, testHosting } from '../../src/drivers/distribution/te
 import { createEgressFilter, egressTable, renderEgressFilter } from '../../src/drivers/egress-filter.ts';
 import type { EgressFilter } from '../../src/drivers/egress-filter.ts';
 import type { OwnPort } from '../../src/platform/own-ports.ts';
+import { silentLogger } from '../../src/platform/log.ts';
+import { followCertificateFiles } from '../../src/platform/tls/certificate-files.ts';
 import type { GaneshaDriver } from '../../src/drivers/ganesha/driver.ts';
 import { testHost as nfsTestHost } from '../../src/drivers/ganesha/test-host.ts';
 import type { TestHost as NfsHost } from '../../src/drivers/ganesha/test-host.ts';
@@ -230,7 +232,8 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=127.0.0.1'];
     execFileSync('openssl', [...request, '-keyout', key, '-out', certificate], { stdio: 'pipe' });
     chmodSync(key, 0o600);
-    images = registry.driver({ tls: { certificate, key } });
+    const files = { certificate, key };
+    images = registry.driver({ openCertificate: async () => followCertificateFiles({ files, log: silentLogger }) });
     await images.start();
     await images.configure!(testHosting);
     nfs = await nfsTestHost();

@@ -23,7 +23,8 @@ import { findBinaries } from '../../src/platform/embedded-postgres-places.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import type { EmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { query, until } from '../processes.ts';
+import { query } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });

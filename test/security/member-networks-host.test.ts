@@ -13,8 +13,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { defaultNetwork, newShare, shares } from '../e2e/storm.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
-import { openYard, until } from '../processes.ts';
+import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });

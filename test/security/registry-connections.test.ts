@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { until } from '../processes.ts';
+import { until } from '../until.ts';
 import { openRegistryYard, type RegistryYard } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 

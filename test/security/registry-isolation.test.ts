@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { until } from '../processes.ts';
+import { until } from '../until.ts';
 import { digestOf, manifestOf, openRegistryYard, type RegistryYard } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 

@@ -16,7 +16,7 @@ import { createApi } from '../../src/main/api.ts';
 import type { ApiOptions } from '../../src/main/api.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { useCloudyard } from '../harness.ts';
-import { until } from '../processes.ts';
+import { until } from '../until.ts';
 import { rawClient, withinSeconds } from './raw-client.ts';
 import type { RawClient } from './raw-client.ts';
 

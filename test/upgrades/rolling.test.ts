@@ -6,8 +6,9 @@ import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import type { ConnectionOptions } from '../../src/platform/db.ts';
 import { httpClient } from '../http-client.ts';
 import { inDatabase } from '../postgres.ts';
-import { openYard, until } from '../processes.ts';
+import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { createReleasedSchema, fixtureToken, loadRelease, readRelease } from './release.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
