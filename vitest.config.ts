@@ -33,9 +33,6 @@ export default defineConfig({
           name: 'system',
           include: system,
           globalSetup: ['test/server-bundle.ts'],
-          // A shared machine may stall for seconds, longer than the deadlines of real daemons. .ci/run names each case
-          // that was retried.
-          retry: process.env['CI'] ? 1 : 0,
         },
       },
       {
@@ -45,7 +42,6 @@ export default defineConfig({
           include: browser,
           globalSetup: ['test/browser/build.ts', 'test/server-bundle.ts'],
           isolate: false,
-          retry: process.env['CI'] ? 1 : 0,
         },
       },
       {
@@ -55,7 +51,6 @@ export default defineConfig({
           include: programs,
           globalSetup: ['test/server-bundle.ts'],
           isolate: false,
-          retry: process.env['CI'] ? 1 : 0,
         },
       },
       { test: { ...common, name: 'isolated', include: isolated } },

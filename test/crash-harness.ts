@@ -263,6 +263,8 @@ export interface Gate {
   degrade(network: Network): void;
   /** Drops everything on the connections that are open now, in both directions, until the next cut. */
   silence(): void;
+  /** The number of packets that `silence` and `deafen` have dropped. */
+  dropped(): number;
 }
 
 export interface Network {
@@ -279,6 +281,7 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
   const sockets = new Set<Socket>();
   const silent = new WeakSet<Socket>();
   let deaf = false;
+  let dropped = 0;
   let network: Network = {};
   let attempts = { toReject: 0, rejected: () => {} };
   const server = createServer((client) => {
@@ -297,7 +300,10 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
       let sent = Promise.resolve();
       let queued = 0;
       mine.on('data', (data) => {
-        if (silent.has(mine) || (mine === postgres && deaf)) return;
+        if (silent.has(mine) || (mine === postgres && deaf)) {
+          dropped += 1;
+          return;
+        }
         const { latencyMs, bytesPerSecond } = network;
         if (queued === 0 && !latencyMs && !bytesPerSecond) return void other.write(data);
         queued += 1;
@@ -341,6 +347,7 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
     silence() {
       for (const socket of sockets) silent.add(socket);
     },
+    dropped: () => dropped,
   };
 }
 
