@@ -37,7 +37,7 @@ export async function responses(
 
 /** Without operations that depend on the time or on this process, and events, which do not end. */
 const unrelated =
-  /healthz|readyz|metrics|docs|openapi|\/dev\/|session|events|authorize|registry_token|forecast|\/usage|verify/;
+  /healthz|readyz|metrics|docs|openapi|\/dev\/|session|events|authorize|registry_token|forecast|\/usage|traffic|verify/;
 
 /** The paths of all GET operations, with these values of their parameters. */
 export function pathsOf(parameters: Record<string, string | number>): string[] {
