@@ -187,8 +187,8 @@ async function runWithLease(
 
 async function readView(db: Db, region: AgentOptions['region'], self: string): Promise<RegionView> {
   const rows = await hostsOfRegion(db, region.regionId);
-  const hosts = rows.map(({ name, address, interface: device, state, alive, converged }) => {
-    return { name, address, interface: device, state, alive, converged };
+  const hosts = rows.map(({ name, address, interface: device, state, leaseValid, converged }) => {
+    return { name, address, interface: device, state, leaseValid, converged };
   });
   return { ...region, self, hosts };
 }
@@ -197,7 +197,7 @@ function reportOf({ parts, version }: AgentOptions, applied: AppliedStates | nul
   return {
     applied,
     drivers: parts.map((part) => ({ ...part.status(), kind: part.title })),
-    holds: parts.flatMap((part) => part.holds?.() ?? []),
+    heldGroups: parts.flatMap((part) => part.heldGroups?.() ?? []),
     version,
   };
 }

@@ -19,8 +19,8 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 /** What a host reports with each renewal of its lease. */
 export interface HostReport {
   drivers: DriverStatus[];
-  /** Addresses and groups that it holds. */
-  holds: string[];
+  /** Address groups and NFS groups that it holds. */
+  heldGroups: string[];
   /** Null: it has not converged. */
   applied: AppliedStates | null;
   version: string;

@@ -11,7 +11,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
+import { eligibleHosts, hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
 import type { DriverStatus } from '../driver.ts';
 import { findProgram } from '../programs.ts';
 import { oneAtATime, shared } from '../turns.ts';
@@ -152,8 +152,8 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
       await rebalancing.stop();
       await giveUpAll(routers, handOver, signal, log);
     },
-    status: () => statusOf(program, keepalived.isUp(), routers.held().length),
-    holds: () => routers.held().map(({ name }) => name),
+    status: () => statusOf(program, keepalived.isUp(), routers),
+    heldGroups: () => routers.held().map(({ name }) => name),
   };
 }
 
@@ -171,30 +171,27 @@ async function giveUpAll(routers: HostRouters, handOver: HandOver, signal: Abort
 async function waitForOtherHost(routers: HostRouters, signal: AbortSignal, log: Logger): Promise<void> {
   for (let isLogged = false; ; isLogged = true) {
     const region = routers.region();
-    if (servingHosts(region).some((name) => name !== region.self)) return;
+    if (eligibleHosts(region).some((name) => name !== region.self)) return;
     if (!isLogged) log.warn('this host keeps its addresses until another host serves');
     await sleep(WAIT_MS, undefined, { signal });
   }
 }
 
-/** The names of the hosts that may take addresses. */
-function servingHosts({ hosts }: RegionView): string[] {
-  return hosts
-    .filter(({ alive, converged, state }) => alive && converged && state === 'active')
-    .map(({ name }) => name);
-}
-
 /** Null: this host is the right one, or no host is. */
 function preferredHost(router: VirtualRouter, region: RegionView): string | null {
-  const names = new Set(servingHosts(region));
+  const names = new Set(eligibleHosts(region));
   const name = preferenceOrder(router, region).find((each) => names.has(each));
   return name === undefined || name === region.self ? null : name;
 }
 
-function statusOf(program: string | null, isUp: boolean, held: number): DriverStatus {
+function statusOf(program: string | null, isUp: boolean, routers: HostRouters): DriverStatus {
   const status = { driver: 'keepalived', real: true };
   const remedy = 'apt-get install keepalived';
   if (!program) return { ...status, healthy: false, detail: 'keepalived is not installed', remedy };
   if (!isUp) return { ...status, healthy: false, detail: 'keepalived is down' };
-  return { ...status, healthy: true, detail: `this host holds ${held} groups of addresses` };
+  return {
+    ...status,
+    healthy: true,
+    detail: `holds ${routers.held().length} of ${routers.all().length} address groups`,
+  };
 }

@@ -3,6 +3,7 @@
  * have it (placement.ts); the others wait a little longer each, in case it cannot.
  */
 import type { Logger } from 'pino';
+import { eligibleHosts } from '../../hosts/part.ts';
 import type { RegionView } from '../../hosts/part.ts';
 import type { NfsGroup } from './group.ts';
 import { isOverloaded, rankFor } from './placement.ts';
@@ -59,10 +60,9 @@ export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
 
   const placement = (): Placement => {
     const { region } = current();
-    const eligible = region.hosts.filter(({ alive, converged, state }) => alive && converged && state === 'active');
     return {
       self: region.self,
-      eligible: eligible.map(({ name }) => name),
+      eligible: eligibleHosts(region),
       holders: new Map(
         [...groups].map(([address, group]) => [address, group.isHeld() ? region.self : observedOf(address).holder]),
       ),

@@ -179,7 +179,7 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
       };
     },
 
-    holds: () => [...groups.values()].filter((group) => group.isServing()).map(({ address }) => `nfs ${address}`),
+    heldGroups: () => [...groups.values()].filter((group) => group.isServing()).map(({ address }) => `nfs ${address}`),
   };
 }
 
