@@ -14,6 +14,7 @@ import type { Db } from '../platform/db.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';
 import type { Logger } from '../platform/log.ts';
+import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import * as store from './agent-store.ts';
 import type { Incarnation } from './agent-store.ts';
 import { removeFile, renewMsOf, startLease } from './lease.ts';
@@ -50,8 +51,8 @@ export interface Agent {
   started: Promise<void>;
   /** Resolves when the host serves for the first time. */
   served: Promise<void>;
-  /** `handOver`: the programs that serve users keep running, and the next agent adopts them. */
-  stop(ending: 'stop' | 'handOver'): Promise<void>;
+  /** `keepDataPlanes`: the host keeps serving, and the next agent continues its lease. */
+  stop(mode: ShutdownMode): Promise<void>;
 }
 
 const retryMs = 300;
@@ -95,10 +96,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   return {
     started: started.promise,
     served: served.promise,
-    async stop(ending) {
+    async stop(mode) {
       stopping.abort(new Error('the agent stops'));
       await ended;
-      if (current) await endSession(parts, pool, current, ending, log);
+      if (current) await endSession(parts, pool, current, mode, log);
       for (const { reject } of [started, served]) reject(new Error('the agent has stopped'));
       await pool.end();
     },
@@ -223,11 +224,11 @@ async function endSession(
   parts: HostPart[],
   pool: pg.Pool,
   { lease, host }: { lease: Lease; host: Incarnation },
-  ending: 'stop' | 'handOver',
+  mode: ShutdownMode,
   log: Logger,
 ): Promise<void> {
-  const handsOver = ending === 'handOver' && !lease.lost.aborted;
-  if (handsOver) {
+  const keepsServing = mode === 'keepDataPlanes' && !lease.lost.aborted;
+  if (keepsServing) {
     const release = (part: HostPart) => part.release?.() ?? part.stopServing();
     for (const part of parts.toReversed()) {
       await release(part).catch((error: unknown) =>
@@ -237,7 +238,7 @@ async function endSession(
   } else {
     await stopServing(parts, log);
   }
-  await lease.stop(handsOver);
-  const end = handsOver ? store.handOverLease : store.endLease;
+  await lease.stop(keepsServing);
+  const end = keepsServing ? store.leaveLease : store.endLease;
   await end(pool, host).catch((error: unknown) => log.warn({ err: error }, endsByItself));
 }

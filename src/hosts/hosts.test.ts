@@ -214,11 +214,11 @@ describe('a host', () => {
     ]);
   });
 
-  it('hands over: its successor serves at once, and a change meanwhile waits for it', async (t) => {
+  it('keeps serving while its agent is replaced, and a change meanwhile waits for the next agent', async (t) => {
     const region = await openRegion(t);
     const [h1] = await region.startAll('h1');
     await region.publish('a', 1);
-    await h1!.stop('handOver');
+    await h1!.stop('keepDataPlanes');
     expect(h1!.calls).toContain('release');
     expect(h1!.calls).not.toContain('stopServing');
     expect(existsSync(leaseFileOf(h1!.dataDir))).toBe(true);
@@ -235,7 +235,7 @@ describe('a host', () => {
     const region = await openRegion(t);
     const [h1, h2] = await region.startAll('h1', 'h2');
     await region.publish('a', 1);
-    await h1!.stop('handOver');
+    await h1!.stop('keepDataPlanes');
     const failures = new Map([['start', new Error('a port is in use')]]);
     const successor = await region.start('h1', { world: h1!.world, failures });
     await region.publish('a', 2);

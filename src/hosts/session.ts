@@ -2,7 +2,7 @@
  * What an agent does while its lease is valid: converge, serve, follow published states and the state of the host.
  *
  * Failure modes: a part that cannot start, converge or serve is retried. If that lasts longer than a lease, a host that still
- * serves, because its predecessor handed over to it or because other parts do, stops serving and counts as not converged, so
+ * serves, because its predecessor left it serving or because other parts do, stops serving and counts as not converged, so
  * that no change waits for it and no host hands over to it.
  */
 import { uptime } from 'node:os';

@@ -45,7 +45,7 @@ export const hosts = pgTable(
     state: text('state', { enum: ['active', 'draining', 'drained'] })
       .notNull()
       .default('active'),
-    /** The agent that holds the lease; null: its predecessor handed over or ended in order. */
+    /** The agent that holds the lease; null: the last one ended in order. */
     incarnation: uuid('incarnation'),
     leaseUntil: instant('lease_until').notNull(),
     /** Whether it serves: changes wait for it. */

@@ -121,7 +121,7 @@ it('hosts that are killed, stopped or replaced serve what is published, and bloc
   expect(world('h1')).toEqual(before);
   expect(existsSync(region.leaseFile('h1'))).toBe(true);
   h1 = start('h1');
-  await publish('after-hand-over', 1);
+  await publish('after-replacement', 1);
   await until('h1', 'h2', 'h3');
   for (const name of ['h1', 'h2', 'h3']) expect(world(name)).toEqual(await region.published());
 

@@ -111,11 +111,11 @@ export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
     if (overloadedSince === null || performance.now() - overloadedSince < REBALANCE_MS) return;
     overloadedSince = null;
     const group = [...groups.values()].find((each) => each.isServing());
-    if (group) await handOver(group);
+    if (group) await giveUp(group);
   };
 
-  /** Another host takes it, because this one holds more groups, or does not serve any longer. */
-  const handOver = async (group: NfsGroup): Promise<void> => {
+  /** Has another host take it: this one does not take it back for a while. */
+  const giveUp = async (group: NfsGroup): Promise<void> => {
     const seen = observedOf(group.address);
     seen.retryAt = performance.now() + REBALANCE_MS;
     const { released } = await group.end();
@@ -137,7 +137,7 @@ export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
 
   return {
     placement,
-    handOver,
+    giveUp,
 
     /** Takes free groups from now on. */
     start(): void {

@@ -163,7 +163,7 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
           refuseAborted(signal);
           await sleep(POLL_MS);
         }
-        await balance.handOver(group);
+        await balance.giveUp(group);
         await untilServed(current().records, group.address, signal);
       }
     },
