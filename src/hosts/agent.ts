@@ -71,12 +71,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const started = Promise.withResolvers<void>();
   const served = Promise.withResolvers<void>();
   for (const { promise } of [started, served]) promise.catch(() => {});
-  const notices = { onStarted: started.resolve, onServed: served.resolve };
   let current: { lease: Lease; host: Incarnation } | null = null;
 
-  const serveUntilLost = async (host: Incarnation, acquired: Acquired) => {
-    const lease = await runWithLease(options, pool, host, acquired, stopping.signal, notices, (lease) => {
-      current = { lease, host };
+  const serveUntilLost = async (acquired: Acquired) => {
+    const lease = await runWithLease(options, {
+      ...{ pool, acquired, stopping: stopping.signal, onStarted: started.resolve, onServed: served.resolve },
+      onLease: (lease) => void (current = { lease, host: acquired.host }),
     });
     if (stopping.signal.aborted) return;
     // Again, because a part may have started something meanwhile.
@@ -86,7 +86,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   let acquired = await takeLease(options, pool, stopping.signal);
   const run = async () => {
     while (acquired && !stopping.signal.aborted) {
-      await serveUntilLost(acquired.host, acquired);
+      await serveUntilLost(acquired);
       if (stopping.signal.aborted) return;
       acquired = await takeLease(options, pool, stopping.signal);
     }
@@ -150,17 +150,26 @@ class NameTaken extends Error {
   }
 }
 
-/** Serves until the lease is lost or the agent stops. */
+interface LeaseUse {
+  pool: pg.Pool;
+  acquired: Acquired;
+  /** Aborts when the agent stops. */
+  stopping: AbortSignal;
+  /** The parts have started. */
+  onStarted(): void;
+  /** The host has converged. */
+  onServed(): void;
+  /** The lease is being renewed. */
+  onLease(lease: Lease): void;
+}
+
+/** Renews the lease, and serves until it is lost or the agent stops. */
 async function runWithLease(
   options: AgentOptions,
-  pool: pg.Pool,
-  host: Incarnation,
-  acquired: Acquired,
-  stopping: AbortSignal,
-  notices: { onStarted(): void; onServed(): void },
-  onLease: (lease: Lease) => void,
+  { pool, acquired, stopping, onStarted, onServed, onLease }: LeaseUse,
 ): Promise<Lease> {
   const { db, region, parts, log, now } = options;
+  const { host } = acquired;
   const updates = createUpdates();
   let readApplied: (() => AppliedStates) | null = null;
   const lease = startLease({
@@ -178,7 +187,7 @@ async function runWithLease(
   const signal = AbortSignal.any([lease.lost, stopping]);
   const isServing = acquired.converged && acquired.state === 'active';
   await runSession({
-    ...{ ...options, host, lease, updates, parts, signal, isServing, ...notices },
+    ...{ ...options, host, lease, updates, parts, signal, isServing, onStarted, onServed },
     ...{ isConverged: acquired.converged, leaseSeconds: region.settings.leaseSeconds },
     stopServing: () => stopServing(parts, log),
     reportApplied: (read) => void (readApplied = read),

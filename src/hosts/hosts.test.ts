@@ -178,7 +178,7 @@ describe('a host', () => {
     const h2 = await region.start('h2', { now: clock.now });
     await h2.agent.served;
     await region.publish('a', 1);
-    expect(existsSync(leaseFileOf(h2.dataDir))).toBe(true);
+    await eventually(() => expect(existsSync(leaseFileOf(h2.dataDir))).toBe(true));
     // As if the process had been stopped for an hour.
     clock.offset = 3600;
     await eventually(() => expect(h2.calls).toContain('stopServing'));

@@ -32,6 +32,9 @@ export interface Key {
   id: string;
 }
 
+/** For maps and sets of keys. */
+export const keyOf = ({ kind, id }: Key) => `${kind}\n${id}`;
+
 const keysAs = (name: string) => `unnest($2::text[], $3::text[]) as ${name} (kind, id)`;
 
 const readPublished = prepared<Key & { revision: number; state: Buffer | null; failed: boolean }>(
