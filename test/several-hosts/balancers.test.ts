@@ -1,6 +1,6 @@
 /**
  * Real keepalived and HAProxy. Prints the longest gap that a client saw; `TEST_GAPS=1` holds the gaps against the bars of
- * docs/several-hosts.md.
+ * docs/several-hosts-failures.md.
  */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
