@@ -132,7 +132,7 @@ const hostOf = async (yard: Yard, name: string) => (await yard.get(`/cloudyard/v
 async function untilServing(yard: Yard, names: string[]): Promise<void> {
   const serving = async () =>
     (await yard.get('/cloudyard/v1/hosts')).body.results
-      .filter((host: { alive: boolean; converged: boolean }) => host.alive && host.converged)
+      .filter((host: { lease_valid: boolean; converged: boolean }) => host.lease_valid && host.converged)
       .map(({ name }: { name: string }) => name);
   await until(async () => (await serving()).join() === names.join(), 300, `${names.join(', ')} serve`);
 }

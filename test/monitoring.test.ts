@@ -45,7 +45,7 @@ async function knownMetrics(): Promise<Set<string>> {
   metrics.watchApiKeys(() => ({ keys: 0, ageSeconds: 0 }));
   metrics.watchQueue(async () => ({ ready: 0, delayed: 0, running: 0, oldestSeconds: 0 }));
   metrics.watchCertificate(() => ({ healthy: true, detail: '', expiresAt: null }));
-  metrics.watchHosts(async () => [{ regionId: 1, name: 'h1', leaseSeconds: 1, unobserved: 0 }]);
+  metrics.watchHosts(async () => [{ regionId: 1, name: 'h1', leaseSeconds: 1, pendingChanges: 0 }]);
   metrics.watchBackups(async () => ({ lastSuccessSeconds: 0, lateSeconds: 0, hasFailed: false }));
   metrics.watchDatabase('api', { $client: { totalCount: 1, idleCount: 1, waitingCount: 0 } } as Parameters<
     typeof metrics.watchDatabase

@@ -24,7 +24,7 @@ export interface HostPlace {
 }
 
 /**
- * A predecessor that ended in order has no incarnation. If it handed over and its lease is still valid, the host still
+ * A predecessor that ended in order has no incarnation. If it left its lease and that is still valid, the host still
  * serves. Otherwise the lease must have ended for longer than the host may have served.
  */
 const acquireText = `
@@ -94,7 +94,7 @@ export async function endLease(pool: pg.Pool, { regionId, name, incarnation }: I
 }
 
 /** Leaves the lease, which does not end before its time, to the next agent of this host. */
-export async function handOverLease(pool: pg.Pool, { regionId, name, incarnation }: Incarnation): Promise<void> {
+export async function leaveLease(pool: pg.Pool, { regionId, name, incarnation }: Incarnation): Promise<void> {
   await pool.query(`update hosts set incarnation = null where ${ownRow}`, [regionId, name, incarnation]);
 }
 

@@ -14,6 +14,7 @@ import type { Db } from '../platform/db.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';
 import type { Logger } from '../platform/log.ts';
+import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import * as store from './agent-store.ts';
 import type { Incarnation } from './agent-store.ts';
 import { removeFile, renewMsOf, startLease } from './lease.ts';
@@ -50,8 +51,8 @@ export interface Agent {
   started: Promise<void>;
   /** Resolves when the host serves for the first time. */
   served: Promise<void>;
-  /** `handOver`: the programs that serve users keep running, and the next agent adopts them. */
-  stop(ending: 'stop' | 'handOver'): Promise<void>;
+  /** `keepDataPlanes`: the host keeps serving, and the next agent continues its lease. */
+  stop(mode: ShutdownMode): Promise<void>;
 }
 
 const retryMs = 300;
@@ -70,12 +71,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const started = Promise.withResolvers<void>();
   const served = Promise.withResolvers<void>();
   for (const { promise } of [started, served]) promise.catch(() => {});
-  const notices = { onStarted: started.resolve, onServed: served.resolve };
   let current: { lease: Lease; host: Incarnation } | null = null;
 
-  const serveUntilLost = async (host: Incarnation, acquired: Acquired) => {
-    const lease = await runWithLease(options, pool, host, acquired, stopping.signal, notices, (lease) => {
-      current = { lease, host };
+  const serveUntilLost = async (acquired: Acquired) => {
+    const lease = await runWithLease(options, {
+      ...{ pool, acquired, stopping: stopping.signal, onStarted: started.resolve, onServed: served.resolve },
+      onLease: (lease) => void (current = { lease, host: acquired.host }),
     });
     if (stopping.signal.aborted) return;
     // Again, because a part may have started something meanwhile.
@@ -85,7 +86,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   let acquired = await takeLease(options, pool, stopping.signal);
   const run = async () => {
     while (acquired && !stopping.signal.aborted) {
-      await serveUntilLost(acquired.host, acquired);
+      await serveUntilLost(acquired);
       if (stopping.signal.aborted) return;
       acquired = await takeLease(options, pool, stopping.signal);
     }
@@ -95,10 +96,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   return {
     started: started.promise,
     served: served.promise,
-    async stop(ending) {
+    async stop(mode) {
       stopping.abort(new Error('the agent stops'));
       await ended;
-      if (current) await endSession(parts, pool, current, ending, log);
+      if (current) await endSession(parts, pool, current, mode, log);
       for (const { reject } of [started, served]) reject(new Error('the agent has stopped'));
       await pool.end();
     },
@@ -149,17 +150,26 @@ class NameTaken extends Error {
   }
 }
 
-/** Serves until the lease is lost or the agent stops. */
+interface LeaseUse {
+  pool: pg.Pool;
+  acquired: Acquired;
+  /** Aborts when the agent stops. */
+  stopping: AbortSignal;
+  /** The parts have started. */
+  onStarted(): void;
+  /** The host has converged. */
+  onServed(): void;
+  /** The lease is being renewed. */
+  onLease(lease: Lease): void;
+}
+
+/** Renews the lease, and serves until it is lost or the agent stops. */
 async function runWithLease(
   options: AgentOptions,
-  pool: pg.Pool,
-  host: Incarnation,
-  acquired: Acquired,
-  stopping: AbortSignal,
-  notices: { onStarted(): void; onServed(): void },
-  onLease: (lease: Lease) => void,
+  { pool, acquired, stopping, onStarted, onServed, onLease }: LeaseUse,
 ): Promise<Lease> {
   const { db, region, parts, log, now } = options;
+  const { host } = acquired;
   const updates = createUpdates();
   let readApplied: (() => AppliedStates) | null = null;
   const lease = startLease({
@@ -177,7 +187,7 @@ async function runWithLease(
   const signal = AbortSignal.any([lease.lost, stopping]);
   const isServing = acquired.converged && acquired.state === 'active';
   await runSession({
-    ...{ ...options, host, lease, updates, parts, signal, isServing, ...notices },
+    ...{ ...options, host, lease, updates, parts, signal, isServing, onStarted, onServed },
     ...{ isConverged: acquired.converged, leaseSeconds: region.settings.leaseSeconds },
     stopServing: () => stopServing(parts, log),
     reportApplied: (read) => void (readApplied = read),
@@ -187,8 +197,8 @@ async function runWithLease(
 
 async function readView(db: Db, region: AgentOptions['region'], self: string): Promise<RegionView> {
   const rows = await hostsOfRegion(db, region.regionId);
-  const hosts = rows.map(({ name, address, interface: device, state, alive, converged }) => {
-    return { name, address, interface: device, state, alive, converged };
+  const hosts = rows.map(({ name, address, interface: device, state, leaseValid, converged }) => {
+    return { name, address, interface: device, state, leaseValid, converged };
   });
   return { ...region, self, hosts };
 }
@@ -197,7 +207,7 @@ function reportOf({ parts, version }: AgentOptions, applied: AppliedStates | nul
   return {
     applied,
     drivers: parts.map((part) => ({ ...part.status(), kind: part.title })),
-    holds: parts.flatMap((part) => part.holds?.() ?? []),
+    heldGroups: parts.flatMap((part) => part.heldGroups?.() ?? []),
     version,
   };
 }
@@ -223,11 +233,11 @@ async function endSession(
   parts: HostPart[],
   pool: pg.Pool,
   { lease, host }: { lease: Lease; host: Incarnation },
-  ending: 'stop' | 'handOver',
+  mode: ShutdownMode,
   log: Logger,
 ): Promise<void> {
-  const handsOver = ending === 'handOver' && !lease.lost.aborted;
-  if (handsOver) {
+  const keepsServing = mode === 'keepDataPlanes' && !lease.lost.aborted;
+  if (keepsServing) {
     const release = (part: HostPart) => part.release?.() ?? part.stopServing();
     for (const part of parts.toReversed()) {
       await release(part).catch((error: unknown) =>
@@ -237,7 +247,7 @@ async function endSession(
   } else {
     await stopServing(parts, log);
   }
-  await lease.stop(handsOver);
-  const end = handsOver ? store.handOverLease : store.endLease;
+  await lease.stop(keepsServing);
+  const end = keepsServing ? store.leaveLease : store.endLease;
   await end(pool, host).catch((error: unknown) => log.warn({ err: error }, endsByItself));
 }

@@ -91,7 +91,7 @@ describe('publishing', () => {
     await expect(region.publish('a', 1)).rejects.toMatchObject({ retryable: true });
     h1!.failures.clear();
     await eventually(() => expect(h1!.world.get('a')).toBe(1));
-    await eventually(async () => expect((await region.hosts())[0]!.unobserved).toBe(0));
+    await eventually(async () => expect((await region.hosts())[0]!.pendingChanges).toBe(0));
   });
 
   it('replaces a state that cannot be decrypted, and the others of its batch are published', async (t) => {
@@ -178,7 +178,7 @@ describe('a host', () => {
     const h2 = await region.start('h2', { now: clock.now });
     await h2.agent.served;
     await region.publish('a', 1);
-    expect(existsSync(leaseFileOf(h2.dataDir))).toBe(true);
+    await eventually(() => expect(existsSync(leaseFileOf(h2.dataDir))).toBe(true));
     // As if the process had been stopped for an hour.
     clock.offset = 3600;
     await eventually(() => expect(h2.calls).toContain('stopServing'));
@@ -209,22 +209,22 @@ describe('a host', () => {
     const region = await openRegion(t);
     await region.startAll('h1');
     await expect(region.start('h1')).rejects.toThrow('another agent is the host h1 of region 1');
-    expect((await region.hosts()).map(({ alive, converged }) => ({ alive, converged }))).toEqual([
-      { alive: true, converged: true },
+    expect((await region.hosts()).map(({ leaseValid, converged }) => ({ leaseValid, converged }))).toEqual([
+      { leaseValid: true, converged: true },
     ]);
   });
 
-  it('hands over: its successor serves at once, and a change meanwhile waits for it', async (t) => {
+  it('keeps serving while its agent is replaced, and a change meanwhile waits for the next agent', async (t) => {
     const region = await openRegion(t);
     const [h1] = await region.startAll('h1');
     await region.publish('a', 1);
-    await h1!.stop('handOver');
+    await h1!.stop('keepDataPlanes');
     expect(h1!.calls).toContain('release');
     expect(h1!.calls).not.toContain('stopServing');
     expect(existsSync(leaseFileOf(h1!.dataDir))).toBe(true);
     let isDone = false;
     const published = region.publish('a', 2).then(() => (isDone = true));
-    expect((await region.hosts())[0]).toMatchObject({ alive: true, converged: true });
+    expect((await region.hosts())[0]).toMatchObject({ leaseValid: true, converged: true });
     expect(isDone).toBe(false);
     const successor = await region.start('h1', { world: h1!.world });
     await published;
@@ -235,13 +235,13 @@ describe('a host', () => {
     const region = await openRegion(t);
     const [h1, h2] = await region.startAll('h1', 'h2');
     await region.publish('a', 1);
-    await h1!.stop('handOver');
+    await h1!.stop('keepDataPlanes');
     const failures = new Map([['start', new Error('a port is in use')]]);
     const successor = await region.start('h1', { world: h1!.world, failures });
     await region.publish('a', 2);
     expect(h2!.world.get('a')).toBe(2);
     expect(successor.world.size).toBe(0);
-    expect((await region.hosts())[0]).toMatchObject({ alive: true, converged: false });
+    expect((await region.hosts())[0]).toMatchObject({ leaseValid: true, converged: false });
     failures.clear();
     await eventually(() => expect(successor.world.get('a')).toBe(2));
     await eventually(async () => expect((await region.hosts())[0]).toMatchObject({ converged: true }));
@@ -252,7 +252,9 @@ describe('a host', () => {
     const failures = new Map([['serve', new Error('keepalived does not start')]]);
     const host = await region.start('h1', { failures });
     await host.agent.served;
-    await eventually(async () => expect((await region.hosts())[0]).toMatchObject({ alive: true, converged: false }));
+    await eventually(async () =>
+      expect((await region.hosts())[0]).toMatchObject({ leaseValid: true, converged: false }),
+    );
     expect(host.calls).toContain('stopServing');
     expect(existsSync(leaseFileOf(host.dataDir))).toBe(false);
     failures.clear();
@@ -271,16 +273,16 @@ describe('a host', () => {
     );
     await stopped.promise;
     const { rows } = await region.db.$client.query(
-      'select incarnation, converged, lease_until > now() as alive from hosts',
+      'select incarnation, converged, lease_until > now() as "leaseValid" from hosts',
     );
-    expect(rows).toEqual([{ incarnation: null, converged: false, alive: false }]);
+    expect(rows).toEqual([{ incarnation: null, converged: false, leaseValid: false }]);
   });
 
   it('that ends in order is not waited for', async (t) => {
     const region = await openRegion(t);
     const [h1, h2] = await region.startAll('h1', 'h2');
     await h2!.stop('stop');
-    expect(await region.hosts()).toMatchObject([{ alive: true }, { alive: false, converged: false }]);
+    expect(await region.hosts()).toMatchObject([{ leaseValid: true }, { leaseValid: false, converged: false }]);
     expect(existsSync(leaseFileOf(h2!.dataDir))).toBe(false);
     await region.publish('a', 1);
     expect(h1!.world.get('a')).toBe(1);

@@ -5,6 +5,7 @@ import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { observe } from './agent-store.ts';
 import type { Incarnation, Observation } from './agent-store.ts';
+import { keyOf } from './store.ts';
 import type { ObservedError } from './table.ts';
 
 export interface Observations {
@@ -45,7 +46,7 @@ export function createObservations(db: Db, host: Incarnation, log: Logger, lost:
 
 /** A statement can write a row only once. */
 function lastOfEach(batch: Observation[]): Observation[] {
-  return [...new Map(batch.map((each) => [`${each.kind}\n${each.id}`, each])).values()];
+  return [...new Map(batch.map((each) => [keyOf(each), each])).values()];
 }
 
 /** What the worker gets of an error. */

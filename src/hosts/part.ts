@@ -24,7 +24,7 @@ export interface HostView {
   interface: string | null;
   state: HostState;
   /** Whether its lease is valid. */
-  alive: boolean;
+  leaseValid: boolean;
   /** Whether it has converged, so that it may serve. */
   converged: boolean;
 }
@@ -55,6 +55,13 @@ export interface RegionView {
   self: string;
   /** Ordered by name, this one included. */
   hosts: HostView[];
+}
+
+/** The names of the hosts that may take address groups and NFS groups. */
+export function eligibleHosts({ hosts }: Pick<RegionView, 'hosts'>): string[] {
+  return hosts
+    .filter(({ leaseValid, converged, state }) => leaseValid && converged && state === 'active')
+    .map(({ name }) => name);
 }
 
 /** What the agent of a host serves of one kind of resource. Every call is idempotent. */
@@ -89,8 +96,8 @@ export interface HostPart<State = unknown> {
   drain(signal: AbortSignal): Promise<void>;
   /** Reads memory only. */
   status(): DriverStatus;
-  /** Addresses or groups that this host holds now, for `GET /cloudyard/v1/hosts`. Reads memory only. */
-  holds?(): string[];
+  /** Address groups or NFS groups that this host holds now, for `GET /cloudyard/v1/hosts`. Reads memory only. */
+  heldGroups?(): string[];
   /** JSON that the region's worker reads with `Publisher.readings`, such as counters; called about once a second. */
   readings?(): Promise<unknown>;
 }

@@ -2,13 +2,12 @@
  * What an agent does while its lease is valid: converge, serve, follow published states and the state of the host.
  *
  * Failure modes: a part that cannot start, converge or serve is retried. If that lasts longer than a lease, a host that still
- * serves, because its predecessor handed over to it or because other parts do, stops serving and counts as not converged, so
+ * serves, because its predecessor left it serving or because other parts do, stops serving and counts as not converged, so
  * that no change waits for it and no host hands over to it.
  */
 import { uptime } from 'node:os';
-import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzip } from 'node:zlib';
+import { shared } from '../drivers/turns.ts';
 import type { Db } from '../platform/db.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';
@@ -21,10 +20,11 @@ import type { Lease } from './lease.ts';
 import { createObservations } from './observations.ts';
 import type { Observations } from './observations.ts';
 import type { HostPart, RegionView } from './part.ts';
+import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
 import { CannotServe, createStateFollower } from './state-follower.ts';
 import type { StateFollower } from './state-follower.ts';
-import { findPublished, publishedChannel } from './store.ts';
+import { findPublished, keyOf, publishedChannel } from './store.ts';
 import type { AppliedStates } from './table.ts';
 import type { Updates } from './updates.ts';
 
@@ -67,9 +67,6 @@ interface Attempts {
 const retryMs = 2000;
 /** A host that converges but cannot serve would otherwise join and leave all the time. */
 const lastRetryMs = 60_000;
-const readingsMs = 1000;
-/** Readings that do not change are written this often. */
-const unchangedReadings = 10;
 
 /** Resolves when `signal` aborts and nothing of the session runs any more. */
 export async function runSession(options: SessionOptions): Promise<void> {
@@ -166,8 +163,8 @@ async function converge(
     if (converged) return revision;
     if (converged === null) throw new Error('the lease is lost');
     const found = await findPublished(db, host.regionId, different);
-    const isFound = new Set(found.map(({ kind, id }) => `${kind}\n${id}`));
-    const gone = different.filter(({ kind, id }) => !isFound.has(`${kind}\n${id}`));
+    const isFound = new Set(found.map(keyOf));
+    const gone = different.filter((key) => !isFound.has(keyOf(key)));
     applier.apply([...found, ...gone.map((key) => ({ ...key, revision, state: null }))]);
     await applier.idle();
     await sleep(convergePauseMs, undefined, { signal });
@@ -178,7 +175,7 @@ const convergePauseMs = 100;
 
 /** A state may be published again while a long list is read. */
 function lastOfEach(published: PublishedState[]): PublishedState[] {
-  return [...new Map(published.map((each) => [`${each.kind}\n${each.id}`, each])).values()];
+  return [...new Map(published.map((each) => [keyOf(each), each])).values()];
 }
 
 async function applySince(db: Db, { regionId }: Incarnation, applier: Applier, after: number): Promise<number> {
@@ -198,30 +195,21 @@ interface Puller {
   idle(): Promise<void>;
 }
 
-/** Calls that arrive during a query share the next one. */
 function createPuller({ db, host, log }: SessionOptions, applier: Applier, first: number): Puller {
   let revision = first;
-  let pulling: Promise<void> | null = null;
-  let again = false;
-  const run = async () => {
-    while (again) {
-      again = false;
-      try {
-        revision = await applySince(db, host, applier, revision);
-      } catch (error) {
-        // The next renewal of the lease finds the new revision.
-        log.warn({ err: error }, 'cannot read published states');
-      }
+  let pulled: Promise<void> = Promise.resolve();
+  const run = shared(async () => {
+    try {
+      revision = await applySince(db, host, applier, revision);
+    } catch (error) {
+      // The next renewal of the lease finds the new revision.
+      log.warn({ err: error }, 'cannot read published states');
     }
-    pulling = null;
-  };
+  });
   return {
-    pull() {
-      again = true;
-      pulling ??= run();
-    },
+    pull: () => void (pulled = run()),
     revision: () => revision,
-    idle: async () => void (await pulling),
+    idle: () => pulled,
   };
 }
 
@@ -260,29 +248,5 @@ async function changed(part: HostPart, view: RegionView, log: Logger): Promise<b
   } catch (error) {
     log.error({ err: error, part: part.title }, 'a part did not follow a change of the hosts');
     return false;
-  }
-}
-
-const compress = promisify(gzip);
-
-/** Reports the readings of the parts; large ones less often, so that this takes at most a tenth of the time. */
-async function reportReadings({ db, host, parts, log }: SessionOptions, over: AbortSignal): Promise<void> {
-  const reporting = parts.filter((part) => part.kind !== null && part.readings);
-  const last = new Map<HostPart, { text: string; skipped: number }>();
-  while (!over.aborted) {
-    const startedAt = performance.now();
-    for (const part of reporting) {
-      try {
-        const text = JSON.stringify(await part.readings!());
-        const before = last.get(part);
-        if (before && before.text === text && ++before.skipped < unchangedReadings) continue;
-        await store.reportReadings(db, host, part.kind!, (await compress(text)).toString('base64'));
-        last.set(part, { text, skipped: 0 });
-      } catch (error) {
-        if (!over.aborted) log.debug({ err: error, part: part.title }, 'cannot report readings');
-      }
-    }
-    const pause = Math.max(readingsMs, 9 * (performance.now() - startedAt));
-    await sleep(pause, undefined, { signal: over }).catch(() => {});
   }
 }

@@ -32,6 +32,9 @@ export interface Key {
   id: string;
 }
 
+/** For maps and sets of keys. */
+export const keyOf = ({ kind, id }: Key) => `${kind}\n${id}`;
+
 const keysAs = (name: string) => `unnest($2::text[], $3::text[]) as ${name} (kind, id)`;
 
 const readPublished = prepared<Key & { revision: number; state: Buffer | null; failed: boolean }>(
@@ -153,7 +156,7 @@ export interface HostRow {
   state: HostState;
   converged: boolean;
   /** Whether the lease is valid. */
-  alive: boolean;
+  leaseValid: boolean;
   leaseUntil: Date;
   /** Seconds until the end of the lease; negative after it. */
   leaseSeconds: number;
@@ -161,28 +164,28 @@ export interface HostRow {
   joinedAt: Date;
   startedAt: Date;
   /** Published states that it has not applied, as of its last report. */
-  unobserved: number;
+  pendingChanges: number;
 }
 
 const hostColumns = `h.region_id as "regionId", h.name, h.address, h.interface, h.state, h.converged,
-  h.lease_until > clock_timestamp() as alive, h.lease_until as "leaseUntil",
+  h.lease_until > clock_timestamp() as "leaseValid", h.lease_until as "leaseUntil",
   extract(epoch from h.lease_until - clock_timestamp())::float8 as "leaseSeconds",
   h.report, h.joined_at as "joinedAt", h.started_at as "startedAt"`;
 
 /** By what the host reports: to compare its observations with all published states would cost seconds in a large region. */
-const unobserved = `(select count(*) from published_states p where p.region_id = h.region_id
+const pendingChanges = `(select count(*) from published_states p where p.region_id = h.region_id
     and p.revision > coalesce((h.report->'applied'->>'revision')::int8, 0))
-  + coalesce((h.report->'applied'->>'pending')::int8, 0) as unobserved`;
+  + coalesce((h.report->'applied'->>'pending')::int8, 0) as "pendingChanges"`;
 
 /** Hosts, ordered by region and name; $1: only of these regions, or null; $2: only this name, or null. */
 export const listHosts = prepared<HostRow, [regionIds: number[] | null, name: string | null]>(
   'hosts_list',
-  `select ${hostColumns}, ${unobserved} from hosts h
+  `select ${hostColumns}, ${pendingChanges} from hosts h
    where ($1::int[] is null or h.region_id = any ($1)) and ($2::text is null or h.name = $2) order by h.region_id, h.name`,
 );
 
 /** The hosts of a region without their counts, for agents. */
-export const hostsOfRegion = prepared<Omit<HostRow, 'unobserved'>, [regionId: number]>(
+export const hostsOfRegion = prepared<Omit<HostRow, 'pendingChanges'>, [regionId: number]>(
   'hosts_of_region',
   `select ${hostColumns} from hosts h where h.region_id = $1 order by h.name`,
 );

@@ -19,8 +19,8 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 /** What a host reports with each renewal of its lease. */
 export interface HostReport {
   drivers: DriverStatus[];
-  /** Addresses and groups that it holds. */
-  holds: string[];
+  /** Address groups and NFS groups that it holds. */
+  heldGroups: string[];
   /** Null: it has not converged. */
   applied: AppliedStates | null;
   version: string;
@@ -45,7 +45,7 @@ export const hosts = pgTable(
     state: text('state', { enum: ['active', 'draining', 'drained'] })
       .notNull()
       .default('active'),
-    /** The agent that holds the lease; null: its predecessor handed over or ended in order. */
+    /** The agent that holds the lease; null: the last one ended in order. */
     incarnation: uuid('incarnation'),
     leaseUntil: instant('lease_until').notNull(),
     /** Whether it serves: changes wait for it. */

@@ -10,6 +10,7 @@ import { connect } from '../platform/db.ts';
 import { createKeyring } from '../platform/encryption.ts';
 import { createListener } from '../platform/listener.ts';
 import { silentLogger } from '../platform/log.ts';
+import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import { startAgent } from './agent.ts';
 import type { Agent, AgentOptions } from './agent.ts';
 import type { HostPart, RegionView } from './part.ts';
@@ -96,9 +97,9 @@ export async function openRegion(t: TestContext) {
       ...(now && { now }),
     });
     let stopped: Promise<void> | undefined;
-    const stop = (ending: 'stop' | 'handOver') => (stopped ??= end(host.agent, ending));
-    const end = async (agent: Agent, ending: 'stop' | 'handOver') => {
-      await agent.stop(ending);
+    const stop = (mode: ShutdownMode) => (stopped ??= end(host.agent, mode));
+    const end = async (agent: Agent, mode: ShutdownMode) => {
+      await agent.stop(mode);
       await own.$client.end();
     };
     stops.push(() => stop('stop'));

@@ -13,7 +13,7 @@ export interface HostWatch {
   stop(): void;
 }
 
-type SeenHost = Omit<HostRow, 'unobserved'>;
+type SeenHost = Omit<HostRow, 'pendingChanges'>;
 
 const pollMs = 2000;
 
@@ -37,14 +37,14 @@ export async function startHostWatch({
     statuses: () => [
       ...hosts.map(statusOfHost),
       ...hosts
-        .filter(({ alive }) => alive)
+        .filter(({ leaseValid }) => leaseValid)
         .flatMap(({ name, report }) =>
           report.drivers.map((status) => ({ ...status, kind: `${status.kind} on ${name}` })),
         ),
     ],
     statusOf(title) {
       const real = hosts.some(({ report }) => report.drivers.some((each) => each.kind === title && each.real));
-      const serving = hosts.filter(({ alive, converged }) => alive && converged).map(({ name }) => name);
+      const serving = hosts.filter(({ leaseValid, converged }) => leaseValid && converged).map(({ name }) => name);
       const detail = serving.length === 0 ? 'no host serves' : `on ${serving.join(', ')}`;
       return { driver: 'hosts', real, healthy: serving.length > 0, detail };
     },
@@ -53,12 +53,12 @@ export async function startHostWatch({
 }
 
 function statusOfHost(host: SeenHost): DriverStatus {
-  return { driver: 'agent', kind: `host ${host.name}`, real: true, healthy: host.alive, ...descriptionOf(host) };
+  return { driver: 'agent', kind: `host ${host.name}`, real: true, healthy: host.leaseValid, ...descriptionOf(host) };
 }
 
 /** One sentence, and the command that fixes it. */
-function descriptionOf({ regionId, name, state, alive, converged, leaseSeconds }: SeenHost) {
-  if (!alive) {
+function descriptionOf({ regionId, name, state, leaseValid, converged, leaseSeconds }: SeenHost) {
+  if (!leaseValid) {
     return {
       detail: `its lease ended ${Math.round(-leaseSeconds)} s ago`,
       remedy: `cloudyard host --region ${regionId}, or if it does not return: cloudyard host forget ${regionId} ${name}`,

@@ -1,6 +1,6 @@
 /**
  * The agent of this host in a region of several hosts: `cloudyard host`. It serves what the worker of the region publishes
- * (hosts/agent.ts). SIGTERM hands over, as for a worker.
+ * (hosts/agent.ts). With SIGTERM it keeps its data planes running, as a worker does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAgent } from '../hosts/agent.ts';
@@ -59,7 +59,7 @@ async function protectControlPlane(deps: WorkDeps): Promise<void> {
   const addServers = () => addAnnouncedServers(controlPlane, services.db);
   await addServers().catch((error: unknown) => log.error({ err: error }, 'the URL of the API is unknown'));
   const egress = createEgress(settings, controlPlane.ownPorts);
-  closing.push(async (ending) => ending === 'stop' && egress?.remove());
+  closing.push(async (mode) => mode === 'stop' && egress?.remove());
   await egress?.apply();
   const refresh = async () => {
     await egress?.apply();

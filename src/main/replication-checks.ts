@@ -49,7 +49,10 @@ function faultOf({
   }
   if (names === '') {
     const detail = 'synchronous_standby_names is empty, so a failover loses acknowledged changes';
-    return { detail, remedy: 'patronictl edit-config --force --set synchronous_mode=true    # docs/several-hosts.md' };
+    return {
+      detail,
+      remedy: 'patronictl edit-config --force --set synchronous_mode=true    # docs/several-hosts-failures.md',
+    };
   }
   if (standbys === 0) return { detail: 'no standby is connected', remedy: 'patronictl list' };
   if (synchronous === null) {

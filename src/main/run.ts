@@ -1,7 +1,7 @@
 /**
  * The long-running commands: `start` (server and workers in one process), `serve`, `worker` and `host`. Each opens its
- * parts in order, and closes them in reverse on SIGINT or SIGTERM. A `worker` or `host` that receives SIGTERM hands over: the
- * programs that serve users keep running and the next process adopts them, so that a restart does not interrupt traffic.
+ * parts in order, and closes them in reverse on SIGINT or SIGTERM. A `worker` or `host` that receives SIGTERM keeps its
+ * data planes running, and the next process adopts them, so that a restart does not interrupt traffic.
  * `start` does the same with CLOUDYARD_KEEP_DATA_PLANES=1, and after a start that failed.
  */
 import { createLogger } from '../platform/log.ts';
@@ -42,13 +42,14 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
     await serviceManager?.ready();
   } catch (error) {
     // Unreadable data may have a data plane, too.
-    const mustHandOver = await hasDataPlane(settings).catch(() => true);
-    await close(closing, mustHandOver ? 'handOver' : 'stop', log);
+    const mustKeep = await hasDataPlane(settings).catch(() => true);
+    await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
     throw error;
   }
   const signal = await stopped;
   await serviceManager?.stopping();
-  await close(closing, signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes) ? 'handOver' : 'stop', log);
+  const mustKeep = signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes);
+  await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
 }
 
 /**

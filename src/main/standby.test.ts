@@ -16,10 +16,10 @@ async function openStandby({ after, held = false }: { after: () => Promise<void>
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   const work = async (opened: ShutdownSteps) => {
-    opened.push(async (ending) => endings.push(`driver: ${ending}`));
+    opened.push(async (mode) => endings.push(`driver: ${mode}`));
     begun.resolve();
     await after();
-    opened.push(async (ending) => endings.push(`worker: ${ending}`));
+    opened.push(async (mode) => endings.push(`worker: ${mode}`));
   };
   const end = () => {
     endings.push('process');
@@ -35,13 +35,13 @@ async function openStandby({ after, held = false }: { after: () => Promise<void>
 }
 
 describe('a failover that fails', () => {
-  it('hands over the data planes that it has adopted, and ends the process', async () => {
+  it('keeps the data planes that it has adopted, and ends the process', async () => {
     const standby = await openStandby({ after: () => Promise.reject(new Error('the worker does not start')) });
     await standby.ended;
-    expect(standby.endings).toEqual(['driver: handOver', 'process']);
-    // SIGTERM to `start`: everything else stops, and the data planes stay handed over.
+    expect(standby.endings).toEqual(['driver: keepDataPlanes', 'process']);
+    // SIGTERM to `start`: everything else stops, and the data planes keep running.
     await standby.close('stop');
-    expect(standby.endings).toEqual(['driver: handOver', 'process']);
+    expect(standby.endings).toEqual(['driver: keepDataPlanes', 'process']);
     expect(await standby.isFree()).toBe(true);
   });
 });

@@ -1,8 +1,8 @@
 /**
  * A standby: it waits for the locks of regions that another process works for, and fails over when that process has ended.
  *
- * Failure modes: a failover that fails hands over what it has adopted, so that the data planes keep running for the next
- * process, and ends this process, which a supervisor starts again.
+ * Failure modes: a failover that fails keeps the data planes that it has adopted running for the next process, and ends
+ * this process, which a supervisor starts again.
  */
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
@@ -32,14 +32,14 @@ export function startStandby({ connection, locks, log, work, end }: StandbyOptio
     log.info({ locks: locks.map(({ what }) => what) }, 'failing over');
     await work(opened).catch(async (error: unknown) => {
       log.fatal({ err: error }, 'failover failed');
-      await close(opened, 'handOver', log);
+      await close(opened, 'keepDataPlanes', log);
       end();
     });
   };
   const failingOver = failOver();
-  return async (ending) => {
+  return async (mode) => {
     shutdown.abort();
     await failingOver;
-    await close(opened, ending, log);
+    await close(opened, mode, log);
   };
 }

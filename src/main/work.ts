@@ -140,13 +140,13 @@ async function startRegionDrivers(deps: WorkDeps) {
   );
   const region = hostedRegionOf(deps);
   const egress = region ? null : createEgress(settings, controlPlane.ownPorts);
-  closing.push(async (ending) => ending === 'stop' && egress?.remove());
+  closing.push(async (mode) => mode === 'stop' && egress?.remove());
   await egress?.apply();
   const context = await createDriverContext(deps);
   const published = region && (await startPublishedDrivers({ ...deps, region, context }));
   const drivers: Drivers = published?.drivers ?? (await startDrivers(settings, context));
   for (const driver of Object.values(drivers)) {
-    closing.push((ending) => (ending === 'handOver' && driver.release ? driver.release() : driver.stop()));
+    closing.push((mode) => (mode === 'keepDataPlanes' && driver.release ? driver.release() : driver.stop()));
   }
   // The drivers have just created the accounts that the filter applies to.
   await egress?.apply();

@@ -281,7 +281,9 @@ function resourceMetrics(define: Define) {
       );
     },
     /** Adds the gauges of the hosts of regions that have several. */
-    watchHosts(read: () => Promise<{ regionId: number; name: string; leaseSeconds: number; unobserved: number }[]>) {
+    watchHosts(
+      read: () => Promise<{ regionId: number; name: string; leaseSeconds: number; pendingChanges: number }[]>,
+    ) {
       let reading: ReturnType<typeof read> | null = null;
       const hosts = () => (reading ??= read().finally(() => (reading = null)));
       const gauge = (name: string, help: string, value: (host: Awaited<ReturnType<typeof read>>[number]) => number) =>
@@ -301,9 +303,9 @@ function resourceMetrics(define: Define) {
         ({ leaseSeconds }) => leaseSeconds,
       );
       gauge(
-        'cloudyard_host_unobserved_revisions',
+        'cloudyard_host_pending_changes',
         'Published states that a host has not applied',
-        ({ unobserved }) => unobserved,
+        ({ pendingChanges }) => pendingChanges,
       );
     },
     /** Adds the gauges of scheduled backups. */

@@ -108,6 +108,6 @@ async function createSpares(yard: Yard, { volume, balancer, registry }: Ids): Pr
 export async function createHost(yard: Yard): Promise<void> {
   await yard.sql(
     `insert into hosts (region_id, name, address, lease_until, report, joined_at, started_at)
-     values (1, 'spare', '10.0.0.1', now() - interval '1 day', '{"drivers": [], "holds": [], "version": "0"}', now(), now())`,
+     values (1, 'spare', '10.0.0.1', now() - interval '1 day', '{"drivers": [], "heldGroups": [], "version": "0"}', now(), now())`,
   );
 }

@@ -55,4 +55,4 @@ const agent = await startAgent({
     process.exit(1);
   },
 });
-process.once('SIGTERM', () => void agent.stop('handOver').then(() => process.exit(0)));
+process.once('SIGTERM', () => void agent.stop('keepDataPlanes').then(() => process.exit(0)));

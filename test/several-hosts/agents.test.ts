@@ -46,7 +46,7 @@ async function openRegion() {
   });
   const hosts = () => listHosts(db, [1], null);
   const serving = async () =>
-    (await hosts()).filter(({ alive, converged }) => alive && converged).map(({ name }) => name);
+    (await hosts()).filter(({ leaseValid, converged }) => leaseValid && converged).map(({ name }) => name);
   const start = (name: string, dataDir = join(folder, name)) => {
     const args = [JSON.stringify(connection), key.toString('base64'), dataDir, name, String(leaseSeconds)];
     const child = spawn(node, ['--import', preload, program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -121,7 +121,7 @@ it('hosts that are killed, stopped or replaced serve what is published, and bloc
   expect(world('h1')).toEqual(before);
   expect(existsSync(region.leaseFile('h1'))).toBe(true);
   h1 = start('h1');
-  await publish('after-hand-over', 1);
+  await publish('after-replacement', 1);
   await until('h1', 'h2', 'h3');
   for (const name of ['h1', 'h2', 'h3']) expect(world(name)).toEqual(await region.published());
 
@@ -131,7 +131,9 @@ it('hosts that are killed, stopped or replaced serve what is published, and bloc
   for (const name of ['h1', 'h2', 'h3']) start(name);
   await until('h1', 'h2', 'h3');
   for (const name of ['h1', 'h2', 'h3']) expect(world(name)).toEqual(await region.published());
-  await eventually(async () => expect((await region.hosts()).map(({ unobserved }) => unobserved)).toEqual([0, 0, 0]));
+  await eventually(async () =>
+    expect((await region.hosts()).map(({ pendingChanges }) => pendingChanges)).toEqual([0, 0, 0]),
+  );
 });
 
 type Agent = ReturnType<Awaited<ReturnType<typeof openRegion>>['start']>;

@@ -75,7 +75,7 @@ for await (const line of createInterface(process.stdin)) {
 }
 
 async function perform(command: BalancerHostCommand): Promise<object> {
-  if (command.do === 'holds') return { holds: parts.flatMap((part) => part.holds?.() ?? []).sort() };
+  if (command.do === 'holds') return { holds: parts.flatMap((part) => part.heldGroups?.() ?? []).sort() };
   if (command.do === 'hosts') for (const part of parts) await part.hostsChanged(command.region);
   if (command.do === 'apply') await parts[0]!.apply(command.id, command.state as never, signal);
   if (command.do === 'serve') for (const part of parts) await part.serve();

@@ -32,7 +32,7 @@ export interface BalancerHost {
 
 export function viewOf(self: string, nodes: LabNode[], changes: Record<string, Partial<HostView>> = {}): RegionView {
   const hosts = nodes.map(({ name, address, interface: device }) => ({
-    ...{ name, address, interface: device, state: 'active' as const, alive: true, converged: true },
+    ...{ name, address, interface: device, state: 'active' as const, leaseValid: true, converged: true },
     ...changes[name],
   }));
   const ranges = { vipRange: '10.77.1.0/24', vipRangeV6: 'fd00:77:0:1::/64' };

@@ -1,6 +1,6 @@
 /**
  * Real keepalived and HAProxy. Prints the longest gap that a client saw; `TEST_GAPS=1` holds the gaps against the bars of
- * docs/several-hosts.md.
+ * docs/several-hosts-failures.md.
  */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -122,7 +122,7 @@ describe.skipIf(!works)('load balancers of several hosts', options, () => {
     const gap = await measureGap('host dies', client, urls[0]!, async () => {
       await lab.node('h3').die();
       // Rebalancing waits longer than leases; here it does not.
-      await seeHosts({ h3: { alive: false } });
+      await seeHosts({ h3: { leaseValid: false } });
     });
     expectGap(gap, 2000);
     for (let again = 0; again < 4; again += 1) expect(await Promise.all(urls.slice(1).map(sticky))).toEqual(before);

@@ -25,6 +25,6 @@ openCalls(process as Channel, {
   drain: () => part.drain(signal),
   serve: () => part.serve(),
   stopServing: () => part.stopServing(),
-  status: () => ({ holds: part.holds!(), ...part.status() }),
+  status: () => ({ holds: part.heldGroups!(), ...part.status() }),
 });
 process.once('disconnect', () => process.exit());

@@ -110,7 +110,7 @@ export async function createNfsRegion({ hosts: count = 3 } = {}): Promise<NfsReg
     },
     hosts: hosts.map((host) => ({
       ...{ name: host.node.name, address: host.node.address, interface: host.node.interface, state: 'active' as const },
-      ...{ alive: alive.has(host), converged: alive.has(host) },
+      ...{ leaseValid: alive.has(host), converged: alive.has(host) },
     })),
   });
   const announce = () =>

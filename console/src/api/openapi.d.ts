@@ -5468,12 +5468,12 @@ export interface components {
             /** @description The network interface to which it adds addresses that move; null: the one that has its address */
             interface: string | null;
             /**
-             * @description `draining`: its addresses move to other hosts; `drained`: it holds none
+             * @description `draining`: its groups move to other hosts; `drained`: it holds none
              * @enum {unknown}
              */
             state: "active" | "draining" | "drained";
-            /** @description Whether its lease is valid */
-            alive: boolean;
+            /** @description Whether its lease has not ended */
+            lease_valid: boolean;
             /**
              * Format: date-time
              * @description When its lease ends unless it is renewed
@@ -5482,9 +5482,9 @@ export interface components {
             /** @description Whether it has applied everything that is published, so that it may serve */
             converged: boolean;
             /** @description Number of changes that it has not applied */
-            unobserved: number;
-            /** @description Addresses and NFS groups that it holds */
-            holds: string[];
+            pending_changes: number;
+            /** @description Address groups and NFS groups that it holds: `addresses-3`, `api`, `registry`, `nfs 10.77.2.1` */
+            held_groups: string[];
             /** @description What it serves, as of its last report */
             drivers: components["schemas"]["HostDriver"][];
             /** @description Version of its agent */

@@ -8,8 +8,8 @@ import { Ago, parseDate } from '../ui/time.tsx';
 import { hostsQuery } from './data.ts';
 import type { Host } from './data.ts';
 
-const stateOf = ({ alive, converged, state }: Host) => {
-  if (!alive) return 'away';
+const stateOf = ({ lease_valid, converged, state }: Host) => {
+  if (!lease_valid) return 'away';
   if (state !== 'active') return state;
   return converged ? 'serving' : 'converging';
 };
@@ -43,14 +43,14 @@ const columnsOf = (scope: Scope, regionName: (id: number) => string): Column<Hos
     key: 'lease',
     title: 'Lease',
     sortBy: (host) => parseDate(host.lease_until).getTime(),
-    render: (host) => (host.alive ? 'valid' : <Ago at={host.lease_until} />),
+    render: (host) => (host.lease_valid ? 'valid' : <Ago at={host.lease_until} />),
   },
   {
-    key: 'unobserved',
-    title: 'Changes to apply',
+    key: 'pending_changes',
+    title: 'Pending changes',
     kind: 'number',
-    sortBy: (host) => host.unobserved,
-    render: (host) => host.unobserved,
+    sortBy: (host) => host.pending_changes,
+    render: (host) => host.pending_changes,
   },
   {
     key: 'drivers',
@@ -58,7 +58,7 @@ const columnsOf = (scope: Scope, regionName: (id: number) => string): Column<Hos
     kind: 'wrap',
     render: (host) => <Drivers host={host} />,
   },
-  { key: 'holds', title: 'Addresses and groups', kind: 'wrap', render: (host) => host.holds.join(', ') || '–' },
+  { key: 'held_groups', title: 'Held groups', kind: 'wrap', render: (host) => host.held_groups.join(', ') || '–' },
   { key: 'actions', title: 'Actions', kind: 'actions', render: (host) => <Actions host={host} scope={scope} /> },
 ];
 
@@ -83,7 +83,7 @@ function Actions({ host, scope }: { readonly host: Host; readonly scope: Scope }
       ) : (
         <ActionLink to={to('undrain')}>Undrain</ActionLink>
       )}
-      {!host.alive && <ActionLink to={to('forget')}>Forget</ActionLink>}
+      {!host.lease_valid && <ActionLink to={to('forget')}>Forget</ActionLink>}
     </span>
   );
 }
@@ -99,7 +99,7 @@ export function HostList() {
       query={useQuery(hostsQuery)}
       columns={columnsOf(scope, regionName)}
       rowKey={(host) => `${host.region_id} ${host.name}`}
-      textOf={(host) => `${host.name} ${host.address} ${regionName(host.region_id)} ${host.holds.join(' ')}`}
+      textOf={(host) => `${host.name} ${host.address} ${regionName(host.region_id)} ${host.held_groups.join(' ')}`}
       filters={[{ name: 'state', label: 'State', valueOf: stateOf }]}
       empty={{
         title: 'No hosts',

@@ -6,7 +6,7 @@
  */
 import type { HostPart, RegionView } from '../../hosts/part.ts';
 import { addressesOf, type DesiredLoadBalancer, type LoadBalancerDriver, type Peers } from '../load-balancer.ts';
-import { createMovingAddresses, type MovingAddressesOptions } from './driver.ts';
+import { createMovingAddresses, type MovingAddressesOptions } from './part.ts';
 import { unavailable } from '../own-host.ts';
 
 interface BalancerPartsOptions extends Omit<MovingAddressesOptions, 'checks' | 'connections'> {

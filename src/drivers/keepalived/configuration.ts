@@ -2,7 +2,7 @@
  * Pure: the configuration of keepalived. Every router has a marker, an address on the loopback interface: it is the only
  * address in VRRP packets, so a router exists before its first address, and it shows which routers this host holds.
  *
- * `nopreempt`: a host that returns takes nothing back by itself, which would close connections; driver.ts hands over.
+ * `nopreempt`: a host that returns takes nothing back by itself, which would close connections; part.ts hands over.
  * `vrrp_priority`, not `vrrp_rt_priority`: keepalived 2.2 sets the limit of real-time CPU time (RLIMIT_RTTIME) to 0 with a
  * reload, and cannot raise it without CAP_SYS_RESOURCE. The kernel then kills its child within moments, and all addresses
  * leave the host.

@@ -12,7 +12,7 @@ it('writes block files again when the disk was full, and its callers do not fail
   let isUp = true;
   const routers = createHostRouters({ folder, leaseCheck: 'check', health: { isUp: () => isUp }, log: silentLogger });
   const host: HostView = {
-    ...{ name: 'a', address: '10.77.0.11', interface: 'lo', state: 'active', alive: true, converged: true },
+    ...{ name: 'a', address: '10.77.0.11', interface: 'lo', state: 'active', leaseValid: true, converged: true },
   };
   routers.setRegion({
     ...{ regionId: 1, vipRange: '10.77.1.0/24', vipRangeV6: null, storage: null, self: 'a', hosts: [host] },

@@ -1,18 +1,19 @@
 /**
- * The routers of the region as this host has them: the configuration of keepalived, and which routers this host may hold. Those
- * that it may not hold have a 1 in their block file, which keepalived reads when it changes.
+ * The routers of the region as this host has them: the configuration of keepalived, which routers this host may hold
+ * (block-files.ts), and which it holds (present-routers.ts).
  */
-import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { RegionView } from '../../hosts/part.ts';
 import { contains, parseHost, parseNetwork } from '../../platform/network-address.ts';
 import { interfaceOf, selfOf, unavailable } from '../own-host.ts';
+import { createBlockFiles } from './block-files.ts';
 import { markerOf, renderKeepalived } from './configuration.ts';
 import type { Health } from './health.ts';
-import { ownAddresses, removeAddresses } from './host-addresses.ts';
+import { removeAddresses } from './host-addresses.ts';
+import { presentRouters } from './present-routers.ts';
 import { configurationFile } from './process.ts';
 import { priorityOf, routersOf, type VirtualRouter } from './routers.ts';
 
@@ -52,155 +53,100 @@ interface HostRoutersOptions {
 }
 
 const SETTLE_MS = 10_000;
-const POLL_MS = 20;
-const REPEAT_MS = 1000;
 
 export function createHostRouters(options: HostRoutersOptions): HostRouters {
   const { folder, leaseCheck, health, log, settleMs = SETTLE_MS } = options;
   let region: RegionView | null = null;
   let balancers: string[] = [];
   let routers: VirtualRouter[] = [];
-  /** Addresses that were configured before and may still be on this host, until it was seen without them. */
-  const removed = new Set<string>();
   let isServing = false;
   const handedOver = new Set<string>();
-  const blocks = new Map<string, string>();
-  let repeated: NodeJS.Timeout | undefined;
 
   const known = () => {
     if (!region) throw unavailable('the hosts of the region are not known');
     return region;
   };
   const self = () => selfOf(known());
-  const blockFile = (name: string) => join(folder, `${name}.block`);
-  const hasMarker = (router: VirtualRouter, own: Set<string>) => own.has(markerOf(router, self().address));
+  const mayHold = ({ name, service }: VirtualRouter) => isServing && health.isUp(service) && !handedOver.has(name);
+  const blocks = createBlockFiles({
+    ...{ folder, log },
+    read: () => routers.map((router) => [router.name, mayHold(router)]),
+  });
+  const present = presentRouters({ routers: () => routers, address: () => self().address, settleMs });
 
-  /** Returns the failures. */
-  function writeBlocks(): Error[] {
-    const failures: Error[] = [];
-    for (const { name, service } of routers) {
-      const text = isServing && health.isUp(service) && !handedOver.has(name) ? '0\n' : '1\n';
-      if (blocks.get(name) === text) continue;
-      try {
-        overwrite(blockFile(name), text);
-        blocks.set(name, text);
-      } catch (err) {
-        blocks.delete(name);
-        failures.push(err as Error);
-      }
-    }
-    return failures;
-  }
-
-  function updateBlocks(): void {
-    clearTimeout(repeated);
-    const [err] = writeBlocks();
-    if (!err) return;
-    log.error({ err }, 'block files of routers cannot be written; they are written again');
-    repeated = setTimeout(updateBlocks, REPEAT_MS).unref();
-  }
-
-  function setRouters(): void {
-    const before = routers.flatMap(({ addresses }) => addresses);
+  const setRouters = () => {
+    const before = routers;
     routers = routersOf(known(), balancers);
-    for (const address of before) removed.add(address);
-    for (const { addresses } of routers) for (const address of addresses) removed.delete(address);
-  }
-
-  async function configure(): Promise<boolean> {
-    const { name, address } = self();
-    setRouters();
-    const [failure] = writeBlocks();
-    if (failure) throw unavailable(`the block file of a router cannot be written: ${failure.message}`);
-    const text = renderKeepalived({
-      ...{ name, address, interface: interfaceOf(self()), leaseCheck },
-      peers: known().hosts.flatMap((host) => (host.name === name ? [] : host.address)),
-      routers: routers.map((router) => ({
-        ...router,
-        priority: priorityOf(router, known()),
-        blockFile: blockFile(router.name),
-      })),
-    });
-    const file = configurationFile(folder);
-    if (existsSync(file) && readFileSync(file, 'utf8') === text) return false;
-    await writeFile(`${file}.new`, text, { mode: 0o600 });
-    await rename(`${file}.new`, file);
-    return true;
-  }
-
-  async function settled(): Promise<void> {
-    for (const deadline = Date.now() + settleMs; ; ) {
-      const own = ownAddresses();
-      for (const address of removed) if (!own.has(address)) removed.delete(address);
-      const expected = routers.filter((router) => hasMarker(router, own)).flatMap(({ addresses }) => addresses);
-      if (expected.every((each) => own.has(each)) && removed.size === 0) return;
-      if (Date.now() > deadline) throw unavailable('keepalived did not load its configuration in time');
-      await sleep(POLL_MS);
-    }
-  }
+    present.replaced(before);
+  };
 
   return {
     region: known,
-    setRegion(view) {
-      region = view;
-    },
-    setBalancerAddresses(addresses) {
-      balancers = [...new Set(addresses)];
-    },
+    setRegion: (view) => void (region = view),
+    setBalancerAddresses: (addresses) => void (balancers = [...new Set(addresses)]),
     setServing(value) {
       isServing = value;
       if (value) handedOver.clear();
-      updateBlocks();
+      blocks.update();
     },
     adopt(isAdopted) {
       if (!isAdopted) return;
       setRouters();
-      isServing = routers.some(({ name }) => isUnblocked(blockFile(name)));
+      isServing = routers.some(({ name }) => blocks.isUnblocked(name));
     },
     setHandedOver(name, value) {
       if (value) handedOver.add(name);
       else handedOver.delete(name);
-      updateBlocks();
+      blocks.update();
     },
-    updateBlocks,
-    configure,
+    updateBlocks: blocks.update,
+    async configure() {
+      setRouters();
+      blocks.write();
+      const blocked = routers.map((router) => ({ ...router, blockFile: blocks.pathOf(router.name) }));
+      return writeConfiguration(folder, configurationOf(known(), blocked, leaseCheck));
+    },
     all: () => routers,
-    isHeld(router) {
-      const own = ownAddresses();
-      return hasMarker(router, own) || router.addresses.some((address) => own.has(address));
-    },
-    held() {
-      if (!region) return [];
-      const own = ownAddresses();
-      return routers.filter((router) => hasMarker(router, own));
-    },
-    settled,
-    async removeAddresses() {
-      const markers = new Set(routersOf(known(), []).map((router) => markerOf(router, self().address)));
-      const moves = movingIn(known());
-      const scratch = join(folder, 'addresses.batch');
-      const found = await removeAddresses((address) => markers.has(address) || moves(address), scratch);
-      if (found.length > 0) log.warn({ count: found.length }, 'removed addresses that keepalived had left behind');
-    },
+    isHeld: present.isHeld,
+    held: () => (region ? present.held() : []),
+    settled: present.settled,
+    removeAddresses: () => removeLeftBehind(known(), folder, log),
     device: () => interfaceOf(self()),
   };
 }
 
-/** Keeps the size and, if the disk is full, the content: keepalived takes an empty file for a 0. */
-function overwrite(file: string, text: string): void {
-  const descriptor = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o600);
-  try {
-    writeSync(descriptor, text, 0);
-  } finally {
-    closeSync(descriptor);
-  }
+function configurationOf(
+  region: RegionView,
+  routers: (VirtualRouter & { blockFile: string })[],
+  leaseCheck: string,
+): string {
+  const own = selfOf(region);
+  return renderKeepalived({
+    ...{ name: own.name, address: own.address, interface: interfaceOf(own), leaseCheck },
+    peers: region.hosts.filter(({ name }) => name !== own.name).map(({ address }) => address),
+    routers: routers.map((router) => ({ ...router, priority: priorityOf(router, region) })),
+  });
 }
 
-function isUnblocked(file: string): boolean {
-  return existsSync(file) && readFileSync(file, 'utf8').trim() === '0';
+/** Returns whether it differs from the one on disk. */
+async function writeConfiguration(folder: string, text: string): Promise<boolean> {
+  const file = configurationFile(folder);
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return false;
+  await writeFile(`${file}.new`, text, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+  return true;
 }
 
-/** Whether an address is one that keepalived adds. */
+async function removeLeftBehind(region: RegionView, folder: string, log: Logger): Promise<void> {
+  const { address: own } = selfOf(region);
+  const markers = new Set(routersOf(region, []).map((router) => markerOf(router, own)));
+  const moves = movingIn(region);
+  const scratch = join(folder, 'addresses.batch');
+  const found = await removeAddresses((address) => markers.has(address) || moves(address), scratch);
+  if (found.length > 0) log.warn({ count: found.length }, 'removed addresses that keepalived had left behind');
+}
+
+/** Whether an address is one that keepalived adds, besides markers. */
 function movingIn({ vipRange, vipRangeV6, settings, hosts }: RegionView): (address: string) => boolean {
   const ranges = [vipRange, vipRangeV6].filter((range) => range !== null).map(parseNetwork);
   const single = new Set([settings.apiAddress, settings.registryAddress]);

@@ -22,7 +22,7 @@ describe('virtual routers', () => {
   const three = viewOf(['a', 'b', 'c']);
   const routers = routersOf(three, ['10.77.1.1', '10.77.1.7', 'fd00:77:0:1::1', '10.77.1.2']);
 
-  it('are groups of addresses, the API and registries', () => {
+  it('are the address groups of load balancers, of the API and of registries', () => {
     expect(routers.map(({ name, id }) => `${name} ${id}`)).toEqual([
       ...[0, 1, 2, 3, 4, 5].map((n) => `addresses-${n} ${100 + n}`),
       ...['api 106', 'registry 107'],

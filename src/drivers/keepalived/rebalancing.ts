@@ -1,4 +1,4 @@
-/** Returns routers to the hosts that should hold them, one at a time, when those hosts have been alive for a while. */
+/** Returns routers to the hosts that should hold them, one at a time, when those hosts have served for a while. */
 import type { Logger } from 'pino';
 import type { HandOver } from './hand-over.ts';
 import type { VirtualRouter } from './routers.ts';

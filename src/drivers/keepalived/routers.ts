@@ -1,6 +1,6 @@
 /**
- * Pure: the virtual routers of a region. Each moves a set of addresses as one: the groups of addresses of load balancers,
- * and the addresses of the API and of registries.
+ * Pure: the virtual routers of a region. Each moves one address group: some addresses of load balancers, the address of the API,
+ * or that of registries.
  *
  * Priorities spread the groups: the first choice of group g is host g modulo the number of hosts, and the groups of a dead
  * host have different second choices. Hosts that drain are the last choice.

@@ -3,7 +3,14 @@ import type { HostView, RegionView } from '../../hosts/part.ts';
 
 export function viewOf(names: string[], changes: Record<string, Partial<HostView>> = {}): RegionView {
   const hosts = names.map((name, at) => ({
-    ...{ name, address: `10.77.0.${11 + at}`, interface: 'lo', state: 'active' as const, alive: true, converged: true },
+    ...{
+      name,
+      address: `10.77.0.${11 + at}`,
+      interface: 'lo',
+      state: 'active' as const,
+      leaseValid: true,
+      converged: true,
+    },
     ...changes[name],
   }));
   return {

@@ -16,7 +16,7 @@ it('the lock of a take-over in progress is not broken', async () => {
   });
   const breakLock = vi.fn<() => Promise<void>>(async () => undefined);
   const group = { address: '10.77.2.1', shares: new Map([['share', {}]]), isHeld: () => false, takeOver };
-  const host = { name: 'h1', alive: true, converged: true, state: 'active' };
+  const host = { name: 'h1', leaseValid: true, converged: true, state: 'active' };
   const balance = groupBalance({
     groups: new Map([[group.address, group as unknown as NfsGroup]]),
     current: () => ({

@@ -3,16 +3,22 @@
  * have it (placement.ts); the others wait a little longer each, in case it cannot.
  */
 import type { Logger } from 'pino';
+import { eligibleHosts } from '../../hosts/part.ts';
 import type { RegionView } from '../../hosts/part.ts';
 import type { NfsGroup } from './group.ts';
 import { isOverloaded, rankFor } from './placement.ts';
 import type { Placement } from './placement.ts';
 import type { GroupRecords } from './records.ts';
 
+interface HostPlace {
+  region: RegionView;
+  records: GroupRecords;
+}
+
 interface GroupBalanceOptions {
   /** By address. */
   groups: ReadonlyMap<string, NfsGroup>;
-  current(): { region: RegionView; records: GroupRecords };
+  current(): HostPlace;
   log: Logger;
 }
 
@@ -38,72 +44,19 @@ interface Observed {
   retryMs: number;
 }
 
-export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
-  const observed = new Map<string, Observed>();
+const nothingObserved: Observed = {
+  ...{ holder: null, previous: null, freeSince: null, isTaking: false },
+  ...{ retryAt: 0, retryMs: FIRST_RETRY_MS },
+};
+
+export function groupBalance(options: GroupBalanceOptions) {
+  const { groups, log } = options;
+  const { placement, takeIfDue, giveUp, forget } = observedGroups(options);
   /** Whether free groups are taken. */
   let isAccepting = false;
   let polling: NodeJS.Timeout | undefined;
   let pollInProgress: Promise<void> | null = null;
   let overloadedSince: number | null = null;
-
-  const observedOf = (group: string): Observed => {
-    const found = observed.get(group);
-    if (found) return found;
-    const nothing: Observed = {
-      ...{ holder: null, previous: null, freeSince: null, isTaking: false },
-      ...{ retryAt: 0, retryMs: FIRST_RETRY_MS },
-    };
-    observed.set(group, nothing);
-    return nothing;
-  };
-
-  const placement = (): Placement => {
-    const { region } = current();
-    const eligible = region.hosts.filter(({ alive, converged, state }) => alive && converged && state === 'active');
-    return {
-      self: region.self,
-      eligible: eligible.map(({ name }) => name),
-      holders: new Map(
-        [...groups].map(([address, group]) => [address, group.isHeld() ? region.self : observedOf(address).holder]),
-      ),
-    };
-  };
-
-  const pollGroup = async (group: NfsGroup): Promise<void> => {
-    const seen = observedOf(group.address);
-    const { records, region } = current();
-    if (group.isHeld()) {
-      seen.freeSince = null;
-      return;
-    }
-    if (group.shares.size === 0 || seen.isTaking) return;
-    const holder = await records.holder(group.address);
-    seen.holder = holder?.host ?? null;
-    if (holder) {
-      seen.previous = holder.host;
-      seen.freeSince = null;
-      // An earlier agent of this host took it. Its server has ended (`start`).
-      if (holder.host !== region.self || group.isHeld()) return;
-      await records.breakLock(group.address, holder.cookie);
-    }
-    const now = performance.now();
-    seen.freeSince ??= now;
-    const rank = rankFor(group.address, placement(), seen.previous === region.self ? null : seen.previous);
-    if (!isAccepting || rank === null || now < seen.retryAt || now - seen.freeSince < rank * RANK_MS) return;
-    // Not awaited: it takes seconds, and the other groups are polled meanwhile.
-    seen.isTaking = true;
-    void group
-      .takeOver()
-      .then(
-        () => (seen.retryMs = FIRST_RETRY_MS),
-        (err: unknown) => {
-          log.error({ nfsGroup: group.address, err }, 'the group was not taken over');
-          seen.retryAt = performance.now() + seen.retryMs;
-          seen.retryMs = Math.min(seen.retryMs * 2, LAST_RETRY_MS);
-        },
-      )
-      .finally(() => (seen.isTaking = false));
-  };
 
   const rebalance = async (): Promise<void> => {
     if (!isAccepting || !isOverloaded(placement())) overloadedSince = null;
@@ -111,19 +64,11 @@ export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
     if (overloadedSince === null || performance.now() - overloadedSince < REBALANCE_MS) return;
     overloadedSince = null;
     const group = [...groups.values()].find((each) => each.isServing());
-    if (group) await handOver(group);
-  };
-
-  /** Another host takes it, because this one holds more groups, or does not serve any longer. */
-  const handOver = async (group: NfsGroup): Promise<void> => {
-    const seen = observedOf(group.address);
-    seen.retryAt = performance.now() + REBALANCE_MS;
-    const { released } = await group.end();
-    await released;
+    if (group) await giveUp(group);
   };
 
   const pollAll = async (): Promise<void> => {
-    const results = await Promise.allSettled([...groups.values()].map(pollGroup));
+    const results = await Promise.allSettled([...groups.values()].map((group) => takeIfDue(group, () => isAccepting)));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) log.debug({ err: failed.reason as unknown }, 'the locks of the NFS groups cannot be read');
     await rebalance();
@@ -136,8 +81,7 @@ export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
   };
 
   return {
-    placement,
-    handOver,
+    giveUp,
 
     /** Takes free groups from now on. */
     start(): void {
@@ -155,7 +99,92 @@ export function groupBalance({ groups, current, log }: GroupBalanceOptions) {
       isAccepting = false;
       clearInterval(polling);
       polling = undefined;
-      observed.clear();
+      forget();
     },
   };
+}
+
+/** What this host knows about each group, and how it takes one or gives it up. */
+function observedGroups({ groups, current, log }: GroupBalanceOptions) {
+  const observed = new Map<string, Observed>();
+
+  const observedOf = (group: string): Observed => {
+    const seen = observed.get(group) ?? { ...nothingObserved };
+    observed.set(group, seen);
+    return seen;
+  };
+
+  const placement = (): Placement => {
+    const { region } = current();
+    return {
+      self: region.self,
+      eligible: eligibleHosts(region),
+      holders: new Map(
+        [...groups].map(([address, group]) => [address, group.isHeld() ? region.self : observedOf(address).holder]),
+      ),
+    };
+  };
+
+  return {
+    placement,
+
+    /** Takes a group that is free, when it is the turn of this host. */
+    async takeIfDue(group: NfsGroup, isAccepting: () => boolean): Promise<void> {
+      const seen = observedOf(group.address);
+      if (group.isHeld()) {
+        seen.freeSince = null;
+        return;
+      }
+      if (group.shares.size === 0 || seen.isTaking || !(await isFree(group, seen, current()))) return;
+      const { self } = current().region;
+      const rank = rankFor(group.address, placement(), seen.previous === self ? null : seen.previous);
+      if (isAccepting() && rank !== null && isDue(seen, rank)) take(group, seen, log);
+    },
+
+    /** Has another host take it: this one does not take it back for a while. */
+    async giveUp(group: NfsGroup): Promise<void> {
+      observedOf(group.address).retryAt = performance.now() + REBALANCE_MS;
+      const { released } = await group.end();
+      await released;
+    },
+
+    forget: () => observed.clear(),
+  };
+}
+
+/** Reads who holds a group that this host does not hold. Breaks the lock of an earlier agent of this host. */
+async function isFree(group: NfsGroup, seen: Observed, { region, records }: HostPlace): Promise<boolean> {
+  const holder = await records.holder(group.address);
+  seen.holder = holder?.host ?? null;
+  if (holder) {
+    seen.previous = holder.host;
+    seen.freeSince = null;
+    // An earlier agent of this host took it. Its server has ended (`start`).
+    if (holder.host !== region.self || group.isHeld()) return false;
+    await records.breakLock(group.address, holder.cookie);
+  }
+  seen.freeSince ??= performance.now();
+  return true;
+}
+
+/** Whether this host may take a free group, for which `rank` other hosts are preferred. */
+function isDue({ freeSince, retryAt }: Observed, rank: number): boolean {
+  const now = performance.now();
+  return now >= retryAt && now - freeSince! >= rank * RANK_MS;
+}
+
+/** Not awaited: it takes seconds, and the other groups are polled meanwhile. */
+function take(group: NfsGroup, seen: Observed, log: Logger): void {
+  seen.isTaking = true;
+  void group
+    .takeOver()
+    .then(
+      () => (seen.retryMs = FIRST_RETRY_MS),
+      (err: unknown) => {
+        log.error({ nfsGroup: group.address, err }, 'the group was not taken over');
+        seen.retryAt = performance.now() + seen.retryMs;
+        seen.retryMs = Math.min(seen.retryMs * 2, LAST_RETRY_MS);
+      },
+    )
+    .finally(() => (seen.isTaking = false));
 }

@@ -6,11 +6,9 @@
  * hosts whose lease is valid. A host that is away may still run a server; it has a record (records.ts), which is
  * removed only after the server has ended or was fenced. So this driver waits until every record has the new state.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Publisher } from '../../hosts/part.ts';
 import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
-import { DriverError } from '../driver.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import { clientsOf, parseNetwork } from '../ganesha/networks.ts';
@@ -19,7 +17,7 @@ import { oneAtATime } from '../turns.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
 import { cephSubvolumes } from '../ceph/subvolumes.ts';
 import { groupRecords } from './records.ts';
-import type { ServerRecord } from './records.ts';
+import { servedWait } from './served-wait.ts';
 import { stampOf } from './share-state.ts';
 import type { PublishedShare } from './share-state.ts';
 
@@ -35,46 +33,14 @@ export interface CephFileShareOptions {
   log: Logger;
 }
 
-const POLL_MS = 150;
-
 export function createCephFileShareDriver(options: CephFileShareOptions): FileShareDriver {
   const { bridge, filesystem, publisher, log, serverSeconds = 20 } = options;
   const subvolumes = cephSubvolumes(options);
   const records = groupRecords(options);
+  const untilServed = servedWait(records, serverSeconds);
   const inTurn = oneAtATime();
   /** What is published. */
   let states = new Map<string, PublishedShare>();
-
-  /** Until the servers of a group, at least `least`, all have a state (null: do not have the share). */
-  const untilServed = async (
-    group: string,
-    id: string,
-    { stamp, signal }: { stamp: string | null; signal: AbortSignal },
-  ): Promise<void> => {
-    const deadline = performance.now() + serverSeconds * 1000;
-    for (;;) {
-      refuseAborted(signal);
-      const servers = [...(await records.servers(group)).values()];
-      const isCurrent = servers.every(({ shares }) => (shares[id] ?? null) === stamp);
-      if (isCurrent && (stamp === null || servers.some(({ serving }) => serving))) return;
-      if (performance.now() > deadline) {
-        if (stamp !== null || !(await fenceAbandoned(group))) throw notServed(group, servers);
-      }
-      await sleep(POLL_MS);
-    }
-  };
-
-  /**
-   * Fences the servers of a group that no host holds, and returns whether there were any: no host takes over a group whose last
-   * share is removed. A server that takes the lock meanwhile writes its record later, so its record stays.
-   */
-  const fenceAbandoned = async (group: string): Promise<boolean> => {
-    const cookies = [...(await records.servers(group)).keys()];
-    if (cookies.length === 0 || (await records.holder(group)) !== null) return false;
-    await records.fence(group);
-    await records.remove(group, cookies);
-    return true;
-  };
 
   const unpublish = async (id: string, signal: AbortSignal): Promise<void> => {
     const published = states.get(id) ?? (await publisher.states()).get(id);
@@ -93,10 +59,8 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     const access = desired.access.map(({ network, mode }) => ({ network, mode }));
     // Rejects networks that Ganesha cannot have before anything changes.
     for (const { network } of access) clientsOf(parseNetwork(network));
-    const { subvolume, changed } = await subvolumes.ensure(id, {
-      gib: desired.sizeGib,
-      settledGib: desired.settledGib,
-    });
+    const { sizeGib: gib, settledGib } = desired;
+    const { subvolume, changed } = await subvolumes.ensure(id, { gib, settledGib });
     refuseAborted(signal);
     const { path, user, key, sizeGib } = subvolume;
     const state: PublishedShare = { ...{ group, exportId, filesystem, path, user, key, rootSquash, access } };
@@ -113,11 +77,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
   return {
     name: 'ceph',
     real: true,
-    status(): DriverStatus {
-      const fault = bridge.fault();
-      const detail = `subvolumes of the CephFS filesystem ${filesystem}, exported by NFS groups`;
-      return { driver: 'ceph', real: true, healthy: fault === null, detail: fault === null ? detail : fault };
-    },
+    status: () => statusOf(bridge.fault(), filesystem),
     async start() {
       // The bridge connects until it succeeds; until then operations are retried.
       bridge.start().catch((err: unknown) => log.error({ err }, 'the storage cluster does not respond'));
@@ -141,12 +101,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
   };
 }
 
-function notServed(group: string, servers: ServerRecord[]): DriverError {
-  const who = servers.map(({ host, serving }) => `${host} (${serving ? 'serving' : 'starting'})`).join(', ');
-  const message = `the NFS group ${group} does not serve the new state; its servers: ${who || 'none'}`;
-  return new DriverError(message, {
-    customerMessage: `the file server ${group} does not respond; the operation is retried`,
-    retryable: true,
-    maxRetrySeconds: 20,
-  });
+function statusOf(fault: string | null, filesystem: string): DriverStatus {
+  const detail = `subvolumes of the CephFS filesystem ${filesystem}, exported by NFS groups`;
+  return { driver: 'ceph', real: true, healthy: fault === null, detail: fault ?? detail };
 }

@@ -79,8 +79,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
     isHeld: () => tenure !== null,
     isServing: () => tenure?.isServing === true && !tenure.hasEnded(),
     fault() {
-      const { isServing = false, served, healthy } = tenure ?? {};
-      const silent = isServing ? [...served!.keys()].filter((id) => !healthy!.has(id)).length : 0;
+      const silent = tenure?.isServing ? silentShares(tenure).length : 0;
       return silent === 0 ? null : `${silent} of ${shares.size} shares at ${address} do not respond`;
     },
     takeOver: () => queue(address, takeOver),
@@ -102,6 +101,10 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
     },
     end: async () => (tenure ? tenure.end('requested') : { released: Promise.resolve() }),
   };
+}
+
+function silentShares({ served, healthy }: Tenure): string[] {
+  return [...served.keys()].filter((id) => !healthy.has(id));
 }
 
 async function begin(

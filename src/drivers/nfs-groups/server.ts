@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { liveProcess, superviseDaemon } from '../../platform/daemon.ts';
-import type { Daemon } from '../../platform/daemon.ts';
+import type { Daemon, DaemonOptions } from '../../platform/daemon.ts';
 import { hostError } from '../command.ts';
 import { confined } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
@@ -71,7 +71,7 @@ const PROBE_TIMEOUT_MS = 3000;
 const PROBE_EVERY_MS = 50;
 
 export function groupServer(options: GroupServerOptions): GroupServer {
-  const { settings, folder, program, log } = options;
+  const { settings, folder } = options;
   const files = filesOf(folder);
   const ending = new AbortController();
   let daemon: Daemon | null = null;
@@ -89,35 +89,6 @@ export function groupServer(options: GroupServerOptions): GroupServer {
   const probe = () =>
     probeExports({ address: settings.group, port: settings.port, timeoutMs: PROBE_TIMEOUT_MS }, exported);
 
-  const supervise = () => {
-    const args = ['-F', '-f', files.configuration, '-L', 'STDERR', '-p', files.ownPid];
-    const { file, args: rest } = confined({ file: program, args }, null, CAPABILITIES);
-    return superviseDaemon({
-      name: `ganesha ${settings.group}`,
-      command: {
-        file: 'sh',
-        args: ['-c', WATCHED, files.validUntil, 'setpriv', '--pdeathsig', 'KILL', '--', file, ...rest],
-        env: { TMPDIR: folder },
-      },
-      pidFile: files.pid,
-      matches: (commandLine) => isServer(commandLine, files),
-      probe: callServer,
-      startTimeout: START_SECONDS,
-      logFile: files.log,
-      stopSignal: 'SIGKILL',
-      async beforeStart() {
-        refuseEnded();
-        isStarting = true;
-        await options.beforeStart();
-        refuseEnded();
-      },
-      onRestart() {
-        isStarting = false;
-      },
-      log,
-    });
-  };
-
   return {
     async start(shares) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -125,7 +96,16 @@ export function groupServer(options: GroupServerOptions): GroupServer {
       const conf = await readFile(settings.cephConf, 'utf8');
       await writeDurably(files.clientConf, renderClientConf(conf, settings));
       await write(shares);
-      daemon = await supervise();
+      daemon = await supervise(options, {
+        probe: callServer,
+        async beforeStart() {
+          refuseEnded();
+          isStarting = true;
+          await options.beforeStart();
+          refuseEnded();
+        },
+        onRestart: () => void (isStarting = false),
+      });
       isStarting = false;
       if (ending.signal.aborted) await daemon.stop();
       refuseEnded();
@@ -151,6 +131,31 @@ export function groupServer(options: GroupServerOptions): GroupServer {
       await daemon?.stop();
     },
   };
+}
+
+/** Starts Ganesha with a watcher, and again whenever it ends. */
+function supervise(
+  { settings, folder, program, log }: GroupServerOptions,
+  hooks: Pick<DaemonOptions, 'probe' | 'beforeStart' | 'onRestart'>,
+): Promise<Daemon> {
+  const files = filesOf(folder);
+  const args = ['-F', '-f', files.configuration, '-L', 'STDERR', '-p', files.ownPid];
+  const { file, args: rest } = confined({ file: program, args }, null, CAPABILITIES);
+  return superviseDaemon({
+    name: `ganesha ${settings.group}`,
+    command: {
+      file: 'sh',
+      args: ['-c', WATCHED, files.validUntil, 'setpriv', '--pdeathsig', 'KILL', '--', file, ...rest],
+      env: { TMPDIR: folder },
+    },
+    pidFile: files.pid,
+    matches: (commandLine) => isServer(commandLine, files),
+    startTimeout: START_SECONDS,
+    logFile: files.log,
+    stopSignal: 'SIGKILL',
+    ...hooks,
+    log,
+  });
 }
 
 export function filesIn(dataDir: string, group: string): string {

@@ -64,53 +64,27 @@ const WATCH_EVERY_MS = 100;
 /** Takes the lock. Null: another host has it. */
 export async function beginTenure(options: TenureOptions): Promise<Tenure | null> {
   const { address, host, records, addresses, log } = options;
-  const cookie = `${host}/${randomUUID()}`;
-  const timers: NodeJS.Timeout[] = [];
-  /** By `performance.now()`. */
-  let validUntil = 0;
+  const lock = groupLock(options, (ms) => tenure.server.mayServeFor(ms));
+  const periodic = periodicWork(address, log);
   let ended: Promise<Ended> | null = null;
-  let lastRenewal: Promise<unknown> = Promise.resolve();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => undefined);
-
-  const renew = async () => {
-    const began = performance.now();
-    const renewal = records.lock(address, cookie, { seconds: LOCK_SECONDS, host });
-    lastRenewal = renewal;
-    const isHeld = await renewal;
-    if (isHeld && !ended) {
-      validUntil = Math.max(validUntil, began + LOCK_SECONDS * 1000 - MARGIN_MS);
-      tenure.server.mayServeFor(validUntil - performance.now());
-    }
-    return isHeld;
-  };
-
-  /** What fails here, the next holder of the group does. */
-  const release = async () => {
-    try {
-      await records.remove(address, [cookie]);
-      // A renewal that the cluster gets after the release would take the lock again.
-      await lastRenewal.catch(() => undefined);
-      await records.unlock(address, cookie);
-    } catch (err) {
-      log.warn({ nfsGroup: address, err }, 'the group is not released; its lock expires');
-    }
-  };
 
   const stop = async (why: string): Promise<Ended> => {
     log.info({ nfsGroup: address, reason: why }, 'the group is given up');
     over.reject(hostError(`the group ${address} was given up: ${why}`, null));
-    for (const timer of timers) clearInterval(timer);
+    lock.abandon();
+    periodic.stop();
     await tenure.server.kill();
     await addresses.remove(address).catch((err: unknown) => log.error({ address, err }, 'an address is not removed'));
     options.onEnd();
-    return { released: release() };
+    return { released: lock.release() };
   };
 
   /** Before each start of Ganesha: when this resolves, the servers that ran before can do nothing. */
   const fence = async () => {
     tenure.requireValid();
-    const earlier = [...(await records.servers(address)).keys()].filter((each) => each !== cookie);
+    const earlier = [...(await records.servers(address)).keys()].filter((each) => each !== lock.cookie);
     await records.fence(address);
     await records.remove(address, earlier);
     tenure.requireValid();
@@ -124,11 +98,77 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
     over: over.promise,
     requireValid() {
       if (!options.mayServe()) throw hostError('this host must not serve', null);
-      if (ended || performance.now() > validUntil) throw hostError(`the lock of ${address} is lost`, null);
+      if (ended || !lock.isValid()) throw hostError(`the lock of ${address} is lost`, null);
     },
     record: (stamps) =>
-      records.write(address, cookie, { host, serving: tenure.isServing, shares: Object.fromEntries(stamps) }),
-    every(ms, work) {
+      records.write(address, lock.cookie, { host, serving: tenure.isServing, shares: Object.fromEntries(stamps) }),
+    every: periodic.every,
+    end: (why) => (ended ??= stop(why)),
+  };
+
+  if (!(await lock.renew())) return null;
+  tenure.every(RENEW_EVERY_MS, async () => {
+    if (!(await lock.renew())) await tenure.end('another host has the lock');
+  });
+  tenure.every(WATCH_EVERY_MS, async () => {
+    if (!lock.isValid()) await tenure.end('the lock was not renewed in time');
+  });
+  return tenure;
+}
+
+interface GroupLock {
+  /** Names this tenure in the lock and in the record. */
+  cookie: string;
+  /** Takes the lock, or renews it; false: another host has it. */
+  renew(): Promise<boolean>;
+  /** Whether the lock cannot have expired, by the clock of this host. */
+  isValid(): boolean;
+  /** The tenure ends: later renewals do not count. */
+  abandon(): void;
+  /** Also removes the record. What fails here, the next holder of the group does. */
+  release(): Promise<void>;
+}
+
+function groupLock({ address, host, records, log }: TenureOptions, onRenewed: (validForMs: number) => void): GroupLock {
+  const cookie = `${host}/${randomUUID()}`;
+  /** By `performance.now()`. */
+  let validUntil = 0;
+  let isAbandoned = false;
+  let lastRenewal: Promise<unknown> = Promise.resolve();
+  return {
+    cookie,
+    async renew() {
+      const began = performance.now();
+      const renewal = records.lock(address, cookie, { seconds: LOCK_SECONDS, host });
+      lastRenewal = renewal;
+      const isHeld = await renewal;
+      if (isHeld && !isAbandoned) {
+        validUntil = Math.max(validUntil, began + LOCK_SECONDS * 1000 - MARGIN_MS);
+        onRenewed(validUntil - performance.now());
+      }
+      return isHeld;
+    },
+    isValid: () => performance.now() <= validUntil,
+    abandon: () => void (isAbandoned = true),
+    async release() {
+      try {
+        await records.remove(address, [cookie]);
+        // A renewal that the cluster gets after the release would take the lock again.
+        await lastRenewal.catch(() => undefined);
+        await records.unlock(address, cookie);
+      } catch (err) {
+        log.warn({ nfsGroup: address, err }, 'the group is not released; its lock expires');
+      }
+    },
+  };
+}
+
+/** Work that is repeated until `stop`. Runs of one piece of work do not overlap. */
+function periodicWork(address: string, log: Logger) {
+  const timers: NodeJS.Timeout[] = [];
+  let isStopped = false;
+  return {
+    every(ms: number, work: () => Promise<void>): void {
       let isRunning = false;
       const run = () => {
         if (isRunning) return;
@@ -137,17 +177,11 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
           .catch((err: unknown) => log.warn({ nfsGroup: address, err }, 'periodic work of an NFS group failed'))
           .finally(() => (isRunning = false));
       };
-      if (!ended) timers.push(setInterval(run, ms));
+      if (!isStopped) timers.push(setInterval(run, ms));
     },
-    end: (why) => (ended ??= stop(why)),
+    stop(): void {
+      isStopped = true;
+      for (const timer of timers) clearInterval(timer);
+    },
   };
-
-  if (!(await renew())) return null;
-  tenure.every(RENEW_EVERY_MS, async () => {
-    if (!(await renew())) await tenure.end('another host has the lock');
-  });
-  tenure.every(WATCH_EVERY_MS, async () => {
-    if (performance.now() > validUntil) await tenure.end('the lock was not renewed in time');
-  });
-  return tenure;
 }

@@ -13,14 +13,14 @@ const list = command({
     withServices(settings, async ({ hosts }) => {
       const { results } = await hosts.list({ limit: Number.MAX_SAFE_INTEGER });
       if (results.length === 0) return print('No region has several hosts.');
-      const head = ['region', 'name', 'address', 'state', 'lease', 'converged', 'unobserved', 'holds'];
+      const head = ['region', 'name', 'address', 'state', 'lease', 'converged', 'pending changes', 'held groups'];
       printTable([head, ...results.map(rowOf)]);
     }),
 });
 
 const rowOf = (host: Host): unknown[] => [
-  ...[host.region_id, host.name, host.address, host.state, host.alive ? 'valid' : `ended ${host.lease_until}`],
-  ...[host.converged ? 'yes' : 'no', host.unobserved, host.holds.join(' ') || '–'],
+  ...[host.region_id, host.name, host.address, host.state, host.lease_valid ? 'valid' : `ended ${host.lease_until}`],
+  ...[host.converged ? 'yes' : 'no', host.pending_changes, host.held_groups.join(' ') || '–'],
 ];
 
 const change = (action: 'drain' | 'undrain' | 'forget', summary: string, done: string) =>

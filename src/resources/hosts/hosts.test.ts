@@ -9,7 +9,7 @@ const cloudyard = useCloudyard({ driver: null });
 const hosts = '/cloudyard/v1/hosts';
 const report = {
   drivers: [{ kind: 'load balancers', driver: 'haproxy', real: true, healthy: true, detail: 'HAProxy 2.6' }],
-  holds: ['10.77.1.1'],
+  heldGroups: ['addresses-0'],
   version: '1.2.3',
 };
 
@@ -42,13 +42,13 @@ describe('hosts', () => {
         {
           name: 'h1',
           region_id: 1,
-          alive: true,
+          lease_valid: true,
           converged: true,
           state: 'active',
-          unobserved: 1,
-          holds: ['10.77.1.1'],
+          pending_changes: 1,
+          held_groups: ['addresses-0'],
         },
-        { name: 'h2', alive: false, version: '1.2.3', drivers: report.drivers },
+        { name: 'h2', lease_valid: false, version: '1.2.3', drivers: report.drivers },
       ],
     });
     expect((await cloudyard.get(hosts)).body.count).toBe(3);
@@ -66,7 +66,7 @@ describe('hosts', () => {
     await cloudyard.db.$client.query(`update hosts set report = $1`, [
       JSON.stringify({ ...report, applied: { revision: 5, pending: 1 } }),
     ]);
-    expect((await cloudyard.get(`${hosts}/1/h1`)).body).toMatchObject({ unobserved: 3 });
+    expect((await cloudyard.get(`${hosts}/1/h1`)).body).toMatchObject({ pending_changes: 3 });
   });
 
   it('renew their lease while an operator drains or forgets them', async () => {
@@ -133,6 +133,6 @@ describe('hosts', () => {
     await addHost('h1', -60);
     const text = await cloudyard.services.metrics.text();
     expect(text).toMatch(/^cloudyard_host_lease_seconds\{region="1",host="h1"\} -6\d/m);
-    expect(text).toMatch(/^cloudyard_host_unobserved_revisions\{region="1",host="h1"\} 0$/m);
+    expect(text).toMatch(/^cloudyard_host_pending_changes\{region="1",host="h1"\} 0$/m);
   });
 });

@@ -30,15 +30,17 @@ export const Host = Type.Object(
       'The network interface to which it adds addresses that move; null: the one that has its address',
     ),
     state: Type.Enum(['active', 'draining', 'drained'], {
-      description: '`draining`: its addresses move to other hosts; `drained`: it holds none',
+      description: '`draining`: its groups move to other hosts; `drained`: it holds none',
     }),
-    alive: Type.Boolean({ description: 'Whether its lease is valid' }),
+    lease_valid: Type.Boolean({ description: 'Whether its lease has not ended' }),
     lease_until: Described(DateTime, 'When its lease ends unless it is renewed'),
     converged: Type.Boolean({
       description: 'Whether it has applied everything that is published, so that it may serve',
     }),
-    unobserved: Type.Integer({ description: 'Number of changes that it has not applied' }),
-    holds: Type.Array(Type.String(), { description: 'Addresses and NFS groups that it holds' }),
+    pending_changes: Type.Integer({ description: 'Number of changes that it has not applied' }),
+    held_groups: Type.Array(Type.String(), {
+      description: 'Address groups and NFS groups that it holds: `addresses-3`, `api`, `registry`, `nfs 10.77.2.1`',
+    }),
     drivers: Type.Array(Driver, { description: 'What it serves, as of its last report' }),
     version: Type.String({ description: 'Version of its agent' }),
     joined_at: Described(DateTime, 'When it joined the region'),

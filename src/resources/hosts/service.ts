@@ -83,11 +83,11 @@ function toResponse(row: HostRow): Host {
     address: row.address,
     interface: row.interface,
     state: row.state,
-    alive: row.alive,
+    lease_valid: row.leaseValid,
     lease_until: withZone(row.leaseUntil),
     converged: row.converged,
-    unobserved: row.unobserved,
-    holds: row.report.holds,
+    pending_changes: row.pendingChanges,
+    held_groups: row.report.heldGroups,
     drivers: row.report.drivers.map(({ kind = '', driver, real, healthy, detail }) => {
       return { kind, driver, real, healthy, detail };
     }),

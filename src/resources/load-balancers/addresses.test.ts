@@ -78,12 +78,12 @@ describe('load balancers of a region with an IPv6 range', () => {
 
 describe('load balancers of a region of several hosts', () => {
   it('name the host that has the address, and those that can take it', async () => {
-    const report = (holds: string[]) => JSON.stringify({ drivers: [], holds, version: '0' });
-    const insert = (name: string, n: number, holds: string[], seconds: number) =>
+    const report = (heldGroups: string[]) => JSON.stringify({ drivers: [], heldGroups, version: '0' });
+    const insert = (name: string, n: number, heldGroups: string[], seconds: number) =>
       cloud.db.$client.query(
         `insert into hosts (region_id, name, address, lease_until, converged, report, joined_at, started_at)
          values (2, $1, $2, clock_timestamp() + $4 * interval '1 second', true, $3, now(), now())`,
-        [name, `10.0.0.${n}`, report(holds), seconds],
+        [name, `10.0.0.${n}`, report(heldGroups), seconds],
       );
     await insert('h1', 1, ['addresses-0'], 600);
     await insert('h2', 2, ['addresses-1', 'addresses-2'], 600);

@@ -9,8 +9,8 @@ import type { LoadBalancerRow } from './table.ts';
 /** A host that can serve now. */
 export interface Instance {
   address: string;
-  /** The groups of addresses that it has. */
-  holds: readonly string[];
+  /** The groups that it holds. */
+  heldGroups: readonly string[];
 }
 
 /** Ordered by name. Null: the region has one host. */
@@ -18,8 +18,8 @@ export async function instancesOf(db: Db, { id, hosted }: RegionFacts): Promise<
   if (!hosted) return null;
   const rows = await hostsOfRegion(db, id);
   return rows
-    .filter(({ alive, converged }) => alive && converged)
-    .map(({ address, report }) => ({ address, holds: report.holds }));
+    .filter(({ leaseValid, converged }) => leaseValid && converged)
+    .map(({ address, report }) => ({ address, heldGroups: report.heldGroups }));
 }
 
 /** One host: its address is that of the load balancer. Several: the one that has the address is MASTER. */
@@ -32,9 +32,9 @@ export function vrrpIps(
   if (!hosted || !instances) return [{ ip_address: row.vipAddress, role: 'STANDALONE', subnet_id }];
   const group = addressGroupOf(row.vipAddress, hosted);
   const name = group === null ? null : addressGroupName(group);
-  return instances.map(({ address, holds }) => ({
+  return instances.map(({ address, heldGroups }) => ({
     ip_address: address,
-    role: name !== null && holds.includes(name) ? ('MASTER' as const) : ('BACKUP' as const),
+    role: name !== null && heldGroups.includes(name) ? ('MASTER' as const) : ('BACKUP' as const),
     subnet_id,
   }));
 }

@@ -11,7 +11,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
+import { eligibleHosts, hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
 import type { DriverStatus } from '../driver.ts';
 import { findProgram } from '../programs.ts';
 import { oneAtATime, shared } from '../turns.ts';
@@ -23,7 +23,7 @@ import { unavailable } from '../own-host.ts';
 import { createHostRouters, type HostRouters } from './host-routers.ts';
 import { allowNonLocalBind } from './kernel-settings.ts';
 import { createKeepalivedProcess } from './process.ts';
-import { createRebalancing } from './rebalancing.ts';
+import { createRebalancing, type Rebalancing } from './rebalancing.ts';
 import { preferenceOrder, type VirtualRouter } from './routers.ts';
 
 export interface MovingAddressesOptions {
@@ -33,7 +33,7 @@ export interface MovingAddressesOptions {
   checks: Checks;
   /** Of load balancers. */
   connections: Connections;
-  /** How long a host must be alive before it gets its groups back. Default: 5 s longer than a lease. */
+  /** How long a host must have a lease before it gets its groups back. Default: 5 s longer than a lease. */
   rebalanceSeconds?: number;
   /** Default: detected. */
   program?: string | null;
@@ -54,14 +54,108 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
   const { dataDir, log, connections, program = findProgram('keepalived') } = options;
   const folder = join(dataDir, hostFolder, 'keepalived');
   const leaseCheck = join(folder, 'check-lease');
-  const turn = oneAtATime();
   const health = watchHealth(options.checks, (service, isUp) => {
     if (isUp) log.info({ service }, 'a service works again');
     else log.error({ service }, 'a service does not work; its addresses move');
     routers.updateBlocks();
   });
   const routers = createHostRouters({ folder, leaseCheck, health, log });
-  const keepalived = createKeepalivedProcess({
+  const keepalived = createKeepalived({ folder, program, routers, log });
+  const hold = createConnectionHold(folder, log);
+  const handOver = createHandOver({ connections, hold, routers, log });
+  const rebalancing = returnRouters(routers, handOver, options);
+
+  return {
+    ...{ kind: null, title: 'addresses' },
+    setBalancerAddresses(addresses) {
+      routers.setBalancerAddresses(addresses);
+      return keepalived.load();
+    },
+    async start(region) {
+      if (!program) throw unavailable('keepalived is not installed: apt-get install keepalived');
+      allowNonLocalBind();
+      routers.setRegion(region);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      writeFileSync(leaseCheck, renderLeaseCheck(join(dataDir, hostFolder, leaseFileName)), { mode: 0o700 });
+      chmodSync(leaseCheck, 0o700);
+      // An agent that was killed during a hand-over left it.
+      await hold.release();
+      await keepalived.start();
+    },
+    converge: () => keepalived.load().then(() => new Map()),
+    apply: async () => undefined,
+    async serve() {
+      await keepalived.load();
+      routers.setServing(true);
+      rebalancing.start();
+    },
+    async hostsChanged(region) {
+      routers.setRegion(region);
+      rebalancing.hostsChanged();
+      await keepalived.load();
+    },
+    async stopServing() {
+      routers.setServing(false);
+      await rebalancing.stop();
+      await keepalived.stop();
+    },
+    async release() {
+      await rebalancing.stop();
+      await keepalived.release();
+    },
+    async drain(signal) {
+      await rebalancing.stop();
+      await giveUpAll(routers, handOver, signal, log);
+    },
+    status: () => statusOf(program, keepalived.isUp(), routers),
+    heldGroups: () => routers.held().map(({ name }) => name),
+  };
+}
+
+/** Returns routers to the hosts that should hold them. */
+function returnRouters(
+  routers: HostRouters,
+  handOver: HandOver,
+  { rebalanceSeconds, log }: MovingAddressesOptions,
+): Rebalancing {
+  return createRebalancing({
+    held: routers.held,
+    preferred: (router) => preferredHost(router, routers.region()),
+    async handOver(router, signal) {
+      await handOver(router, signal);
+      // As a backup, this host takes it again if the other one dies.
+      routers.setHandedOver(router.name, false);
+    },
+    // Until then a preferred host that died may still have a valid lease.
+    firstWaitSeconds: () => rebalanceSeconds ?? routers.region().settings.leaseSeconds + 5,
+    log,
+  });
+}
+
+interface Keepalived {
+  /** A running one keeps its addresses until `load`, when the load balancers are known. */
+  start(): Promise<void>;
+  /**
+   * Loads the routers. Resolves when this host has exactly the addresses of those that it holds. Calls that arrive meanwhile
+   * share the next run.
+   */
+  load(): Promise<void>;
+  isUp(): boolean;
+  stop(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** The keepalived of this host with the routers of the region. */
+function createKeepalived(options: {
+  folder: string;
+  program: string | null;
+  routers: HostRouters;
+  log: Logger;
+}): Keepalived {
+  const { folder, program, routers, log } = options;
+  const turn = oneAtATime();
+  const inTurn = (work: () => Promise<void>) => turn('keepalived', work);
+  const daemon = createKeepalivedProcess({
     folder,
     program: program ?? 'keepalived',
     async beforeStart() {
@@ -71,89 +165,31 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
     log,
   });
   let reloadedAt = 0;
-  /** Whether keepalived has not loaded the configuration on disk yet, as far as is known. */
+  /** Whether it has not loaded the configuration on disk yet, as far as is known. */
   let mustReload = false;
-  /** Calls that arrive meanwhile share the next run. */
-  const load = shared(() =>
-    turn('keepalived', async () => {
-      await sleep(Math.max(reloadedAt + RELOAD_EVERY_MS - Date.now(), 0));
-      if (await routers.configure()) mustReload = true;
-      if (!mustReload || !keepalived.isUp()) return;
-      keepalived.reload();
-      reloadedAt = Date.now();
-      await routers.settled();
-      mustReload = false;
-    }),
-  );
-  const hold = createConnectionHold(folder, log);
-  const handOver = createHandOver({ connections, hold, routers, log });
-  const rebalancing = createRebalancing({
-    held: routers.held,
-    preferred: (router) => preferredHost(router, routers.region()),
-    async handOver(router, signal) {
-      await handOver(router, signal);
-      // As a backup, this host takes it again if the other one dies.
-      routers.setHandedOver(router.name, false);
-    },
-    // Until then a preferred host that died may still look alive.
-    firstWaitSeconds: () => options.rebalanceSeconds ?? routers.region().settings.leaseSeconds + 5,
-    log,
-  });
-
   return {
-    ...{ kind: null, title: 'addresses' },
-    setBalancerAddresses(addresses) {
-      routers.setBalancerAddresses(addresses);
-      return load();
-    },
-    async start(region) {
-      if (!program) throw unavailable('keepalived is not installed: apt-get install keepalived');
-      allowNonLocalBind();
-      routers.setRegion(region);
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      const leaseFile = join(dataDir, hostFolder, leaseFileName);
-      writeFileSync(leaseCheck, renderLeaseCheck(leaseFile), { mode: 0o700 });
-      chmodSync(leaseCheck, 0o700);
-      // An agent that was killed during a hand-over left it.
-      await hold.release();
-      // A running one keeps its addresses until the load balancers are known.
-      await turn('keepalived', async () => {
-        if (!keepalived.isUp()) routers.adopt((await keepalived.start()) === 'adopted');
-      });
-    },
-    async converge() {
-      await load();
-      return new Map();
-    },
-    apply: async () => undefined,
-    async serve() {
-      await load();
-      routers.setServing(true);
-      rebalancing.start();
-    },
-    async hostsChanged(region) {
-      routers.setRegion(region);
-      rebalancing.hostsChanged();
-      await load();
-    },
-    async stopServing() {
-      routers.setServing(false);
-      await rebalancing.stop();
-      await turn('keepalived', async () => {
-        await keepalived.stop();
+    start: () =>
+      inTurn(async () => {
+        if (!daemon.isUp()) routers.adopt((await daemon.start()) === 'adopted');
+      }),
+    load: shared(() =>
+      inTurn(async () => {
+        await sleep(Math.max(reloadedAt + RELOAD_EVERY_MS - Date.now(), 0));
+        if (await routers.configure()) mustReload = true;
+        if (!mustReload || !daemon.isUp()) return;
+        daemon.reload();
+        reloadedAt = Date.now();
+        await routers.settled();
+        mustReload = false;
+      }),
+    ),
+    isUp: daemon.isUp,
+    stop: () =>
+      inTurn(async () => {
+        await daemon.stop();
         if (routers.all().length > 0) await routers.removeAddresses();
-      });
-    },
-    async release() {
-      await rebalancing.stop();
-      await turn('keepalived', () => keepalived.release());
-    },
-    async drain(signal) {
-      await rebalancing.stop();
-      await giveUpAll(routers, handOver, signal, log);
-    },
-    status: () => statusOf(program, keepalived.isUp(), routers.held().length),
-    holds: () => routers.held().map(({ name }) => name),
+      }),
+    release: () => inTurn(() => daemon.release()),
   };
 }
 
@@ -171,30 +207,27 @@ async function giveUpAll(routers: HostRouters, handOver: HandOver, signal: Abort
 async function waitForOtherHost(routers: HostRouters, signal: AbortSignal, log: Logger): Promise<void> {
   for (let isLogged = false; ; isLogged = true) {
     const region = routers.region();
-    if (servingHosts(region).some((name) => name !== region.self)) return;
+    if (eligibleHosts(region).some((name) => name !== region.self)) return;
     if (!isLogged) log.warn('this host keeps its addresses until another host serves');
     await sleep(WAIT_MS, undefined, { signal });
   }
 }
 
-/** The names of the hosts that may take addresses. */
-function servingHosts({ hosts }: RegionView): string[] {
-  return hosts
-    .filter(({ alive, converged, state }) => alive && converged && state === 'active')
-    .map(({ name }) => name);
-}
-
 /** Null: this host is the right one, or no host is. */
 function preferredHost(router: VirtualRouter, region: RegionView): string | null {
-  const names = new Set(servingHosts(region));
+  const names = new Set(eligibleHosts(region));
   const name = preferenceOrder(router, region).find((each) => names.has(each));
   return name === undefined || name === region.self ? null : name;
 }
 
-function statusOf(program: string | null, isUp: boolean, held: number): DriverStatus {
+function statusOf(program: string | null, isUp: boolean, routers: HostRouters): DriverStatus {
   const status = { driver: 'keepalived', real: true };
   const remedy = 'apt-get install keepalived';
   if (!program) return { ...status, healthy: false, detail: 'keepalived is not installed', remedy };
   if (!isUp) return { ...status, healthy: false, detail: 'keepalived is down' };
-  return { ...status, healthy: true, detail: `this host holds ${held} groups of addresses` };
+  return {
+    ...status,
+    healthy: true,
+    detail: `holds ${routers.held().length} of ${routers.all().length} address groups`,
+  };
 }

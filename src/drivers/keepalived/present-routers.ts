@@ -1,0 +1,59 @@
+/** Which routers this host holds, as the addresses of its network interfaces show. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { unavailable } from '../own-host.ts';
+import { markerOf } from './configuration.ts';
+import { ownAddresses } from './host-addresses.ts';
+import type { VirtualRouter } from './routers.ts';
+
+export interface PresentRouters {
+  isHeld(router: VirtualRouter): boolean;
+  /** Those of the region that this host holds. */
+  held(): VirtualRouter[];
+  /** The routers of the region have changed. */
+  replaced(before: VirtualRouter[]): void;
+  /** Resolves when this host has exactly the addresses of the routers that it holds. @throws DriverError */
+  settled(): Promise<void>;
+}
+
+interface PresentRoutersOptions {
+  /** The routers of the region. */
+  routers(): VirtualRouter[];
+  /** The address of this host among the hosts. */
+  address(): string;
+  /** How long `settled` waits. */
+  settleMs: number;
+}
+
+const POLL_MS = 20;
+
+export function presentRouters({ routers, address, settleMs }: PresentRoutersOptions): PresentRouters {
+  /** Addresses that were configured before and may still be on this host, until it was seen without them. */
+  const removed = new Set<string>();
+  const hasMarker = (router: VirtualRouter, own: Set<string>) => own.has(markerOf(router, address()));
+  return {
+    isHeld(router) {
+      const own = ownAddresses();
+      return hasMarker(router, own) || router.addresses.some((each) => own.has(each));
+    },
+    held() {
+      const own = ownAddresses();
+      return routers().filter((router) => hasMarker(router, own));
+    },
+    replaced(before) {
+      for (const { addresses } of before) for (const each of addresses) removed.add(each);
+      for (const { addresses } of routers()) for (const each of addresses) removed.delete(each);
+    },
+    async settled() {
+      for (const deadline = Date.now() + settleMs; ; ) {
+        const own = ownAddresses();
+        for (const each of removed) if (!own.has(each)) removed.delete(each);
+        const expected = routers()
+          .filter((router) => hasMarker(router, own))
+          .flatMap(({ addresses }) => addresses);
+        if (expected.every((each) => own.has(each)) && removed.size === 0) return;
+        if (Date.now() > deadline) throw unavailable('keepalived did not load its configuration in time');
+        await sleep(POLL_MS);
+      }
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/** The NFS groups that a host may serve, with the shares of each. A group is known from its first share on. */
+import type { NfsGroup } from './group.ts';
+import type { PublishedShare } from './share-state.ts';
+
+export interface HostGroups {
+  /** By address. */
+  readonly all: ReadonlyMap<string, NfsGroup>;
+  /** Puts a share into its group (null: removes it). Returns the group whose server must follow; null: none. */
+  setShare(id: string, share: PublishedShare | null): NfsGroup | null;
+  shareIds(): string[];
+  clear(): void;
+}
+
+export function hostGroups(createGroup: (address: string) => NfsGroup): HostGroups {
+  const groups = new Map<string, NfsGroup>();
+  /** The address of its group, by the id of a share. */
+  const groupOf = new Map<string, string>();
+
+  const groupAt = (address: string): NfsGroup => {
+    const group = groups.get(address) ?? createGroup(address);
+    groups.set(address, group);
+    return group;
+  };
+
+  return {
+    all: groups,
+    setShare(id, share) {
+      const before = groupOf.get(id);
+      if (before !== undefined && before !== share?.group) groups.get(before)?.shares.delete(id);
+      if (!share) {
+        groupOf.delete(id);
+        return before === undefined ? null : (groups.get(before) ?? null);
+      }
+      groupOf.set(id, share.group);
+      const group = groupAt(share.group);
+      group.shares.set(id, share);
+      return group;
+    },
+    shareIds: () => [...groupOf.keys()],
+    clear() {
+      groups.clear();
+      groupOf.clear();
+    },
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * Writes the states that drivers publish to `published_states`, in batches: requests that arrive during a statement share the
+ * next one.
+ *
+ * Invariant: only the last worker that has claimed a region (`claimPublishing`) publishes. One that was frozen for longer than
+ * it keeps its lock publishes nothing when it continues.
+ */
+import { shared } from '../drivers/turns.ts';
+import { DriverError } from '../errors/driver-error.ts';
+import type { Db } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
+import type { StateCodec } from './state-codec.ts';
+import * as store from './store.ts';
+
+/** A call of `Publisher.publish`. */
+export interface PublishRequest extends store.Key {
+  /** The state as JSON; null: removed. */
+  text: string | null;
+  signal: AbortSignal;
+  /** The revision of the state when it is published; 0: there was nothing to remove. */
+  revision: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+interface PublishQueueOptions {
+  db: Db;
+  codec: StateCodec;
+  log: Logger;
+  regionId: number;
+  epoch: number;
+  onPublished(requests: PublishRequest[]): void;
+  onSuperseded(): void;
+}
+
+export interface PublishQueue {
+  add(request: PublishRequest): void;
+  idle(): Promise<void>;
+}
+
+const maxBatch = 200;
+
+export function createPublishQueue(options: PublishQueueOptions): PublishQueue {
+  const queue: PublishRequest[] = [];
+  const publishAll = shared(async () => {
+    while (queue.length > 0) {
+      const batch = takeBatch(queue);
+      try {
+        await publishBatch(options, batch);
+        options.onPublished(batch);
+      } catch (error) {
+        for (const request of batch) request.reject(error);
+      }
+    }
+  });
+  return {
+    add(request) {
+      queue.push(request);
+      void publishAll();
+    },
+    idle: publishAll,
+  };
+}
+
+/** Removes the next requests from the queue, one for each resource. */
+function takeBatch(queue: PublishRequest[]): PublishRequest[] {
+  const taken = new Map<string, PublishRequest>();
+  const later = queue.splice(0).filter((request) => {
+    if (taken.size >= maxBatch || taken.has(store.keyOf(request))) return true;
+    taken.set(store.keyOf(request), request);
+    return false;
+  });
+  queue.push(...later);
+  return [...taken.values()];
+}
+
+async function publishBatch(options: PublishQueueOptions, batch: PublishRequest[]): Promise<void> {
+  const { db, codec, regionId } = options;
+  const changed = await changedAmong(options, batch);
+  if (changed.length === 0) return;
+  const states = changed.map(({ kind, id, text }) => ({
+    ...{ kind, id },
+    state: text === null ? null : codec.encode({ kind, id }, JSON.parse(text)),
+  }));
+  const revisions = await store.insertPublished(db, options, states);
+  if (revisions.length === 0) {
+    options.onSuperseded();
+    throw superseded(regionId);
+  }
+  const byKey = new Map(revisions.map((row) => [store.keyOf(row), row.revision]));
+  for (const request of changed) request.revision = byKey.get(store.keyOf(request))!;
+}
+
+/** A state that is published already and that no host failed to apply keeps its revision. */
+async function changedAmong(
+  { db, codec, log, regionId }: PublishQueueOptions,
+  batch: PublishRequest[],
+): Promise<PublishRequest[]> {
+  /** `undefined` if the state cannot be decrypted: it is published again, and the other requests are not affected. */
+  const textOf = (key: store.Key, state: Buffer | null) => {
+    try {
+      return state && codec.text(key, state);
+    } catch (error) {
+      log.error({ err: error, regionId, kind: key.kind, id: key.id }, 'a published state cannot be decrypted');
+      return undefined;
+    }
+  };
+  const found = await store.findPublished(db, regionId, batch);
+  const published = new Map(found.map((row) => [store.keyOf(row), row]));
+  return batch.filter((request) => {
+    const row = published.get(store.keyOf(request));
+    request.revision = row?.revision ?? 0;
+    if (!row) return request.text !== null;
+    return row.failed || request.text !== textOf(request, row.state);
+  });
+}
+
+function superseded(regionId: number): DriverError {
+  return new DriverError(`another worker publishes for region ${regionId}`, {
+    customerMessage: 'the region changed its worker; the operation is retried',
+    retryable: true,
+  });
+}

@@ -1,0 +1,109 @@
+/**
+ * Applies the latest revision of each resource, different resources side by side.
+ *
+ * Invariant: calls for one resource never overlap.
+ *
+ * Failure modes: a retryable error is retried with backoff until it succeeds or a new revision arrives; a permanent one waits
+ * for a new revision.
+ */
+import type { Turn } from '../drivers/turns.ts';
+import type { Logger } from '../platform/log.ts';
+import type { PublishedState } from './agent-store.ts';
+import { observedError } from './observations.ts';
+import { keyOf } from './store.ts';
+
+interface StateQueueOptions {
+  /** @throws what is recorded as the error */
+  apply(published: PublishedState): Promise<void>;
+  /** Called after each attempt. `error`: null if the state was applied. */
+  record(published: PublishedState, error: unknown): void;
+  /** Limits how many states of a kind are applied at once. */
+  turnOf(kind: string): Turn;
+  log: Logger;
+  /** Ends the queue. */
+  signal: AbortSignal;
+}
+
+export interface StateQueue {
+  add(published: PublishedState): void;
+  /** Applies a state later that has just failed, if the error is retryable. */
+  retry(published: PublishedState, error: unknown): void;
+  /** The keys of the resources that are being applied or wait. */
+  keys(): Iterable<string>;
+  /** Resolves when nothing is being applied, except for what waits to be retried. */
+  idle(): Promise<void>;
+}
+
+interface Item {
+  published: PublishedState;
+  attempts: number;
+  /** Set while it waits to be retried. */
+  timer: NodeJS.Timeout | null;
+}
+
+const firstRetryMs = 1000;
+const lastRetryMs = 30_000;
+
+export function createStateQueue({ apply, record, turnOf, log, signal }: StateQueueOptions): StateQueue {
+  const items = new Map<string, Item>();
+  const idleCallers: (() => void)[] = [];
+  let active = 0;
+
+  const enqueue = (item: Item) => {
+    active += 1;
+    void turnOf(item.published.kind)(() => run(item)).finally(() => {
+      active -= 1;
+      if (active === 0) for (const resolve of idleCallers.splice(0)) resolve();
+    });
+  };
+  const run = async (item: Item) => {
+    if (signal.aborted) return;
+    const { published } = item;
+    const error = await apply(published).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    if (signal.aborted) return;
+    record(published, error);
+    // A newer revision arrived meanwhile.
+    if (item.published !== published) enqueue(item);
+    else if (error === null || !observedError(error).retryable) items.delete(keyOf(published));
+    else retryLater(item, error);
+  };
+  const retryLater = (item: Item, error: unknown) => {
+    const { kind, id, revision } = item.published;
+    const delay = Math.min(firstRetryMs * 2 ** item.attempts++, lastRetryMs);
+    log.warn({ err: error, kind, id, revision, retryMs: delay }, 'a published state was not applied');
+    item.timer = setTimeout(() => {
+      item.timer = null;
+      enqueue(item);
+    }, delay);
+  };
+  const create = (published: PublishedState): Item => {
+    const item = { published, attempts: 0, timer: null };
+    items.set(keyOf(published), item);
+    return item;
+  };
+  signal.addEventListener('abort', () => {
+    for (const { timer } of items.values()) if (timer) clearTimeout(timer);
+  });
+
+  return {
+    add(published) {
+      const item = items.get(keyOf(published));
+      if (!item) return enqueue(create(published));
+      Object.assign(item, { published, attempts: 0 });
+      if (!item.timer) return;
+      clearTimeout(item.timer);
+      item.timer = null;
+      enqueue(item);
+    },
+    retry(published, error) {
+      if (observedError(error).retryable) retryLater(create(published), error);
+    },
+    keys: () => items.keys(),
+    async idle() {
+      if (active > 0) await new Promise<void>((resolve) => idleCallers.push(resolve));
+    },
+  };
+}
