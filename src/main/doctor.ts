@@ -6,6 +6,7 @@ import { egressGap } from '../drivers/egress-filter.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
 import { detectDrivers } from './drivers.ts';
 import { findPrograms } from './host-programs.ts';
+import { detectHostedDrivers } from './hosted-drivers.ts';
 import { checkInstallation } from './installation-checks.ts';
 import type { Finding } from './finding.ts';
 import type { Settings } from './settings.ts';
@@ -23,6 +24,10 @@ export async function doctor(given: Settings): Promise<void> {
   const settings = withStorage(given, regions.find(({ storage }) => storage)?.storage ?? null);
   const programs = findPrograms(regions, settings);
   const missing = [...new Set(programs.filter(({ path }) => !path).map((program) => program.package))];
+  const drivers = {
+    ...(await detectDrivers(settings, await egressGap())),
+    ...detectHostedDrivers(regions, settings),
+  };
   const lines = [
     'Programs of the real drivers:',
     ...programs.map((each) => `  ${each.name.padEnd(22)} ${each.path ?? `missing (package ${each.package})`}`),
@@ -34,7 +39,7 @@ export async function doctor(given: Settings): Promise<void> {
     `Time zones of schedules: ${timeZoneStatus().detail}`,
     '',
     `Drivers on this host, as ${process.getuid?.() === 0 ? 'root' : 'this user'}:`,
-    ...driverTable(await detectDrivers(settings, await egressGap())),
+    ...driverTable(drivers),
   ];
   const findings = [...(await checkInstallation(settings)), ...(await checkStorage(regions, settings))];
   lines.push('', 'This installation:', ...findings.flatMap(linesOf));

@@ -119,6 +119,15 @@ describe.skipIf(!works)('a database on three hosts', () => {
     await database.replicating(lab.hosts);
   });
 
+  it('loses nothing when no host sees another one', async () => {
+    await failDuring('the hosts do not see each other', lab.hosts, async () => {
+      await lab.isolate(lab.hosts);
+      await until(async () => !(await database.hasPrimary(lab.hosts)), 60, 'no primary');
+      await lab.heal();
+    });
+    await database.replicating(lab.hosts);
+  });
+
   it('loses nothing when the host of the synchronous standby dies', async () => {
     const primary = await database.primary();
     const names = await database.sql(

@@ -23,6 +23,8 @@ export interface SharedDatabase {
   /** Starts the programs of a host, at first or after `die` and `boot`. */
   start(host: LabNode): Promise<void>;
   primary(): Promise<LabNode>;
+  /** Whether one of these hosts accepts changes, as HAProxy sees it. */
+  hasPrimary(hosts: LabNode[]): Promise<boolean>;
   /** Resolves when one of these hosts has been promoted, with that time by `performance.now()`. */
   promotedAt(hosts: LabNode[]): Promise<number>;
   /** Resolves when each of these hosts has a standby or the primary, and one of the standbys is synchronous. */
@@ -131,6 +133,9 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
     return stdout.split('\n').filter(Boolean);
   };
 
+  const hasPrimary = async (hosts: LabNode[]) =>
+    (await Promise.all(hosts.map(({ address }) => fromLab(`http://${address}:8008/primary`)))).includes(true);
+
   for (const host of lab.hosts) await start(host);
   await replicating(lab.hosts);
   const [first] = lab.hosts;
@@ -153,9 +158,9 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
     cloudyardEnv: (host) => variablesIn(join(files(host), 'cloudyard.env')),
     start,
     primary,
+    hasPrimary,
     async promotedAt(hosts) {
-      const isPrimary = ({ address }: LabNode) => fromLab(`http://${address}:8008/primary`);
-      await until(async () => (await Promise.all(hosts.map(isPrimary))).includes(true), 60, 'a promotion');
+      await until(() => hasPrimary(hosts), 60, 'a promotion');
       return performance.now();
     },
     replicating,

@@ -10,7 +10,7 @@ import type { DesiredFileShare } from '../../src/drivers/file-share.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { requires, skipReason } from '../requires.ts';
 import { labWorks, type LabNode } from './lab.ts';
-import { createNfsRegion, GROUP, type NfsHost, type NfsRegion, type Writer } from './nfs-hosts.ts';
+import { createNfsRegion, GROUP, GROUP6, type NfsHost, type NfsRegion, type Writer } from './nfs-hosts.ts';
 
 const parts = ['ceph', 'ceph-mds', 'nfs-ganesha', 'nfs-ganesha-ceph', 'iputils-arping', 'root'] as const;
 const runs = requires(...parts) && labWorks();
@@ -20,12 +20,13 @@ const GIB = 1024 ** 3;
 describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () => {
   const signal = new AbortController().signal;
   const gaps: Record<string, string> = {};
-  const everyone: DesiredFileShare['access'] = [{ network: '10.77.0.0/16', mode: 'rw' }];
-  const share = (exportId: number): DesiredFileShare => ({
+  const everyone = ['10.77.0.0/16', 'fd00:77::/48'].map((network) => ({ network, mode: 'rw' as const }));
+  const share = (exportId: number, group = GROUP): DesiredFileShare => ({
     ...{ id: randomUUID(), sizeGib: 1, settledGib: null, rootSquash: false, access: everyone },
-    export: { group: GROUP, exportId },
+    export: { group, exportId },
   });
   const shares = Array.from({ length: EXPORTS }, (_, at) => share(at + 1));
+  const share6 = share(1, GROUP6);
   const [written, revoked, filled] = shares as [DesiredFileShare, DesiredFileShare, DesiredFileShare];
   let region: NfsRegion;
   let writer: Writer;
@@ -38,7 +39,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     [client, misled] = region.lab.clients as [LabNode, LabNode];
     await region.driver.start();
     for (const host of region.hosts) await host.start();
-    await Promise.all(shares.map((each) => region.driver.apply(each, signal)));
+    await Promise.all([...shares, share6].map((each) => region.driver.apply(each, signal)));
     writer = region.writer(client);
     await writer.open(written.id, { name: 'written' });
     await writer.write();
@@ -58,13 +59,15 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     if (!refused) expect(report.refusals).toBe(0);
     gaps[event] = `${(report.longestGapMs / 1000).toFixed(1)} s`;
   };
-  const misleadTo = async ({ node }: NfsHost): Promise<void> => {
-    const { stdout } = await node.run('cat', [`/sys/class/net/${node.interface}/address`]);
-    const entry = [GROUP, 'lladdr', stdout.trim(), 'nud', 'permanent', 'dev', misled.interface];
+  const macOf = async ({ node }: NfsHost) =>
+    (await node.run('cat', [`/sys/class/net/${node.interface}/address`])).stdout.trim();
+  /** `stale`: an announcement of another host replaces the entry. */
+  const misleadTo = async (host: NfsHost, group = GROUP, state: 'permanent' | 'stale' = 'permanent'): Promise<void> => {
+    const entry = [group, 'lladdr', await macOf(host), 'nud', state, 'dev', misled.interface];
     await misled.run('ip', ['neigh', 'replace', ...entry]);
   };
   const leadBack = () => misled.run('ip', ['neigh', 'del', GROUP, 'dev', misled.interface]);
-  const hasAddress = async ({ node }: NfsHost) => (await node.addresses()).includes(GROUP);
+  const hasAddress = async ({ node }: NfsHost, group = GROUP) => (await node.addresses()).includes(group);
 
   it('writes without a gap while nothing happens', async () => {
     expect(await writer.report()).toMatchObject({ failure: null, reclaims: 0 });
@@ -104,6 +107,27 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     await region.setDead(first);
     await survived('host dies');
     expect(await hasAddress(await region.server(GROUP, first))).toBe(true);
+    await first.node.boot();
+    await first.start();
+  });
+
+  it('moves a group with an IPv6 address, and notifies the neighbours', async () => {
+    const other = region.writer(client);
+    await other.open(share6.id, { name: 'other', group: GROUP6 });
+    await other.write();
+    await other.untilWritten(10);
+    const first = await region.server(GROUP6);
+    await misleadTo(first, GROUP6, 'stale');
+    await first.node.die();
+    await region.setDead(first);
+    await other.untilWritten(10);
+    expect(await other.report()).toMatchObject({ failure: null, reclaims: 1, refusals: 0 });
+    const next = await region.server(GROUP6, first);
+    expect(await hasAddress(next, GROUP6)).toBe(true);
+    const mac = await macOf(next);
+    await until(async () => (await misled.run('ip', ['neigh', 'show', GROUP6])).stdout.includes(mac));
+    await other.stop();
+    expect(await other.verify()).toBe(true);
     await first.node.boot();
     await first.start();
   });
@@ -215,10 +239,12 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
   });
 
   it('removes a share and its group with the last one', async () => {
-    await Promise.all(shares.map(({ id }) => region.driver.remove(id, signal)));
+    await Promise.all([...shares, share6].map(({ id }) => region.driver.remove(id, signal)));
     expect(await region.driver.list()).toEqual([]);
-    await until(async () => (await region.records.servers(GROUP)).size === 0);
-    for (const host of region.hosts) expect(await hasAddress(host)).toBe(false);
+    for (const group of [GROUP, GROUP6]) {
+      await until(async () => (await region.records.servers(group)).size === 0);
+      for (const host of region.hosts) expect(await hasAddress(host, group)).toBe(false);
+    }
   });
 });
 

@@ -24,7 +24,8 @@ import type { Lab, LabNode } from './lab.ts';
 import type { WriterReport } from './nfs-writer-process.ts';
 
 export const GROUP = '10.77.2.1';
-export const GROUPS = [GROUP, '10.77.2.2'];
+export const GROUP6 = 'fd00:77:0:2::1';
+const GROUPS = [GROUP, GROUP6];
 const REGION = 1;
 const LEASE_SECONDS = 3;
 const USER = 'cloudyard';
@@ -70,8 +71,8 @@ export interface NfsRegion {
 }
 
 export interface Writer {
-  /** `lock`: default true. */
-  open(share: string, options: { name: string; lock?: boolean }): Promise<void>;
+  /** `lock`: default true. `group`: its address; default GROUP. */
+  open(share: string, options: { name: string; lock?: boolean; group?: string }): Promise<void>;
   write(): Promise<void>;
   report(): Promise<WriterReport>;
   stop(): Promise<void>;
@@ -142,7 +143,7 @@ export async function createNfsRegion({ hosts: count = 3 } = {}): Promise<NfsReg
       },
       freeze: () => void child!.kill('SIGSTOP'),
       thaw: () => void child!.kill('SIGCONT'),
-      ganesha: (group) => pidOf(join(node.folder, 'data', 'nfs-groups', group, 'ganesha.pid')),
+      ganesha: (group) => pidOf(join(node.folder, 'data', 'nfs-groups', group.replaceAll(':', '_'), 'ganesha.pid')),
     };
     return host;
   };
@@ -201,7 +202,8 @@ function writerOf({ call }: Calls, end: () => void): Writer {
       await call('leave');
       end();
     },
-    open: (share, { name, lock = true }) => call('open', { host: GROUP, share: `/shares/${share}`, name, lock }),
+    open: (share, { name, lock = true, group = GROUP }) =>
+      call('open', { host: group, share: `/shares/${share}`, name, lock }),
     write: () => call('write'),
     report,
     stop: () => call('stop'),

@@ -147,6 +147,27 @@ describe('a push in progress', () => {
     expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
   });
 
+  it('keeps the folder of a removed link, where it may be writing the link again', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const folder = join(layout.repositories, 'app-1/a/_layers/sha256', hexOf(layer));
+    await storage.age();
+    await pass();
+    await storage.age();
+    await pass(refuseHold);
+    expect(existsSync(folder)).toBe(true);
+    // Written before the hold, and after this pass has found it missing.
+    await pass(async (...repository) => {
+      await storage.link('app-1/a', 'layer', layer);
+      return grantHold(...repository);
+    });
+    expect(isLinked('app-1/a', layer)).toBe(true);
+    await storage.age();
+    await pass();
+    await storage.age();
+    await pass();
+    expect(existsSync(folder)).toBe(false);
+  });
+
   it('gets back a blob that it links after its repository was scanned', async () => {
     const old = await storage.blob('an upload of the same bytes finds them there');
     const other = await storage.layer('zzz-2/a', 'loose');

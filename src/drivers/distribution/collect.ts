@@ -7,6 +7,8 @@
  * - A link is removed only while no push to its repository can be in progress (`RequestHold`, and no recently written
  *   upload): a push that found the blob may still put a manifest that refers to it.
  * - A blob is first moved to the trash. A later pass deletes it if it still has no link, and moves it back otherwise.
+ * - The folder of a removed link is removed only while no push to its repository can be in progress, too: distribution creates the
+ *   folder before the link, and would find it missing.
  * - A link is restored only where a pass removed one (`swept`). Otherwise a manifest that refers to a blob of another
  *   registry would grant access to it.
  *
@@ -67,8 +69,8 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
       refuseAborted(signal);
       await purgeUploads(options, repository);
       const found = await mark(layout, prefix, repository);
-      await restoreLinks(options, found, trashed);
-      await sweepLinks(options, found);
+      const expired = await restoreLinks(options, found, trashed);
+      await sweepLinks(options, found, expired);
       marked.push(found);
     }
   }
@@ -98,10 +100,14 @@ async function mark(layout: Layout, prefix: string, repository: Repository): Pro
   return { prefix, repository, revisions, manifests, layers, loose };
 }
 
-/** Restores removed links that a manifest refers to: it was put while they were being removed. */
-async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set<string>): Promise<void> {
+/**
+ * Restores removed links that a manifest refers to: it was put while they were being removed. Returns the digests of removed links
+ * whose marks have expired: no push that started before the sweep can be in progress.
+ */
+async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set<string>): Promise<string[]> {
   const { layout, patience } = options;
   const folder = layersOf(found.repository);
+  const expired: string[] = [];
   const needed = new Set(found.manifests.flatMap(({ references }) => references));
   for (const digest of await digestsIn(folder)) {
     const at = await writtenAt(sweptFile(folder, digest));
@@ -113,10 +119,10 @@ async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set
         found.layers.add(digest);
       }
     }
-    // The mark is kept until no push that started before the sweep can be in progress.
     if (found.layers.has(digest)) await rm(sweptFile(folder, digest), { force: true });
-    else if (at.getTime() < Date.now() - patience * 1000) await removeLink(folder, hexOf(digest));
+    else if (at.getTime() < Date.now() - patience * 1000) expired.push(digest);
   }
+  return expired;
 }
 
 /** Removes the marks of registries that were removed so long ago that all tokens for them have expired. */
@@ -145,7 +151,8 @@ async function purgeUploads({ layout, patience, log }: CollectOptions, repositor
   if (purged > 0) log.info({ repository: repository.folder, uploads: purged }, 'abandoned uploads removed');
 }
 
-async function sweepLinks(options: CollectOptions, found: Marked): Promise<void> {
+/** Removes old links that no manifest needs, and the folders of links whose marks have expired: a push may write a link there. */
+async function sweepLinks(options: CollectOptions, found: Marked, expired: string[]): Promise<void> {
   const { layout, requestHold, patience, log } = options;
   const { prefix, repository } = found;
   const isOld = async (file: string) => ((await writtenAt(file))?.getTime() ?? 0) < Date.now() - patience * 1000;
@@ -153,13 +160,17 @@ async function sweepLinks(options: CollectOptions, found: Marked): Promise<void>
   for (const digest of found.loose) {
     if (await isOld(join(layersOf(repository), hexOf(digest), 'link'))) old.push(digest);
   }
-  if (old.length === 0 || (await hasLiveUpload(repository, isOld))) return;
+  if (old.length + expired.length === 0 || (await hasLiveUpload(repository, isOld))) return;
   const hold = await requestHold(prefix, repository.name);
   if (!hold) return;
   try {
     // Mark again: a push may have ended before the hold.
-    const { loose } = await mark(layout, prefix, repository);
+    const { loose, layers } = await mark(layout, prefix, repository);
     const still = new Set(loose);
+    for (const digest of expired) {
+      if (new Date() >= hold.until) break;
+      if (!layers.has(digest)) await removeLink(layersOf(repository), hexOf(digest));
+    }
     for (const digest of old) {
       if (!still.has(digest)) continue;
       if (new Date() >= hold.until) break;

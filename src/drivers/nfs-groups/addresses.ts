@@ -3,11 +3,12 @@
  * reaches it; when it serves, on the host's interface, and the neighbours are notified.
  *
  * Invariant: `arp_ignore` is 1, otherwise the kernel answers ARP requests for addresses of the loopback interface, and clients
- * would connect before the server responds.
+ * would connect before the server responds. Neighbour solicitations of IPv6 it answers only for the interface that gets them.
  */
 import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
+import { PYTHON } from '../ceph/bridge.ts';
 import { run } from '../command.ts';
 
 export interface GroupAddresses {
@@ -22,8 +23,26 @@ export interface GroupAddresses {
 }
 
 const LOOPBACK = 'lo';
-/** Neighbours may miss one. */
+/** One a second: neighbours may miss one. */
 const ANNOUNCEMENTS = 3;
+
+/**
+ * Sends unsolicited neighbour advertisements (RFC 4861, 4.4) with the override flag to all nodes of the link; the kernel fills in
+ * the checksum. The kernel itself announces only addresses whose duplicates it has looked for, which would refuse an address
+ * that a frozen host still has. Debian's arping sends ARP only.
+ */
+const ADVERTISE = `
+import socket, struct, sys, time
+device, address, count = sys.argv[1:]
+mac = bytes.fromhex(open(f"/sys/class/net/{device}/address").read().strip().replace(":", ""))
+packet = struct.pack("!BBHI", 136, 0, 0, 1 << 29) + socket.inet_pton(socket.AF_INET6, address) + bytes([2, 1]) + mac
+with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as out:
+    out.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+    out.bind((address, 0))
+    for _ in range(int(count)):
+        out.sendto(packet, ("ff02::1", 0, 0, socket.if_nametoindex(device)))
+        time.sleep(1)
+`;
 
 export function groupAddresses(networkInterface: string, log: Logger): GroupAddresses {
   const family = (address: string) => (isIP(address) === 6 ? ['-6'] : ['-4']);
@@ -32,30 +51,31 @@ export function groupAddresses(networkInterface: string, log: Logger): GroupAddr
     (await run('ip', [...family(address), '-o', 'addr', 'show', 'dev', device, 'to', host(address)])) !== '';
   const addTo = async (address: string, device: string) => {
     if (await has(address, device)) return;
-    const nodad = isIP(address) === 6 ? ['nodad'] : [];
-    await run('ip', [...family(address), 'addr', 'add', host(address), 'dev', device, ...nodad]);
+    // Deprecated (preferred_lft 0), so that the host does not use it for its own connections.
+    const options = isIP(address) === 6 ? ['nodad', 'preferred_lft', '0'] : [];
+    await run('ip', [...family(address), 'addr', 'add', host(address), 'dev', device, ...options]);
   };
   const removeFrom = async (address: string, device: string) => {
     if (await has(address, device)) await run('ip', [...family(address), 'addr', 'del', host(address), 'dev', device]);
   };
+  const announce = (address: string) =>
+    isIP(address) === 6
+      ? run(PYTHON, ['-c', ADVERTISE, networkInterface, address, `${ANNOUNCEMENTS}`])
+      : run('arping', ['-q', '-U', '-c', `${ANNOUNCEMENTS}`, '-I', networkInterface, address]);
   return {
     async prepare() {
-      // ndisc_notify: the kernel announces new IPv6 addresses.
-      const wanted = [`ipv4/conf/${networkInterface}/arp_ignore`, `ipv6/conf/${networkInterface}/ndisc_notify`];
-      for (const name of wanted) {
-        await writeFile(`/proc/sys/net/${name}`, '1').catch((err: unknown) =>
-          log.warn({ setting: name, err }, 'a setting of the kernel cannot be changed'),
-        );
-      }
+      const name = `ipv4/conf/${networkInterface}/arp_ignore`;
+      await writeFile(`/proc/sys/net/${name}`, '1').catch((err: unknown) =>
+        log.warn({ setting: name, err }, 'a setting of the kernel cannot be changed'),
+      );
     },
     addLocally: (address) => addTo(address, LOOPBACK),
     async add(address) {
       await addTo(address, networkInterface);
       await removeFrom(address, LOOPBACK);
-      if (isIP(address) === 6) return;
       // In the background: the announcements take seconds, and the address works meanwhile.
-      void run('arping', ['-q', '-U', '-c', `${ANNOUNCEMENTS}`, '-I', networkInterface, address]).catch(
-        (err: unknown) => log.warn({ address, err }, 'the neighbours were not notified of an address'),
+      void announce(address).catch((err: unknown) =>
+        log.warn({ address, err }, 'the neighbours were not notified of an address'),
       );
     },
     async remove(address) {

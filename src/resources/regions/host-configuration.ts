@@ -65,6 +65,9 @@ function isIpv6Network(text: string): boolean {
 function addressFault(text: string, { vip_range, vip_range_v6 }: RegionConfiguration): string | null {
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return 'must be an IP address';
   const address = ipaddr.parse(text);
+  // Addresses are compared as text, and name groups in the database.
+  if (address.toString() !== text) return `must be written as ${address.toString()}`;
+  if (text.includes('%')) return 'must not have a zone';
   for (const range of [vip_range, vip_range_v6]) {
     if (range === undefined || canonicalNetwork(range) === null || !range.includes('/')) continue;
     const [network, prefix] = ipaddr.parseCIDR(range);

@@ -76,7 +76,7 @@ describe('the regions file', () => {
 
   it('refuses addresses of hosts that are invalid, listed twice or those of load balancers', () => {
     const hosts = {
-      nfs_addresses: ['10.77.1.7', 'x'],
+      nfs_addresses: ['10.77.1.7', 'x', 'fd00:78:0::1', 'fe80::1%eth0'],
       api_address: '10.77.0.10',
       registry_address: '10.77.0.10',
       address_groups: 64,
@@ -85,6 +85,8 @@ describe('the regions file', () => {
     expect(faults(region(1, { vip_range: '10.77.1.0/24', hosts }))).toEqual([
       'regions.0.hosts.nfs_addresses.0 must be outside 10.77.1.0/24, which is for load balancers',
       'regions.0.hosts.nfs_addresses.1 must be an IP address',
+      'regions.0.hosts.nfs_addresses.2 must be written as fd00:78::1',
+      'regions.0.hosts.nfs_addresses.3 must not have a zone',
       'regions.0.hosts.registry_address equals api_address',
       'regions.0.hosts.virtual_router_id must be at most 190, because each of the 64 address groups, the API and the registry has an id',
     ]);

@@ -1,0 +1,44 @@
+/** The drivers of a region of several hosts, for `doctor`, where they are not those of a region of one host. */
+import { movingAddressPrograms } from '../drivers/keepalived/detect.ts';
+import type { HostProgram } from '../drivers/kind.ts';
+import { hostDriverKinds } from '../drivers/kinds.ts';
+import { nfsGroupPrograms } from '../drivers/nfs-groups/detect.ts';
+import { findProgram } from '../drivers/programs.ts';
+import type { DriverStatus } from '../platform/driver-status.ts';
+import { hostedRegion } from '../resources/regions/host-configuration.ts';
+import type { HostedRegion } from '../resources/regions/host-configuration.ts';
+import type { RegionConfiguration } from '../resources/regions/schema.ts';
+import { hasNfsGroups } from './host-parts.ts';
+import type { Settings } from './settings.ts';
+
+/** By title; of the first region of several hosts. Empty: every region has one host. */
+export function detectHostedDrivers(regions: RegionConfiguration[], settings: Settings): Record<string, DriverStatus> {
+  const [region] = regions.map(hostedRegion).filter((each) => each !== null);
+  if (!region) return {};
+  const { fileShare, volume, registry } = hostDriverKinds;
+  const stored = simulated(`region ${region.regionId} has no storage that its hosts share`);
+  return {
+    ...(settings.drivers.fileShare.driver !== 'simulated' && { [fileShare.title]: fileShares(region, settings) }),
+    ...(!region.storage && { [volume.title]: stored, [registry.title]: stored }),
+    addresses: statusWith(movingAddressPrograms, 'keepalived', 'addresses that move between the hosts'),
+  };
+}
+
+function fileShares(region: HostedRegion, settings: Settings): DriverStatus {
+  if (!region.storage || !hasNfsGroups(region, settings)) {
+    return simulated(`region ${region.regionId} has no storage that its hosts share, or no nfs_addresses`);
+  }
+  const groups = region.settings.nfsAddresses.length;
+  const detail = `NFSv4 exports of the CephFS ${region.storage.filesystem}, at ${groups} address${groups === 1 ? '' : 'es'}`;
+  return statusWith(nfsGroupPrograms, 'ganesha', detail);
+}
+
+const simulated = (detail: string): DriverStatus => ({ driver: 'simulated', real: false, healthy: true, detail });
+
+function statusWith(programs: HostProgram[], driver: string, detail: string): DriverStatus {
+  const missing = programs.filter(({ name, find }) => !(find ? find() : findProgram(name)));
+  if (missing.length === 0) return { driver, real: true, healthy: true, detail };
+  const packages = [...new Set(missing.map((each) => each.package))].join(' ');
+  const reason = `missing: ${missing.map(({ name }) => name).join(', ')}`;
+  return { driver, real: true, healthy: false, detail: reason, remedy: `sudo apt-get install ${packages}` };
+}
