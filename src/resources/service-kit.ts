@@ -1,6 +1,6 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
-import { ClientError, inUse, invalidInput, notFound, resourceLocked } from '../errors/catalogue.ts';
+import { inUse, invalidInput, nameTaken, notFound, resourceLocked } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { instantOf } from '../platform/clock.ts';
@@ -87,14 +87,9 @@ export function orInUse(tx: Tx, what: string, id: string): Promise<void> {
  * Runs a write. The unique index decides, so that of two concurrent requests one fails.
  * @throws ClientError 409 NameTaken when the write breaks the constraint
  */
-export async function orNameTaken<T>(
-  write: Promise<T>,
-  constraint: string,
-  message: string,
-  errors: FieldError[] = [],
-): Promise<T> {
+export async function orNameTaken<T>(write: Promise<T>, constraint: string, message: string): Promise<T> {
   return write.catch((error: unknown) => {
-    throw violatedConstraint(error) === constraint ? new ClientError('NameTaken', message, { errors }) : error;
+    throw violatedConstraint(error) === constraint ? nameTaken(message) : error;
   });
 }
 

@@ -58,6 +58,7 @@ describe('creating a project', () => {
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1);
     for (const refused of answers.filter((answer) => answer.status !== 201)) {
       expect(refused).toMatchObject({ status: 409, body: { exception_class: 'NameTaken' } });
+      expect(refused.body.errors).toEqual([{ path: 'name', message: 'is taken' }]);
       expect(refused.headers['x-should-retry']).toBe('false');
     }
     const { token: other } = await cloud.newClient();
