@@ -49,9 +49,9 @@ export function requireFound<Row>(row: Row | null, what: string, id: string | nu
   return row;
 }
 
-/** Keeps the project from being deleted until the commit. @throws ClientError 404 when it is deleted already */
+/** Keeps the project from being deleted until the commit. @throws ClientError 404, by a later statement, when it is deleted */
 export async function requireProject(tx: Tx, projectId: number): Promise<void> {
-  if (!(await holdProject(tx, projectId))) throw notFound('project', projectId);
+  await holdProject(tx, projectId);
 }
 
 /** @throws ClientError 409 when a task locks the resource */

@@ -15,8 +15,9 @@ import {
   isEmpty,
   patchedTags,
   requireFound,
-  requireUnlocked,
   requireGrowth,
+  requireProject,
+  requireUnlocked,
   sizeErrors,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -87,6 +88,7 @@ export function createVolumes(deps: VolumesDeps) {
       checkCreate(offeredTypes(deps, scope), body);
       const tags = newTags(body.tags ?? body.metadata);
       return idempotency.auditedTransaction(db, context, async (tx) => {
+        await requireProject(tx, projectId);
         const source = await sourceOf(snapshots, tx, scope, body);
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
