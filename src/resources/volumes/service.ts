@@ -86,7 +86,7 @@ export function createVolumes(deps: VolumesDeps) {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
       checkCreate(offeredTypes(deps, scope), body);
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         await requireProject(tx, projectId);
         const source = await sourceOf(snapshots, tx, scope, body);
