@@ -67,3 +67,30 @@ it('may omit a body whose fields are all optional, and no other body', async () 
   expect(faulty).toEqual([]);
   expect(optional).toEqual(expect.arrayContaining(['updateProject', 'failoverLoadBalancer', 'checkRegistryLimits']));
 });
+
+it('refuse fields by name where no body is expected, and accept an empty object', async () => {
+  const faulty: unknown[] = [];
+  const bodiless = operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody);
+  expect(bodiless.map(({ operationId }) => operationId)).toEqual(
+    expect.arrayContaining(['revertVolume', 'acknowledgeAllTasks', 'deleteFileShare']),
+  );
+  for (const { operationId, method, url } of bodiless) {
+    const named = await cloud.request(method, url, { snapshot_id: 'x' });
+    const fields = (named.body.errors ?? []).map(({ path }: { path: string }) => path);
+    if (named.status !== 400 || fields.join() !== 'snapshot_id') faulty.push([operationId, named.status, named.body]);
+  }
+  expect(faulty).toEqual([]);
+  expect(await cloud.post('/cloud/v1/tasks/acknowledge_all', {})).toMatchObject({ status: 204 });
+});
+
+it.each([
+  ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), '', 'the body must be text in UTF-8'],
+  ['an unfinished object', '{"name":', '', 'the body is not valid JSON'],
+  ['a field named __proto__', '{"__proto__": {"name": "x"}}', '__proto__', 'is not a known field'],
+  ['a field named constructor', '{"constructor": {"prototype": 1}}', 'constructor', 'is not a known field'],
+])('refuse a body with %s', async (_name, payload, path, message) => {
+  const headers = { authorization: `apikey ${cloud.admin}`, 'content-type': 'application/json' };
+  const answer = await cloud.app.inject({ method: 'POST', url: '/cloud/v1/projects', headers, payload });
+  expect(answer.statusCode).toBe(400);
+  expect(answer.json().errors).toContainEqual({ path, message });
+});

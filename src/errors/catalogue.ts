@@ -99,6 +99,11 @@ export function notFound(what: string, id: string | number): ClientError {
   return new ClientError('NotFound', `${what} ${id} was not found`);
 }
 
+/** `paths`: the fields with the names. */
+export function nameTaken(message: string, paths = ['name']): ClientError {
+  return new ClientError('NameTaken', message, { errors: paths.map((path) => ({ path, message: 'is taken' })) });
+}
+
 /** 409 that names the task. */
 export function resourceLocked(what: string, id: string, taskId: string): ClientError {
   return new ClientError(

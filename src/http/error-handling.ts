@@ -131,6 +131,8 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new ClientError('UnsupportedMediaType', 'send the body as `Content-Type: application/json`');
   }
+  if (code === 'FST_ERR_CTP_INVALID_JSON_BODY')
+    return invalidInput([{ path: '', message: 'the body is not valid JSON' }]);
   if (code === 'FST_ERR_BAD_URL') return unreadablePath('is not percent-encoded UTF-8');
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return unreadablePath('has a component that is too long');
   // Other errors of Fastify are caused by the request: a malformed body, an invalid header, or a client that disconnected

@@ -7,7 +7,7 @@
  */
 import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { ClientError, invalidInput } from '../errors/catalogue.ts';
+import { ClientError, invalidInput, maxErrors } from '../errors/catalogue.ts';
 import { afterInput } from '../platform/event-loop.ts';
 import type { App } from './app.ts';
 import { bodyBounds, requireBounds } from './body-bounds.ts';
@@ -90,17 +90,32 @@ const clientOf = (request: FastifyRequest) => String(request.by?.actor.clientId 
 
 /** Accepts JSON only. An empty body counts as absent: some clients send the content type with a DELETE. */
 function parseJson(app: App): void {
-  const parse = app.getDefaultJsonParser('error', 'error');
+  // Schemas refuse `__proto__` as an unknown field, and tags may have that key: JSON.parse makes it an ordinary property.
+  const parse = app.getDefaultJsonParser('ignore', 'ignore');
   app.removeAllContentTypeParsers();
   const parser = wholeText((request, text, done) => {
     if (text === '') return done(null, undefined);
     const fault = faultOfStructure(text, request.routeOptions.config.bodyBounds ?? smallest);
     if (fault) return done(invalidInput([{ path: '', message: fault }]), undefined);
     request.hasLargeBody = text.length > largeBytes;
+    if (!request.routeOptions.schema?.body) {
+      return parse(request, text, (error, value) => done(error ?? unexpectedBody(value), undefined));
+    }
     if (!request.hasLargeBody) return parse(request, text, done);
     afterInput(() => parse(request, text, (error, value) => afterInput(() => done(error, value))));
   });
   app.addContentTypeParser('application/json', parser);
+}
+
+/** For operations without a body: an ignored field could be a misspelt filter. `{}` and `null` count as no body. */
+function unexpectedBody(body: unknown): ClientError | null {
+  if (body === null) return null;
+  if (typeof body !== 'object' || Array.isArray(body)) {
+    return invalidInput([{ path: '', message: 'this operation takes no body' }]);
+  }
+  const fields = Object.keys(body).slice(0, maxErrors);
+  if (fields.length === 0) return null;
+  return invalidInput(fields.map((path) => ({ path, message: 'is not a known field; this operation takes no body' })));
 }
 
 const maxDepth = 50;

@@ -2,7 +2,9 @@
  * Reads a complete body into one buffer. The reader of Fastify keeps an object for each chunk, and the client chooses the
  * chunks: 16 KiB sent byte by byte would take 1.8 MB.
  */
+import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
+import { invalidInput } from '../errors/catalogue.ts';
 
 type Done = (error: Error | null, body?: unknown) => void;
 type Payload = NodeJS.ReadableStream;
@@ -29,7 +31,10 @@ export function wholeText(parse: (request: FastifyRequest, body: string, done: D
     };
     const onEnd = () => {
       stop();
-      parse(request, bytes.toString('utf8', 0, length), done);
+      const read = bytes.subarray(0, length);
+      // Decoding would replace invalid bytes, and names and passwords would be stored with the replacements.
+      if (!isUtf8(read)) return done(invalidInput([{ path: '', message: 'the body must be text in UTF-8' }]));
+      parse(request, read.toString(), done);
     };
     const onError = (error: Error) => {
       stop();

@@ -167,6 +167,8 @@ function fieldError(error: ErrorObject): FieldError {
       return { path: at(error.params.additionalProperty), message: 'is not a known field' };
     case 'enum':
       return { path: at(), message: `must be one of ${error.params.allowedValues.map(show).join(', ')}` };
+    case 'uniqueItems':
+      return { path: at(String(error.params.j)), message: `repeats item ${error.params.i}` };
     case 'const':
       return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
     case 'format':

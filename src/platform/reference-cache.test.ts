@@ -1,6 +1,6 @@
 /** How current cached rows are: by the reads of the revision, with a clock of the test. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Db } from './db.ts';
+import type { Db, Tx } from './db.ts';
 import { createReferenceCaches } from './reference-cache.ts';
 import type { ReferenceCaches } from './reference-cache.ts';
 
@@ -56,6 +56,15 @@ it('clears all caches with the next read of a changed revision', async () => {
   expect([find('a'), ofOthers('a')]).toEqual(['row a', 'other a']);
   await vi.advanceTimersByTimeAsync(1);
   for (const found of [find('a'), ofOthers('a')]) expect(found).toBeInstanceOf(Promise);
+});
+
+it('clears all caches when a change of this process commits', async () => {
+  await find('a');
+  const tx = { pending: [], committed: [] as (() => void)[], $client: { query: async () => ({ rows: [] }) } };
+  await caches.changed(tx as unknown as Tx);
+  expect(find('a')).toBe('row a');
+  for (const work of tx.committed) work();
+  expect(find('a')).toBeInstanceOf(Promise);
 });
 
 it('bypasses the caches 900 ms after the last read of the revision, and uses them after the next', async () => {

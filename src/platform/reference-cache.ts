@@ -2,18 +2,21 @@
  * Caches rows that every request needs and that rarely change: tokens, projects.
  *
  * Invariant: a cached row was current within the last second. A small query every `pollMs` reads the revision; a new revision
- * clears all caches.
+ * clears all caches. The process that commits a change clears its own at once, so a client that changes something and then
+ * uses it on one connection sees the change.
  *
  * Failure modes: when the revision is overdue (the database is away), the caches are bypassed and the read fails, so a broken
  * connection never authenticates a revoked token.
  */
-import { prepared } from './db.ts';
+import { afterCommit, prepared } from './db.ts';
 import type { Db, Tx } from './db.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 
 const pollMs = 250;
 const trustMs = 900;
 const maxEntries = 100_000;
+/** Differs from every revision. */
+const unread = -1;
 
 const read = prepared<{ value: number }>('revision_read', `select value from revisions where name = 'reference'`);
 const bump = prepared(
@@ -25,25 +28,29 @@ const bump = prepared(
 export interface ReferenceCaches {
   /** Wraps a loader. Rows that it finds are cached; misses are not. A cached row is returned without a promise. */
   cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => MaybePromise<V | null>;
-  /** Call in the transaction that changes reference data: every server clears its caches within a second. */
+  /** Call in the transaction that changes reference data: this process clears its caches with the commit, others in a second. */
   changed(tx: Tx): Promise<void>;
   stop(): void;
 }
 
 export function createReferenceCaches(db: Db): ReferenceCaches {
   const caches: Map<unknown, unknown>[] = [];
-  let revision = -1;
+  let revision = unread;
   let trustedUntil = 0;
   let stopped = false;
   let timer: NodeJS.Timeout;
+
+  const clear = (next: number) => {
+    revision = next;
+    for (const cache of caches) cache.clear();
+  };
 
   const poll = async () => {
     const started = performance.now();
     try {
       const [row] = await read(db);
       const value = row?.value ?? 0;
-      if (value !== revision) for (const cache of caches) cache.clear();
-      revision = value;
+      if (value !== revision) clear(value);
       trustedUntil = started + trustMs;
     } catch {
       // The caches expire by themselves; the next request reads the database and reports the error.
@@ -70,6 +77,7 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
     },
     async changed(tx) {
       await bump(tx);
+      afterCommit(tx, () => clear(unread));
     },
     stop() {
       stopped = true;

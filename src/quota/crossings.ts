@@ -93,6 +93,14 @@ const evaluate = prepared<Crossed & { region_id: number }>(
    returning c.region_id, c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 
+/** Crossings of an earlier threshold that do not reach the current one, by their own figures or the current ones. */
+const discard = prepared(
+  'quota_discard_crossings',
+  `delete from quota_crossings x using quota_counters c
+   where x.client_id = $1 and c.client_id = $1 and c.region_id = x.region_id and c.kind = x.kind
+     and c.alerted_at is null and not ${reached('x.usage', 'x."limit"')}`,
+);
+
 const take = prepared<{ region_id: number; kind: Kind; usage: number; limit: number }>(
   'quota_take_crossings',
   `with taken as (delete from quota_crossings where client_id = $1 returning *)
@@ -164,11 +172,13 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
 
     /**
      * Sets the threshold, or deletes it with the record of the last message. Counters at or above the new threshold have
-     * crossed. A concurrent reservation may still use the old threshold, so the job evaluates all counters again.
+     * crossed; crossings below it that no message has reported are discarded. A concurrent reservation may still use the old
+     * threshold, so the job evaluates all counters again.
      */
     async setThreshold(tx: Tx, clientId: number, percent: number | null): Promise<void> {
       await (percent === null ? deleteThreshold(tx, clientId) : writeThreshold(tx, clientId, percent));
       await evaluateAll(tx, clientId);
+      await discard(tx, clientId);
       await enqueueAlert(tx, clientId, windowSeconds);
     },
 

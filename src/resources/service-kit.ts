@@ -1,6 +1,6 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
-import { ClientError, inUse, invalidInput, notFound, resourceLocked } from '../errors/catalogue.ts';
+import { inUse, invalidInput, nameTaken, notFound, resourceLocked } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { instantOf } from '../platform/clock.ts';
@@ -49,9 +49,9 @@ export function requireFound<Row>(row: Row | null, what: string, id: string | nu
   return row;
 }
 
-/** Keeps the project from being deleted until the commit. @throws ClientError 404 when it is deleted already */
+/** Keeps the project from being deleted until the commit. @throws ClientError 404, by a later statement, when it is deleted */
 export async function requireProject(tx: Tx, projectId: number): Promise<void> {
-  if (!(await holdProject(tx, projectId))) throw notFound('project', projectId);
+  await holdProject(tx, projectId);
 }
 
 /** @throws ClientError 409 when a task locks the resource */
@@ -87,14 +87,9 @@ export function orInUse(tx: Tx, what: string, id: string): Promise<void> {
  * Runs a write. The unique index decides, so that of two concurrent requests one fails.
  * @throws ClientError 409 NameTaken when the write breaks the constraint
  */
-export async function orNameTaken<T>(
-  write: Promise<T>,
-  constraint: string,
-  message: string,
-  errors: FieldError[] = [],
-): Promise<T> {
+export async function orNameTaken<T>(write: Promise<T>, constraint: string, message: string): Promise<T> {
   return write.catch((error: unknown) => {
-    throw violatedConstraint(error) === constraint ? new ClientError('NameTaken', message, { errors }) : error;
+    throw violatedConstraint(error) === constraint ? nameTaken(message) : error;
   });
 }
 

@@ -9,6 +9,7 @@
 import { eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
 import type { Column, SQL, Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { notFound } from '../errors/catalogue.ts';
 import type { Uses } from '../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
@@ -306,15 +307,21 @@ export function usesOfProject(
   return (tx: Tx, projectId: number): Promise<Uses[]> => read(tx, projectId);
 }
 
-const lockProject = prepared('project_hold', 'select from projects where id = $1 and deleted_at is null for key share');
+/** SQLSTATE of an insert into a deleted project. */
+const projectDeleted = 'CY004';
 
 /**
  * Keeps the project from being deleted until this transaction ends. A foreign key would not: the row of a deleted project
- * stays. False when the project is deleted already.
+ * stays.
  */
-export async function holdProject(tx: Tx, projectId: number): Promise<boolean> {
-  return (await lockProject(tx, projectId)).length > 0;
-}
+export const holdProject = deferred('project_hold', {
+  parameters: 'int',
+  body: `perform from projects where id = $1 and deleted_at is null for key share;
+  if not found then
+    raise exception using errcode = '${projectDeleted}', message = 'the project is deleted', detail = $1::text;
+  end if;`,
+  errors: { [projectDeleted]: (id) => notFound('project', id) },
+});
 
 const ciphertextsPerPage = 100;
 

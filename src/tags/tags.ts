@@ -3,6 +3,7 @@
  *
  * Invariant: only the system sets read-only tags. No request changes or removes one, and a request that writes one fails.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { invalidInput, notFound } from '../errors/catalogue.ts';
@@ -86,10 +87,19 @@ export function pageOfTags(tags: Tags, { limit = maxTags, offset = 0 }: Static<t
   return { count: all.length, results: all.slice(offset, offset + limit) };
 }
 
-/** The tags of a new resource. */
-export function newTags(given: CreateTags | undefined): Tags {
-  return mergeTags({}, given ?? {});
+/**
+ * The tags of a new resource. `metadata` is another name for `tags`; some clients send both, one of them empty.
+ * @throws ClientError 400 if the two differ, or as `mergeTags`
+ */
+export function newTags({ tags = {}, metadata = {} }: { tags?: CreateTags; metadata?: CreateTags }): Tags {
+  if (isEmpty(metadata)) return mergeTags({}, tags);
+  if (!isEmpty(tags) && !isDeepStrictEqual(tags, metadata)) {
+    throw invalidInput([{ path: 'metadata', message: 'conflicts with tags; send only one' }]);
+  }
+  return mergeTags({}, metadata, 'metadata');
 }
+
+const isEmpty = (tags: CreateTags) => Object.keys(tags).length === 0;
 
 /**
  * Applies a merge patch. `at`: the request field that contains the tags; empty: the body.

@@ -123,8 +123,7 @@ function toResponse({ id, name, emails, createdAt }: ClientRow): Client {
 }
 
 function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
-  const message = `another client has the name ${JSON.stringify(name)}`;
-  return orNameTaken(write, 'clients_name_unique', message, [{ path: 'name', message }]);
+  return orNameTaken(write, 'clients_name_unique', `another client has the name ${JSON.stringify(name)}`);
 }
 
 /** Positions of repeated addresses. Case is ignored, because it does not distinguish mailboxes. */

@@ -104,7 +104,7 @@ export function createFileShares(deps: FileSharesDeps) {
       const settings = body.share_settings ?? {};
       const access = 'access' in body ? (body.access ?? []) : [];
       checkCreate(deps.regions, scope, typeName, settings, access);
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const network = await deps.networks.forNewResource(scope, 'network' in body ? body.network : undefined);
         const id = randomUUID();

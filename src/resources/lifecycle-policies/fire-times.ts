@@ -51,7 +51,7 @@ export function parseTiming(timing: Timing, anchor: Date): FireTimes | { errors:
   if (errors.length > 0 || !zone || 'errors' in parsed) return { errors };
   const next = (after: Date) => nextOfCron(parsed.cron, zone, after);
   if (next(anchor) !== null) return { zone, next };
-  const message = next(new Date(0)) ? noneLeft : 'never fires: no day and time is all of this';
+  const message = next(new Date(0)) ? noneLeft : 'never fires: no date and time matches all fields';
   return { errors: [{ path: '', message }] };
 }
 

@@ -339,7 +339,7 @@ describe('bad input', () => {
     expect(await errorsOf({ hour: '1'.repeat(500) })).toEqual(large);
     expect(await errorsOf({ hour: `*/${'1'.repeat(500)}` })).toEqual(large);
     expect(await errorsOf({ hour: '24' })).toMatchObject([{ message: expect.stringContaining('24 is more than 23') }]);
-    expect(await errorsOf({ day: '30', month: '2' })).toMatchObject([{ message: expect.stringContaining('no day') }]);
+    expect(await errorsOf({ day: '30', month: '2' })).toMatchObject([{ message: expect.stringContaining('no date') }]);
     const none = [{ path: 'schedule', message: 'never fires again before the year 10000' }];
     expect(await errorsOf({ hour: '3' }, '9999-12-31T23:59:59Z')).toEqual(none);
     expect(await errorsOf({ type: 'interval', days: 1 }, '9999-12-31T23:59:59Z')).toEqual(none);

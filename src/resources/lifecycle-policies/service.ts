@@ -11,7 +11,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
 import type { Quota } from '../../quota/quota.ts';
-import { changedColumns, isEmpty, requireFound } from '../service-kit.ts';
+import { changedColumns, isEmpty, requireFound, requireProject } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { createEstimates } from './estimates.ts';
 import type { EstimatesDeps } from './estimates.ts';
@@ -71,15 +71,13 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       const schedules = checkSchedules(body.schedules ?? [], now);
       const volumeIds = body.volume_ids ?? [];
       return idempotency.auditedTransaction(db, context, async (tx) => {
+        const { clientId, projectId, regionId } = scope;
+        await requireProject(tx, projectId);
         requireVolumes(volumeIds, await store.holdVolumes(tx, scope, uniqueIds(volumeIds)));
         const { name, action, status = 'active' } = body;
-        const { clientId, projectId, regionId } = scope;
         const placed = { clientId, projectId, regionId, userId: context.actor.tokenId, createdAt: now };
         const policy = await store.insert(tx, { ...placed, name, action, status });
-        await store.addVolumes(
-          tx,
-          uniqueIds(volumeIds).map((volumeId) => ({ policyId: policy.id, volumeId })),
-        );
+        await store.addVolumes(tx, membersOf(policy, volumeIds));
         await insertSchedules(quota, tx, context, policy, schedules, { now, position: 0 });
         return (await toResponses(tx, [policy], needVolumes))[0]!;
       });
@@ -142,12 +140,8 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
     addVolumes: (context: RequestContext, scope: Scope, request: PolicyRequest, volumeIds: string[]) =>
       change(context, scope, request, async (tx, policy) => {
-        const ids = uniqueIds(volumeIds);
-        requireVolumes(volumeIds, await store.holdVolumes(tx, scope, ids));
-        await store.addVolumes(
-          tx,
-          ids.map((volumeId) => ({ policyId: policy.id, volumeId })),
-        );
+        requireVolumes(volumeIds, await store.holdVolumes(tx, scope, uniqueIds(volumeIds)));
+        await store.addVolumes(tx, membersOf(policy, volumeIds));
         await scheduleExpiry(tx, policy.id);
       }),
 
@@ -189,6 +183,10 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 }
 
 /** @throws ClientError 400 */
+function membersOf(policy: PolicyRow, volumeIds: string[]): { policyId: number; volumeId: string }[] {
+  return uniqueIds(volumeIds).map((volumeId) => ({ policyId: policy.id, volumeId }));
+}
+
 function requireRoom(schedules: number, added: number): void {
   if (schedules + added <= maxSchedules) return;
   const message = `a policy can have at most ${maxSchedules} schedules; this one has ${schedules}`;

@@ -93,7 +93,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateLoadBalancer): Promise<TaskIds> {
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
         const { region, network, flavor } = await checkCreate(deps, scope, body);

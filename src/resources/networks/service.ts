@@ -81,7 +81,7 @@ export function createNetworks(deps: ServiceDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateNetwork): Promise<TaskIds> {
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const taskId = randomUUID();
         const network = await insert(tx, scope, {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
+import { waiting } from '../../../test/worker.ts';
 
 const cloud = useCloudyard({ driver: null });
 const projects = '/cloud/v1/projects';
@@ -58,6 +59,7 @@ describe('creating a project', () => {
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1);
     for (const refused of answers.filter((answer) => answer.status !== 201)) {
       expect(refused).toMatchObject({ status: 409, body: { exception_class: 'NameTaken' } });
+      expect(refused.body.errors).toEqual([{ path: 'name', message: 'is taken' }]);
       expect(refused.headers['x-should-retry']).toBe('false');
     }
     const { token: other } = await cloud.newClient();
@@ -204,6 +206,40 @@ describe('deleting a project', () => {
       const { rows } = await cloud.db.$client.query('select id from networks where project_id = $1', [id]);
       expect(rows).toHaveLength(made);
     }
+  });
+
+  it.each([
+    ['networks', { name: 'a network' }],
+    ['volumes', { name: 'a volume', size: 1, source: 'new-volume' }],
+    ['lifecycle_policy', { name: 'a policy', action: 'volume_snapshot' }],
+    ['registries', { name: 'a-registry' }],
+    ['caas/secrets', { name: 'a-secret', login: 'me', password: 'secret', registry: 'registry.example.com' }],
+    ['caas/keys', { name: 'a-key', containers: [] }],
+  ])('prevents the creation of %s during the deletion', async (collection, body) => {
+    const { id, path, token } = await createProject();
+    const remove = await cloud.db.$client.connect();
+    try {
+      await remove.query('begin');
+      await remove.query('select from projects where id = $1 for update', [id]);
+      await remove.query('update projects set deleted_at = now() where id = $1', [id]);
+      const creating = cloud.post(`/cloud/v1/${collection}/${id}/1`, body, { token });
+      await expect.poll(waiting(cloud, 'project')).toBe(1);
+      await remove.query('commit');
+      expect(await creating).toMatchObject({ status: 404, body: { message: `project ${id} was not found` } });
+      expect(await cloud.get(path, { token })).toMatchObject({ status: 404 });
+    } finally {
+      // The deletion by SQL released no quota.
+      await remove.query('update projects set deleted_at = null where id = $1', [id]);
+      remove.release();
+    }
+  });
+
+  it('takes effect at once for all paths of the project', async () => {
+    const { id, path, token } = await createProject();
+    const volumes = `/cloud/v1/volumes/${id}/1`;
+    expect(await cloud.get(volumes, { token })).toMatchObject({ status: 200 });
+    await cloud.delete(path, { token });
+    expect(await cloud.get(volumes, { token })).toMatchObject({ status: 404 });
   });
 
   it('returns 404 to other clients', async () => {

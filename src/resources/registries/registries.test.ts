@@ -276,8 +276,9 @@ describe('a user', () => {
     expect(status).toBe(201);
     expect(body).toMatchObject({ name: 'a', count: 2, results: [{ name: 'a' }, { name: 'b' }] });
     expect(body.secret).toBe(body.results[0].secret);
-    expect((await batch('c', 'b')).status).toBe(409);
-    expect((await cloud.post(users, { name: 'a', duration: 1 }, by())).status).toBe(409);
+    const taken = (path: string) => ({ status: 409, body: { errors: [{ path, message: 'is taken' }] } });
+    expect(await batch('c', 'b')).toMatchObject(taken('users.1.name'));
+    expect(await cloud.post(users, { name: 'a', duration: 1 }, by())).toMatchObject(taken('name'));
     expect((await cloud.get(users, by())).body.results.map((each: { name: string }) => each.name)).toEqual(['a', 'b']);
   });
 });

@@ -72,7 +72,6 @@ export function createRegistries(deps: RegistriesDeps) {
         idempotency.auditedTransaction(db, context, insert),
         'registries_name',
         `the project already has a registry ${name} in this region`,
-        [{ path: 'name', message: 'is taken' }],
       );
     },
 

@@ -51,7 +51,7 @@ export function createSnapshots(deps: ServiceDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSnapshot): Promise<TaskIds> {
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await store.lockVolume(tx, scope, body.volume_id);
         if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} was not found` }]);

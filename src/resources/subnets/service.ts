@@ -53,7 +53,7 @@ export function createSubnets(deps: SubnetsDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSubnet): Promise<TaskIds> {
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const errors = createErrors(body);
         if (!(await store.lockNetwork(tx, scope, body.network_id))) {

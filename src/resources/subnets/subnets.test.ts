@@ -125,7 +125,7 @@ describe('creating a subnet', () => {
     ['gateway_ip', { gateway_ip: '' }],
     ['dns_nameservers.1', { dns_nameservers: ['8.8.8.8', '8.8.8'] }],
     ['dns_nameservers.0', { dns_nameservers: ['2001:4860:4860::8888'] }],
-    ['dns_nameservers', { dns_nameservers: ['8.8.8.8', '8.8.8.8'] }],
+    ['dns_nameservers.1', { dns_nameservers: ['8.8.8.8', '8.8.8.8'] }],
     ['host_routes.0.destination', { host_routes: [{ destination: '10.9.0.1/16', nexthop: '10.0.0.7' }] }],
     ['host_routes.0.destination', { host_routes: [{ destination: '2001:db8::/64', nexthop: '10.0.0.7' }] }],
     ['host_routes.0.nexthop', { host_routes: [{ destination: '10.9.0.0/16', nexthop: '2001:db8::1' }] }],

@@ -290,6 +290,14 @@ describe('a crossing', () => {
     expect(data.regional_quotas[0].volume_count_usage).toEqual({ limit: 10, usage: 8 });
   });
 
+  it('below a threshold that was raised in its window is not notified', async () => {
+    const client = await limited({ volume_count_limit: 10, registry_count_limit: 10 });
+    await put(client, { threshold: 20 });
+    await reserve(client, { volume_count: 3, registry_count: 9 });
+    await put(client, { threshold: 80 });
+    expect(await notified(client)).toEqual([['registry_count_usage']]);
+  });
+
   it('is detected by a reservation while the threshold is being lowered', async () => {
     for (let round = 0; round < 8; round++) {
       const client = await limited();

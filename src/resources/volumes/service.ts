@@ -15,8 +15,9 @@ import {
   isEmpty,
   patchedTags,
   requireFound,
-  requireUnlocked,
   requireGrowth,
+  requireProject,
+  requireUnlocked,
   sizeErrors,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -85,8 +86,9 @@ export function createVolumes(deps: VolumesDeps) {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
       checkCreate(offeredTypes(deps, scope), body);
-      const tags = newTags(body.tags ?? body.metadata);
+      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
+        await requireProject(tx, projectId);
         const source = await sourceOf(snapshots, tx, scope, body);
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {

@@ -58,7 +58,7 @@ describe('a policy', () => {
     ['a position beyond an integer', { position: 2 ** 31 }, ['position']],
     ['a short name', { name: 'a' }, ['name']],
     ['too many tags', { tags: Array.from({ length: 51 }, (_, n) => `t${n}`) }, ['tags']],
-    ['a tag twice', { tags: ['a', 'a'] }, ['tags']],
+    ['a tag twice', { tags: ['a', 'a'] }, ['tags.1']],
     ['an empty tag', { tags: [''] }, ['tags.0']],
     ['a long tag', { tags: ['x'.repeat(256)] }, ['tags.0']],
     ['a URL for REJECT', { redirect_url: url }, ['redirect_url']],

@@ -4,7 +4,7 @@
  * Invariant: only the response that creates a secret contains it. The database has a MAC of it (token-server/authority.ts).
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.ts';
+import { ClientError, invalidInput, nameTaken, notFound } from '../../../errors/catalogue.ts';
 import { withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
@@ -46,6 +46,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     scope: Scope,
     registryId: number,
     users: CreateRegistryUser[],
+    pathOfName: (index: number) => string,
     toResult: (created: RegistryUserWithSecret[]) => T,
   ): Promise<T> => {
     const { secretMac } = await authority();
@@ -54,7 +55,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       context,
       async (tx) => {
         await lockRegistry(tx, scope, registryId);
-        await requireFreeNames(tx, registryId, users);
+        await requireFreeNames(tx, registryId, users, pathOfName);
         const now = clock.now();
         const secrets = users.map(({ secret }) => secret || randomSecret());
         const rows = await store.insert(
@@ -77,7 +78,14 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
 
   return {
     create: (context: RequestContext, scope: Scope, registryId: number, user: CreateRegistryUser) =>
-      createAll(context, scope, registryId, [user], ([made]) => made!),
+      createAll(
+        context,
+        scope,
+        registryId,
+        [user],
+        () => 'name',
+        ([made]) => made!,
+      ),
 
     async createMany(
       context: RequestContext,
@@ -86,13 +94,12 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       users: CreateRegistryUser[],
     ): Promise<RegistryUsersWithSecrets> {
       const names = users.map(({ name }) => name);
+      const pathOfName = (index: number) => `users.${index}.name`;
       const errors = names.flatMap((name, i) =>
-        names.indexOf(name) < i
-          ? [{ path: `users.${i}.name`, message: `repeats users.${names.indexOf(name)}.name` }]
-          : [],
+        names.indexOf(name) < i ? [{ path: pathOfName(i), message: `repeats ${pathOfName(names.indexOf(name))}` }] : [],
       );
       if (errors.length > 0) throw invalidInput(errors);
-      return createAll(context, scope, registryId, users, (results) => ({
+      return createAll(context, scope, registryId, users, pathOfName, (results) => ({
         ...results[0]!,
         count: results.length,
         results,
@@ -152,11 +159,20 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
   };
 }
 
-async function requireFreeNames(tx: Tx, registryId: number, users: CreateRegistryUser[]): Promise<void> {
+async function requireFreeNames(
+  tx: Tx,
+  registryId: number,
+  users: CreateRegistryUser[],
+  pathOfName: (index: number) => string,
+): Promise<void> {
   const names = await store.names(tx, registryId);
-  const taken = users.map(({ name }) => name).filter((name) => names.has(name));
+  const taken = users.flatMap(({ name }, i) => (names.has(name) ? [{ name, path: pathOfName(i) }] : []));
   if (taken.length > 0) {
-    throw new ClientError('NameTaken', `registry ${registryId} already has a user ${taken.join(', ')}`);
+    const message = `registry ${registryId} already has a user ${taken.map(({ name }) => name).join(', ')}`;
+    throw nameTaken(
+      message,
+      taken.map(({ path }) => path),
+    );
   }
   if (names.size + users.length > maxUsers) {
     throw new ClientError(
