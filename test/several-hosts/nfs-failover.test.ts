@@ -187,13 +187,13 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     await region.driver.apply({ ...revoked, access: [] }, signal);
     // Ended by its watcher.
     expect(liveProcess(ganesha)).toBeNull();
+    await until(async () => !(await hasAddress(old)));
     const servers = [...(await region.records.servers(GROUP)).values()];
     expect(servers.map(({ host }) => host)).not.toContain(old.node.name);
     await survived('host isolated, agent frozen');
     await region.lab.heal();
     expect(await other.lookUp(revoked.id)).not.toBeNull();
     old.thaw();
-    await until(async () => !(await hasAddress(old)));
     await leadBack();
     expect(await other.lookUp(revoked.id)).not.toBeNull();
     expect(await other.lookUp(written.id)).toBeNull();

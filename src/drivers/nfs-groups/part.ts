@@ -77,7 +77,7 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
             ...{ regionId, group: address, port, pool: storage.pool, user: storage.user, cephConf: storage.conf },
             clientConf: join(folder, 'ceph.conf'),
           },
-          ...{ folder, program, beforeStart, log },
+          ...{ folder, program, removal: addresses.removal(address), beforeStart, log },
         }),
     });
     groups.set(address, created);
