@@ -13,7 +13,8 @@ import type { DesiredLoadBalancer, DesiredPersistence } from '../../src/drivers/
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { requires } from '../requires.ts';
 import { askUdp, fetchText, measureGap, startBalancerHost, startServers, viewOf } from './balancer-region.ts';
-import type { BalancerHost, Gap } from './balancer-region.ts';
+import type { BalancerHost } from './balancer-region.ts';
+import { expectGap } from './gaps.ts';
 import { createLab, labWorks } from './lab.ts';
 import type { Lab, LabNode } from './lab.ts';
 
@@ -286,11 +287,6 @@ describe.skipIf(!works)('load balancers of several hosts', options, () => {
     await expect.poll(() => hosts[0]!.holds()).toEqual(['addresses-0', 'addresses-1', 'addresses-2', 'api']);
   });
 });
-
-/** Exact only on a machine that does nothing else (TEST_GAPS=1). Elsewhere every process may stall for seconds. */
-function expectGap({ longestGapMs }: Gap, barMs: number): void {
-  expect(longestGapMs).toBeLessThan(process.env['TEST_GAPS'] ? barMs : barMs * 10);
-}
 
 const addresses = [1, 2, 3].flatMap((n) => [`10.77.1.${n}`, `fd00:77:0:1::${n}`]).concat('10.77.3.1');
 const members = () => memberPorts.map((port) => member(port, { address: '10.77.0.1' }));

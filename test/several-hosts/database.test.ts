@@ -9,6 +9,7 @@ import { until } from '../until.ts';
 import { requires } from '../requires.ts';
 import { startDatabase } from './database.ts';
 import type { SharedDatabase } from './database.ts';
+import { expectGap } from './gaps.ts';
 import { createLab, labWorks } from './lab.ts';
 import type { Lab, LabNode } from './lab.ts';
 import { startClient, startLoad } from './load.ts';
@@ -19,6 +20,8 @@ vi.setConfig({ testTimeout: 200_000, hookTimeout: 200_000 });
 
 const works = requires('root', 'postgresql', 'patroni', 'etcd', 'haproxy', 'curl') && labWorks();
 const creates = 15;
+/** Without a create. */
+const BAR_MS = 12_000;
 
 describe.skipIf(!works)('a database on three hosts', () => {
   let lab: Lab;
@@ -67,6 +70,7 @@ describe.skipIf(!works)('a database on three hosts', () => {
     const next = load.acknowledgedAt.find((at) => promoted !== null && at > promoted);
     const reconnected = next === undefined ? '' : `, ${Math.round(next - promoted!)} ms after the promotion`;
     console.log(`${name}: ${Math.round(gap)} ms without a create${reconnected}`);
+    expectGap({ longestGapMs: gap }, BAR_MS);
     expect([...load.refusals].filter((status) => status !== 0 && status !== 503)).toEqual([]);
 
     const [host] = hosts;

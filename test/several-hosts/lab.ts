@@ -297,7 +297,10 @@ function removeLab(lan: string, nodes: LabNode[], folder: string): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** HAProxy listens in the namespace of `services` and connects in that of this machine. Returns its pid. */
+/**
+ * HAProxy listens in the namespace of `services` and connects in that of this machine. Returns its pid. As PostgreSQL itself
+ * would, it closes the connections of a node that died, which ends the locks of that node.
+ */
 async function forward(services: LabNode, port: number, target: string): Promise<number> {
   const configuration = join(services.folder, `forward-${port}.cfg`);
   const pidFile = join(services.folder, `forward-${port}.pid`);
@@ -312,8 +315,12 @@ defaults
   timeout connect 5s
   timeout client 1h
   timeout server 1h
+  option clitcpka
+  clitcpka-idle 2s
+  clitcpka-intvl 1s
+  clitcpka-cnt 3
 listen forward
-${binds.map((bind) => `  bind ${bind} namespace ${services.namespace}`).join('\n')}
+${binds.map((bind) => `  bind ${bind} namespace ${services.namespace} tcp-ut 5s`).join('\n')}
   server target ${server}
 `,
   );

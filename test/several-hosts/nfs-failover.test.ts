@@ -1,5 +1,6 @@
 /**
- * File shares of three hosts, and clients with open files and locks while hosts fail. Prints the longest gaps between two writes.
+ * File shares of three hosts, and clients with open files and locks while hosts fail. Prints the longest gaps between two writes;
+ * `TEST_GAPS=1` checks them.
  * The cases run in order: each one begins with the hosts that the one before has left.
  */
 import { randomUUID } from 'node:crypto';
@@ -9,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DesiredFileShare } from '../../src/drivers/file-share.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { requires, skipReason } from '../requires.ts';
+import { expectGap } from './gaps.ts';
 import { labWorks, type LabNode } from './lab.ts';
 import { createNfsRegion, GROUP, GROUP6, type NfsHost, type NfsRegion, type Writer } from './nfs-hosts.ts';
 
@@ -17,7 +19,7 @@ const runs = requires(...parts) && labWorks();
 const EXPORTS = 30;
 const GIB = 1024 ** 3;
 
-describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () => {
+describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { timeout: 120_000 }, () => {
   const signal = new AbortController().signal;
   const gaps: Record<string, string> = {};
   const everyone = ['10.77.0.0/16', 'fd00:77::/48'].map((network) => ({ network, mode: 'rw' as const }));
@@ -50,13 +52,17 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     await region?.remove();
   }, 60_000);
 
-  /** After an event: the writer writes again, with the state that it had. `refused`: by a server that was fenced. */
-  const survived = async (event: string, { refused = false } = {}): Promise<void> => {
+  /**
+   * After an event: the writer writes again, with the state that it had. `refused`: by a server that was fenced. `barMs`: of
+   * docs/several-hosts.md.
+   */
+  const survived = async (event: string, { refused = false, barMs = Infinity } = {}): Promise<void> => {
     await writer.untilWritten(20);
     const report = await writer.report();
     expect(report.failure).toBeNull();
     expect(report.reclaims).toBeGreaterThan(0);
     if (!refused) expect(report.refusals).toBe(0);
+    expectGap(report, barMs);
     gaps[event] = `${(report.longestGapMs / 1000).toFixed(1)} s`;
   };
   const macOf = async ({ node }: NfsHost) =>
@@ -105,7 +111,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     const first = await region.server(GROUP);
     await first.node.die();
     await region.setDead(first);
-    await survived('host dies');
+    await survived('host dies', { barMs: 8000 });
     expect(await hasAddress(await region.server(GROUP, first))).toBe(true);
     await first.node.boot();
     await first.start();
@@ -181,13 +187,13 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     await region.driver.apply({ ...revoked, access: [] }, signal);
     // Ended by its watcher.
     expect(liveProcess(ganesha)).toBeNull();
+    await until(async () => !(await hasAddress(old)));
     const servers = [...(await region.records.servers(GROUP)).values()];
     expect(servers.map(({ host }) => host)).not.toContain(old.node.name);
     await survived('host isolated, agent frozen');
     await region.lab.heal();
     expect(await other.lookUp(revoked.id)).not.toBeNull();
     old.thaw();
-    await until(async () => !(await hasAddress(old)));
     await leadBack();
     expect(await other.lookUp(revoked.id)).not.toBeNull();
     expect(await other.lookUp(written.id)).toBeNull();
@@ -229,7 +235,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', () =
     const host = await region.server(GROUP);
     await host.call('drain');
     expect(await hasAddress(host)).toBe(false);
-    await survived('drain');
+    await survived('drain', { barMs: 6000 });
     await host.call('serve');
   });
 

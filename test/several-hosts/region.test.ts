@@ -12,6 +12,7 @@ import { until } from '../until.ts';
 import { fetchText, measureGap, startServers } from './balancer-region.ts';
 import { startDatabase } from './database.ts';
 import type { SharedDatabase } from './database.ts';
+import { expectGap } from './gaps.ts';
 import { createLab, labWorks } from './lab.ts';
 import type { Lab, LabNode } from './lab.ts';
 import { startClient } from './load.ts';
@@ -175,7 +176,8 @@ describe.skipIf(!works)('a region of three hosts', () => {
       return holders[0]!;
     };
     const dying = await holderAmong(lab.hosts);
-    await measureGap('the host of the API dies', lab.clients[0]!, `${api}/healthz`, () => dying.die());
+    const gap = await measureGap('the host of the API dies', lab.clients[0]!, `${api}/healthz`, () => dying.die());
+    expectGap(gap, 2000);
     await holderAmong(lab.hosts.filter((host) => host !== dying));
   });
 });

@@ -20,6 +20,8 @@ export interface GroupAddresses {
   add(address: string): Promise<void>;
   /** From every interface. Resolves also if this host does not have it. */
   remove(address: string): Promise<void>;
+  /** Arguments of `ip` that make it unreachable for clients, for a process that must not depend on this one. */
+  removal(address: string): string[];
 }
 
 const LOOPBACK = 'lo';
@@ -55,8 +57,12 @@ export function groupAddresses(networkInterface: string, log: Logger): GroupAddr
     const options = isIP(address) === 6 ? ['nodad', 'preferred_lft', '0'] : [];
     await run('ip', [...family(address), 'addr', 'add', host(address), 'dev', device, ...options]);
   };
+  const removal = (address: string, device: string) => [
+    ...family(address),
+    ...['addr', 'del', host(address), 'dev', device],
+  ];
   const removeFrom = async (address: string, device: string) => {
-    if (await has(address, device)) await run('ip', [...family(address), 'addr', 'del', host(address), 'dev', device]);
+    if (await has(address, device)) await run('ip', removal(address, device));
   };
   const announce = (address: string) =>
     isIP(address) === 6
@@ -82,5 +88,6 @@ export function groupAddresses(networkInterface: string, log: Logger): GroupAddr
       await removeFrom(address, networkInterface);
       await removeFrom(address, LOOPBACK);
     },
+    removal: (address) => removal(address, networkInterface),
   };
 }

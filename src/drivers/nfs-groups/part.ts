@@ -141,7 +141,8 @@ function createGroup(address: string, options: NfsPartOptions & Running & { mayS
   };
   return nfsGroup({
     ...{ address, host: self, mayServe, records, addresses, log },
-    createServer: (beforeStart) => groupServer({ settings, folder, program, beforeStart, log }),
+    createServer: (beforeStart) =>
+      groupServer({ settings, folder, program, removal: addresses.removal(address), beforeStart, log }),
   });
 }
 

@@ -47,22 +47,27 @@ interface GroupServerOptions {
   folder: string;
   /** The path of ganesha.nfsd. */
   program: string;
+  /** Arguments of `ip` that remove the address of the group. */
+  removal: string[];
   /** Before each start: fences the servers that ran before. @throws if this host does not hold the group any more */
   beforeStart(): Promise<void>;
   log: Logger;
 }
 
 /**
- * Ends Ganesha when its time is over although the agent does not: it may be frozen. $0: the file with the time, in hundredths of a
- * second of /proc/uptime. Without a readable time Ganesha ends, too.
+ * Ends Ganesha when its time is over although the agent does not: it may be frozen. Then it also removes the address, for which
+ * this host would go on answering. $0: the file with the time, in hundredths of a second of /proc/uptime; $1: arguments of `ip`.
+ * Without a readable time Ganesha ends, too.
  */
-const WATCHED = `(while kill -0 $$ 2>/dev/null; do
+const WATCHED = `removal=$1; shift
+(while kill -0 $$ 2>/dev/null; do
   read -r until < "$0"
   read -r now rest < /proc/uptime
-  [ "\${now%.*}\${now#*.}" -lt "$until" ] || kill -9 $$
+  [ "\${now%.*}\${now#*.}" -lt "$until" ] || { kill -9 $$; ip $removal; }
   sleep 0.25
 done) & exec "$@"`;
 
+const endWithParent = ['setpriv', '--pdeathsig', 'KILL'];
 /** It serves with the user ids of its clients, but the cluster checks them. */
 const CAPABILITIES = ['net_bind_service', 'sys_resource', 'setuid', 'setgid', 'dac_override'];
 const START_SECONDS = 60;
@@ -135,7 +140,7 @@ export function groupServer(options: GroupServerOptions): GroupServer {
 
 /** Starts Ganesha with a watcher, and again whenever it ends. */
 function supervise(
-  { settings, folder, program, log }: GroupServerOptions,
+  { settings, folder, program, removal, log }: GroupServerOptions,
   hooks: Pick<DaemonOptions, 'probe' | 'beforeStart' | 'onRestart'>,
 ): Promise<Daemon> {
   const files = filesOf(folder);
@@ -145,7 +150,7 @@ function supervise(
     name: `ganesha ${settings.group}`,
     command: {
       file: 'sh',
-      args: ['-c', WATCHED, files.validUntil, 'setpriv', '--pdeathsig', 'KILL', '--', file, ...rest],
+      args: ['-c', WATCHED, files.validUntil, removal.join(' '), ...endWithParent, '--', file, ...rest],
       env: { TMPDIR: folder },
     },
     pidFile: files.pid,
