@@ -1,5 +1,6 @@
 /** Drives the console with the keyboard alone. */
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { loaded } from './console.ts';
 
 /** The label of a control, and what is typed there: text, the label of an option, `space` to mark it or `enter` to press it. */
@@ -16,13 +17,27 @@ const LABEL =
   ' const text = e.labels?.[0]?.innerText ?? e.getAttribute("aria-label") ?? e.innerText;' +
   ' return text.replace("(optional)", "").replace(/\\s+/g, " ").trim().slice(0, 120) })()';
 const IS_SELECT = 'document.activeElement instanceof HTMLSelectElement';
+const SELECTED = 'document.activeElement.selectedOptions[0]?.text ?? ""';
+/** Longer than the pause after which Chromium takes a key for the start of another word. */
+const NEXT_WORD_MS = 1_200;
 
 async function type(page: Page, text: string): Promise<void> {
   if (text === 'space') return page.keyboard.press('Space');
   if (text === 'enter') return page.keyboard.press('Enter');
-  if (!(await page.evaluate(IS_SELECT))) await page.keyboard.press('Control+A');
+  if (await page.evaluate(IS_SELECT)) return choose(page, text);
+  await page.keyboard.press('Control+A');
   // Long text is pasted.
   await (text.includes('\n') ? page.keyboard.insertText(text) : page.keyboard.type(text));
+}
+
+/** Types the start of an option, again if the options were not there yet or the machine stalled between two keys. */
+async function choose(page: Page, text: string): Promise<void> {
+  const typeAndRead = async () => {
+    await page.keyboard.type(text);
+    return page.evaluate<string>(SELECTED);
+  };
+  const isChosen = (option: string) => option.toLowerCase().startsWith(text.toLowerCase());
+  await expect.poll(typeAndRead, { interval: NEXT_WORD_MS }).toSatisfy(isChosen);
 }
 
 /** Tabs through the dialog, fills the fields, and presses the button that sends. Returns the labels in the order of Tab. */

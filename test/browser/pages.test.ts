@@ -43,8 +43,13 @@ beforeAll(async () => {
 /** The list and the create dialog of each page, as paths of the first project and region. */
 const views = pages.flatMap(({ path, create }) => [path, ...(create ? [create.path] : [])]);
 
+/** As a link does, without loading the console again. A page or dialog that appears sets the title. */
 async function goTo(page: Page, path: string): Promise<void> {
-  await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/${path}`);
+  const target = `/console/p/1/r/1/${path}`;
+  if (new URL(page.url()).pathname !== target) {
+    await page.evaluate(`document.title = ''; history.pushState({}, '', ${JSON.stringify(target)})`);
+    await expect.poll(() => page.title()).toMatch(/ · Cloudyard$/);
+  }
   await settled(page);
 }
 
