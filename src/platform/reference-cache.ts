@@ -28,7 +28,10 @@ const bump = prepared(
 export interface ReferenceCaches {
   /** Wraps a loader. Rows that it finds are cached; misses are not. A cached row is returned without a promise. */
   cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => MaybePromise<V | null>;
-  /** Call in the transaction that changes reference data: this process clears its caches with the commit, others in a second. */
+  /**
+   * Call in the transaction that changes or removes reference data; new rows are in no cache. This process clears its caches
+   * with the commit, others within a second.
+   */
   changed(tx: Tx): Promise<void>;
   stop(): void;
 }

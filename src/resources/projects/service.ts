@@ -31,7 +31,6 @@ export function createProjects(deps: ProjectsDeps) {
 
   const insert = async (tx: Tx, project: NewProject): Promise<ProjectRow> => {
     const row = await orTaken(store.insert(tx, project), project.name);
-    await caches.changed(tx);
     await quota.reserve(tx, quotaScope(row), { project_count: 1 });
     return row;
   };

@@ -47,7 +47,6 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   const insert = async (tx: Tx, token: NewToken): Promise<{ row: TokenRow; text: string }> => {
     const keyId = randomBytes(6).toString('hex');
     const secret = randomSecret();
-    await caches.changed(tx);
     const row = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: clock.now() });
     return { row, text: `${keyId}$${secret}` };
   };

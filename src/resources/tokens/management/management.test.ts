@@ -67,7 +67,7 @@ describe('creating a token', () => {
     [{ name: 'a\nb', role: 'reader' }, ['name']],
     [{ name: 'x'.repeat(256), role: 'reader' }, ['name']],
     [{ name: 'x', role: 'reader', project_ids: [999_999, 1] }, ['project_ids.0', 'project_ids.1']],
-    [{ name: 'x', role: 'reader', project_ids: [1, 1] }, ['project_ids']],
+    [{ name: 'x', role: 'reader', project_ids: [1, 1] }, ['project_ids.1']],
     [{ name: 'x', role: 'reader', expires_at: '2020-01-01T00:00:00Z' }, ['expires_at']],
     [{ name: 'x', role: 'reader', expires_at: 'tomorrow' }, ['expires_at']],
     [{ name: 'x', role: 'reader', secret: 'mine' }, ['secret']],
