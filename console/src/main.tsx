@@ -4,10 +4,10 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query-client.ts';
 import { router } from './router.tsx';
-import { reloadStaleChunks } from './ui/stale-chunks.ts';
+import { handleMissingChunks } from './ui/chunks.ts';
 import './ui/styles/index.css';
 
-reloadStaleChunks();
+handleMissingChunks();
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -19,9 +19,11 @@ function toRoute(parent: AnyRoute, { path, component, children = [] }: PageRoute
 }
 
 const pageRoutes = pages.flatMap((page) => page.routes.map((route) => toRoute(scope, route)));
+/** Inside the frame, so that the navigation stays. */
+const unknownPage = createRoute({ getParentRoute: () => scope, path: '$', component: NotFound });
 
 export const router = createRouter({
-  routeTree: root.addChildren([entry, projectOnly, scope.addChildren([scopeIndex, ...pageRoutes])]),
+  routeTree: root.addChildren([entry, projectOnly, scope.addChildren([scopeIndex, ...pageRoutes, unknownPage])]),
   basepath: '/console',
   defaultPreload: 'intent',
   defaultNotFoundComponent: NotFound,

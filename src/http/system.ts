@@ -73,6 +73,7 @@ const Driver = Type.Object(
     healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
     detail: Type.String({ description: 'Function of the driver on its host, or the reason for the simulation' }),
     remedy: Type.Optional(Type.String({ description: 'Command that fixes the driver or replaces the simulation' })),
+    port: Type.Optional(Type.Integer({ description: 'The port that clients of NFS connect to' })),
     ...ofWorker,
   },
   { title: 'DriverStatus' },

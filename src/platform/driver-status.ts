@@ -9,6 +9,8 @@ export interface DriverStatus {
   detail: string;
   /** The command that makes it real, or that fixes it; absent when neither is needed. */
   remedy?: string;
+  /** The port that clients connect to; absent: none, or each resource has its own. */
+  port?: number;
   /** The space that it stores resources in; absent: the filesystem of the data directory. */
   space?: DiskSpace;
 }

@@ -12,12 +12,13 @@ const submit = (page: Page, name: string) =>
 
 describe('the pages of API keys', () => {
   it('creates a key, shows its secret once, edits, disables, enables and deletes it', async () => {
-    const page = await open('api-keys');
+    // Nine hours before UTC.
+    const page = await open('api-keys', { timezoneId: 'Asia/Tokyo' });
     await page.getByRole('link', { name: 'Create API key' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('first-key');
     await page.getByLabel('Namespace 1').fill('default');
     await page.getByLabel('Container 1').fill('web');
-    await page.getByLabel('Expires (UTC)').fill('2040-01-02T03:04');
+    await page.getByLabel('Expires').fill('2040-01-02T12:04');
     await submit(page, 'Create API key');
     await page.getByRole('dialog', { name: 'Secret of API key first-key' }).waitFor();
     const secret = await page.getByRole('dialog').locator('pre').first().innerText();

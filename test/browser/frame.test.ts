@@ -14,6 +14,26 @@ describe('the navigation', () => {
   });
 });
 
+describe('an address', () => {
+  it.each([
+    ['/p/1/r/1/nonsense', 'Page not found'],
+    ['/p/1/r/1/quotas/nonsense', 'Page not found'],
+    ['/p/1/r/99/file-shares', 'Region not found'],
+    ['/p/99/r/1/file-shares', 'Project not found'],
+    ['/p/mine/r/1/file-shares', 'Project not found'],
+  ])('%s shows why it has no page, beside the navigation', async (path, title) => {
+    const page = await open('overview');
+    await page.goto(`${consoleOf.yard.url}/console${path}`);
+    await page.locator('main').getByRole('heading', { name: title }).waitFor();
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Overview' }).waitFor();
+    await page
+      .locator('main')
+      .getByRole('link', { name: /^Go to/ })
+      .click();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  });
+});
+
 describe('a browser whose clock is wrong', () => {
   it('shows times relative to the clock of the server', async () => {
     const { yard } = consoleOf;
@@ -95,6 +115,15 @@ describe('sign-in', () => {
 });
 
 describe('the frame', () => {
+  it('closes the list of running tasks when one of its links is followed', async () => {
+    const page = await open('file-shares');
+    const tasks = page.locator('#running-tasks');
+    await page.getByRole('button', { name: /running tasks?/ }).click();
+    await tasks.getByRole('link', { name: 'All tasks' }).click();
+    await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor();
+    await tasks.waitFor({ state: 'hidden' });
+  });
+
   it('disables what a reader may not do, with the reason', async () => {
     const page = await open('file-shares', { token: await newToken(consoleOf.yard, 'reader') });
     const create = page.getByRole('button', { name: /Create file share/ });

@@ -4,7 +4,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useConsole } from './console.ts';
+import { loaded, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -30,6 +30,19 @@ describe('an open page', () => {
     await page.getByRole('link', { name: 'by-another' }).waitFor();
     await consoleOf.yard.delete(`${shares}/${id}`);
     await page.getByRole('link', { name: 'by-another' }).waitFor({ state: 'detached' });
+  });
+
+  it.each<[string, 'POST' | 'PUT', string, object, string]>([
+    ['api-keys', 'POST', '/cloud/v1/caas/keys/1/1', { name: 'other-key', containers: [] }, 'other-key'],
+    ['projects', 'POST', '/cloud/v1/projects', { name: 'other-project' }, 'other-project'],
+    ['user-actions', 'POST', '/cloud/v1/networks/1/1', { name: 'other-network' }, 'other-network'],
+    ['quotas', 'PUT', '/cloud/v2/client_quotas/1/notification_threshold', { threshold: 71 }, '71 %'],
+  ])('of %s shows a change by another client', async (path, method, url, body, text) => {
+    const page = await open(path);
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await loaded(page);
+    await consoleOf.yard.insist(method, url, body);
+    await page.locator('main').getByText(text).first().waitFor();
   });
 
   it('shows an event within 1 s', async () => {
@@ -88,6 +101,35 @@ describe('a server that is killed', () => {
     expect(await name.inputValue()).toBe('after-crash');
     await create.click();
     await page.getByRole('link', { name: 'after-crash' }).waitFor();
+  });
+});
+
+describe('a lost connection', () => {
+  const notice = 'The server is not reachable';
+
+  it('is shown, keeps the page and what was typed, and ends by itself', async () => {
+    const page = await open('networks/new');
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('typed-offline');
+    await page.context().setOffline(true);
+    await page.locator('main').getByText(notice).waitFor({ state: 'attached' });
+    // A part of the page that was not loaded yet.
+    await page.getByText('The same by code').click();
+    await page.context().setOffline(false);
+    await page.getByRole('tab', { name: 'Python' }).waitFor();
+    await page.locator('main').getByText(notice).waitFor({ state: 'detached' });
+    expect(await name.inputValue()).toBe('typed-offline');
+  });
+
+  it('does not prevent a navigation, which ends when the server is reachable', async () => {
+    const page = await open('networks');
+    await page.getByRole('heading', { name: 'Networks', level: 1 }).waitFor();
+    await page.context().setOffline(true);
+    await page.getByText(notice).waitFor();
+    await page.getByRole('link', { name: 'Subnets', exact: true }).click();
+    await page.context().setOffline(false);
+    await page.getByRole('heading', { name: 'Subnets', level: 1 }).waitFor();
+    await page.getByText(notice).waitFor({ state: 'detached' });
   });
 });
 

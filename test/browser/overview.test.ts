@@ -29,7 +29,7 @@ describe('the overview', () => {
     const id = await failedTask('to-fail');
     const page = await open('overview');
     await page.getByText('failed by an injected fault').first().waitFor();
-    expect(await page.getByText('simulated', { exact: true }).count()).toBeGreaterThan(3);
+    await expect.poll(() => page.getByText('simulated', { exact: true }).count()).toBeGreaterThan(3);
     await page.getByRole('link', { name: /Create file share .*injected/ }).click();
     await page.getByRole('button', { name: /^Acknowledge/ }).click();
     await page.getByRole('button', { name: /^Acknowledge/ }).waitFor({ state: 'detached' });

@@ -48,7 +48,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the console with H
     await page.getByRole('cell', { name: 'available' }).waitFor();
     await page.getByRole('link', { name: 'docs' }).click();
     const commands = await page.locator('pre', { hasText: 'mount -t nfs' }).innerText();
-    const [, target, directory] = /mount -t nfs -o nfsvers=4\.1 (\S+) (\S+)/.exec(commands)!;
+    const [, port, target, directory] = /mount -t nfs -o nfsvers=4\.1,port=(\d+) (\S+) (\S+)/.exec(commands)!;
+    expect(port).toBe(consoleOf.yard.env['CLOUDYARD_NFS_PORT']);
     expect(directory).toBe('/mnt/docs');
 
     const file = join(consoleOf.yard.folder, 'hello');

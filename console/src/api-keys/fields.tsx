@@ -19,7 +19,7 @@ export function KeyFields({ form }: { form: Form }) {
         help="Namespace and name of each container that the key opens. Without one it opens none."
         columns={CONTAINER_COLUMNS}
       />
-      <DateField form={form} path="expire" label="Expires (UTC)" help="Without a date the key never expires." />
+      <DateField form={form} path="expire" label="Expires" help="Without a date, the key does not expire." />
       <Field form={form} path="description" label="Description" type="textarea" help="" />
     </>
   );

@@ -2,6 +2,7 @@ import createClient from 'openapi-fetch';
 import type { Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
 import { ApiError, ConnectionError } from './errors.ts';
+import { noteResponse } from './reachability.ts';
 import { noteDate } from './server-clock.ts';
 
 /** Signs unsafe requests of a session and turns failures into exceptions. `reportExpiry` runs when the session has ended. */
@@ -17,10 +18,14 @@ const signing: Middleware = {
     return request;
   },
   onResponse({ response }) {
+    noteResponse(response.status);
     noteDate(response.headers.get('Date'));
     if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
   },
-  onError: () => new ConnectionError(),
+  onError() {
+    noteResponse(null);
+    return new ConnectionError();
+  },
 };
 
 /** Every operation of openapi.json, with the types of its parameters, body and response. */
@@ -46,8 +51,10 @@ export async function request<T>(method: string, path: string, body?: unknown): 
   if (method !== 'GET' && sessionState.csrfToken !== null) headers['X-CSRF-Token'] = sessionState.csrfToken;
   const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
   const response = await fetch(path, init).catch(() => {
+    noteResponse(null);
     throw new ConnectionError();
   });
+  noteResponse(response.status);
   const text = await response.text();
   const value: unknown = text === '' ? undefined : parseJson(text);
   if (response.ok) return value as T;

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { queryClient } from './query-client.ts';
+import { onReachableAgain } from './reachability.ts';
 import { sessionQuery } from './session.ts';
 
 /** A change of a resource, from `GET /cloudyard/v1/events`. */
@@ -30,6 +31,11 @@ const RETRY_MS = 60_000;
 /** Changes that arrive together are one refresh. */
 const COLLECT_MS = 150;
 
+const NETWORK_EVENTS = ['offline', 'online'] as const;
+
+/** Any change is in these. */
+const ALWAYS = ['quotas', 'audit', 'user_actions'] as const;
+
 /** Kinds whose queries also show figures of other kinds. */
 const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
   networks: ['subnets'],
@@ -37,9 +43,12 @@ const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
   snapshots: ['volumes', 'lifecycle_policies'],
   volumes: ['snapshots', 'lifecycle_policies'],
   lifecycle_policies: ['volumes'],
-  listeners: ['load_balancers'],
-  pools: ['load_balancers'],
+  lb_listeners: ['load_balancers'],
+  lb_pools: ['load_balancers'],
   l7_policies: ['load_balancers'],
+  l7_rules: ['load_balancers'],
+  development_clocks: ['clock'],
+  development_faults: ['faults'],
   secrets: ['load_balancers'],
 };
 
@@ -162,10 +171,20 @@ function openStream(projectId: string): () => void {
     if (!document.hidden && source === null) connect();
     else if (document.hidden) window.setTimeout(() => document.hidden && stop(), HIDDEN_MS);
   };
+  // A change of network ends connections without notice. A server on this host may still be reachable.
+  const onNetwork = () => {
+    if (!document.hidden) connect();
+  };
   document.addEventListener('visibilitychange', onVisibility);
+  for (const name of NETWORK_EVENTS) window.addEventListener(name, onNetwork);
+  const unsubscribe = onReachableAgain(() => {
+    if (liveness === 'polling' && !document.hidden) connect();
+  });
   connect();
   return () => {
     document.removeEventListener('visibilitychange', onVisibility);
+    for (const name of NETWORK_EVENTS) window.removeEventListener(name, onNetwork);
+    unsubscribe();
     stop();
   };
 }
@@ -176,7 +195,10 @@ const collected = new Set<string>();
 function collect(event: ResourceEvent): void {
   if (collected.size === 0) setTimeout(flush, COLLECT_MS);
   const kind = queryKindOf(event.kind);
-  for (const each of [kind, 'quotas', 'audit', ...(event.task_id ? ['tasks'] : []), ...(DEPENDENTS[kind] ?? [])]) {
+  // Quotas of no region count projects, whose own events are not in the stream of another project.
+  const counted = kind === 'quotas' && event.region_id === null ? ['projects'] : [];
+  const tasks = event.task_id ? ['tasks'] : [];
+  for (const each of [kind, ...ALWAYS, ...tasks, ...counted, ...(DEPENDENTS[kind] ?? [])]) {
     collected.add(each);
   }
 }
@@ -191,5 +213,5 @@ function flush(): void {
 export function queryKindOf(kind: string): string {
   const name = kind.toLowerCase().replaceAll('-', '_');
   if (name.endsWith('s')) return name;
-  return name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`;
+  return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
 }

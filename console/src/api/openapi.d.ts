@@ -5082,6 +5082,8 @@ export interface components {
             detail: string;
             /** @description Command that fixes the driver or replaces the simulation */
             remedy?: string;
+            /** @description The port that clients of NFS connect to */
+            port?: number;
             /** @description The ID of the worker process */
             worker: string;
             /** @description The regions of the worker; empty: deliveries only */

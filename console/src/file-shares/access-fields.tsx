@@ -62,7 +62,7 @@ export function AccessFields({ form }: { form: Form }) {
         </div>
       </div>
       <p id="access-help" className="help">
-        Addresses and networks that may mount the share. Without a rule nobody may.
+        Addresses and networks that may mount the share. Without a rule, no client can mount it.
       </p>
       <FieldErrors id="access-error" errors={form.errorsAt('access')} />
     </fieldset>

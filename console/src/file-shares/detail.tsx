@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { driversQuery } from '../api/drivers.ts';
 import { useReadOnlyReason } from '../api/session.ts';
 import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
@@ -97,9 +98,21 @@ function mountPoint(name: string): string {
   return `/mnt/${directory.replace(/^[.-]+/, '') || 'share'}`;
 }
 
+const NFS_PORT = 2049;
+
+/** The mount options of the region: with the port if it is not the standard one. */
+function useMountOptions(): string {
+  const { region } = useScope();
+  const { data } = useQuery(driversQuery);
+  const driver = data?.drivers.find((each) => each.kind === 'file shares' && each.region_ids.includes(region));
+  const port = driver?.port ?? NFS_PORT;
+  return port === NFS_PORT ? 'nfsvers=4.1' : `nfsvers=4.1,port=${port}`;
+}
+
 function Mount({ share }: { share: FileShare }) {
   const target = share.connection_point;
   const directory = mountPoint(share.name);
+  const options = useMountOptions();
   return (
     <Card title="Mount">
       <div className="card-body stack">
@@ -108,14 +121,15 @@ function Mount({ share }: { share: FileShare }) {
         ) : (
           <>
             <p className="muted">
-              On a machine that an access rule allows. Debian and Ubuntu need the package <code>nfs-common</code>.
+              Run these commands on a machine that an access rule allows. Debian and Ubuntu need the package{' '}
+              <code>nfs-common</code>.
             </p>
             <CodeBlock
               what="mount commands"
-              text={`sudo mkdir -p ${directory}\nsudo mount -t nfs -o nfsvers=4.1 ${target} ${directory}`}
+              text={`sudo mkdir -p ${directory}\nsudo mount -t nfs -o ${options} ${target} ${directory}`}
             />
             <p className="muted">To mount it at every start, add this line to /etc/fstab:</p>
-            <CodeBlock what="fstab line" text={`${target} ${directory} nfs nfsvers=4.1,_netdev 0 0`} />
+            <CodeBlock what="fstab line" text={`${target} ${directory} nfs ${options},_netdev 0 0`} />
           </>
         )}
       </div>

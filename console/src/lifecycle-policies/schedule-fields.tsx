@@ -52,7 +52,7 @@ export function ScheduleFields({ form: whole, prefix, title, action }: ScheduleF
         </div>
       ) : (
         <>
-          <div className="schedule-units">
+          <div className="schedule-cron">
             {CRON.map(([name, label, placeholder]) => (
               <Field key={name} form={form} path={at(name)} label={label} help="" placeholder={placeholder} />
             ))}

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { loadChunk } from '../ui/chunks.ts';
 import type { Schedule, ScheduleInput } from './data.ts';
 
 type Timing = Schedule | ScheduleInput;
@@ -65,7 +66,7 @@ export function useWords(schedule: Timing): string | null {
   const { data } = useQuery({
     queryKey: ['words', expression],
     queryFn: async () => {
-      const { default: cronstrue } = await import('cronstrue');
+      const { default: cronstrue } = await loadChunk(() => import('cronstrue'));
       try {
         return cronstrue.toString(expression!, { use24HourTimeFormat: true });
       } catch {

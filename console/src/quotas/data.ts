@@ -39,7 +39,7 @@ export const THRESHOLD = '/cloud/v2/client_quotas/{client_id}/notification_thres
 
 export const thresholdQuery = (clientId: number | null) =>
   queryOptions({
-    queryKey: ['notification_thresholds', clientId],
+    queryKey: ['thresholds', clientId],
     enabled: clientId !== null,
     queryFn: () =>
       unwrap(

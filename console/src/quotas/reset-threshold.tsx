@@ -20,7 +20,7 @@ export function ResetThreshold() {
         },
       ]}
       texts={{ done: 'The default threshold applies again' }}
-      queryKind="notification_thresholds"
+      queryKind="thresholds"
       to={scope.path('quotas')}
       disabledReason={client_id === null ? 'The token has no client' : null}
     >

@@ -23,7 +23,7 @@ function ThresholdDialog({ threshold }: { threshold: Threshold }) {
   const params = { client_id: useSession().client_id! };
   const done = async (text: string) => {
     showToast({ tone: 'ok', text });
-    void queryClient.invalidateQueries({ queryKey: ['notification_thresholds'] });
+    void queryClient.invalidateQueries({ queryKey: ['thresholds'] });
     await navigate({ to: scope.path('quotas') });
   };
   const form = useForm({

@@ -71,7 +71,7 @@ export function CreateSecret() {
       <DateField
         form={form}
         path="expiration"
-        label="Usable until (UTC)"
+        label="Usable until"
         help="From this date on, no listener or pool can start to use the secret. Set it to the end of the certificate to be warned."
       />
     </FormDialog>

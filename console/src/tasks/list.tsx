@@ -20,6 +20,7 @@ import { showToast } from '../ui/toasts.tsx';
 import { acknowledge, isAcknowledgeable, STATES, tasksQuery } from './data.ts';
 import type { Task, TaskState } from './data.ts';
 import { TaskResource, useResourceNames } from './resource.tsx';
+import type { ResourceNames } from './resource.tsx';
 
 const ACKNOWLEDGED = { yes: true, no: false } as const;
 
@@ -78,7 +79,7 @@ export function TaskList() {
   );
 }
 
-const columnsOf = (scope: Scope, names: ReadonlyMap<string, string>): Column<Task>[] => [
+const columnsOf = (scope: Scope, names: ResourceNames): Column<Task>[] => [
   {
     key: 'type',
     title: 'Task',

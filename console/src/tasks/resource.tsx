@@ -32,26 +32,43 @@ const KINDS: Readonly<Record<string, Kind>> = {
   secret: { page: 'secrets', list: secretsQuery },
 };
 
-/** Names of the resources of tasks, by ID. Deleted resources have none. */
-export function useResourceNames(tasks: readonly Task[]): ReadonlyMap<string, string> {
+/** Names of the resources of tasks, by ID, and the kinds of which all are known: others of these kinds are deleted. */
+export interface ResourceNames extends ReadonlyMap<string, string> {
+  readonly knownKinds: ReadonlySet<string>;
+}
+
+export function useResourceNames(tasks: readonly Task[]): ResourceNames {
   const scope = useScope();
-  const kinds = [...new Set(tasks.map((task) => task.resource_kind))].flatMap((kind) => KINDS[kind] ?? []);
+  const kinds = [...new Set(tasks.map((task) => task.resource_kind))].filter((kind) => kind in KINDS);
   const lists = useQueries({
-    queries: kinds.map(({ list, isOnlyCached = false }) => ({ ...list(scope), enabled: !isOnlyCached })),
-  }) as readonly { readonly data?: { readonly results: readonly Named[] } | undefined }[];
-  return new Map(lists.flatMap(({ data }) => (data?.results ?? []).map(({ id, name }) => [id, name ?? ''] as const)));
+    queries: kinds.map((kind) => ({ ...KINDS[kind]!.list(scope), enabled: !KINDS[kind]!.isOnlyCached })),
+  }) as readonly { readonly data?: { readonly results: readonly Named[] } | undefined; readonly isFetching: boolean }[];
+  const names = lists.flatMap(({ data }) => (data?.results ?? []).map(({ id, name }) => [id, name ?? ''] as const));
+  const isComplete = (kind: string, at: number) =>
+    !KINDS[kind]!.isOnlyCached && lists[at]!.data !== undefined && !lists[at]!.isFetching;
+  const knownKinds = new Set(kinds.filter(isComplete));
+  return Object.assign(new Map(names), { knownKinds });
 }
 
 const SHORT_ID = 8;
 
-/** The resource of a task: its name, or the beginning of its ID. */
-export function TaskResource({ task, names }: { task: Task; names: ReadonlyMap<string, string> }) {
+/** The resource of a task: its name, or the beginning of its ID. Deleted resources have no page. */
+export function TaskResource({ task, names }: { task: Task; names: ResourceNames }) {
   const scope = useScope();
   const { resource_kind: kind, resource_id: id } = task;
   const page = KINDS[kind]?.page;
   const text = names.get(id) || id.slice(0, SHORT_ID);
-  const isDeleted = task.task_type.startsWith('delete_') && task.state === 'FINISHED';
-  if (!page || isDeleted) return <bdi title={id}>{text}</bdi>;
+  const hasEnded = task.finished_on !== null;
+  const isDeleted =
+    (task.task_type.startsWith('delete_') && task.state === 'FINISHED') ||
+    (hasEnded && names.knownKinds.has(kind) && !names.has(id));
+  if (!page || isDeleted) {
+    return (
+      <span title={id}>
+        <bdi>{text}</bdi> {isDeleted && <span className="muted">deleted</span>}
+      </span>
+    );
+  }
   return (
     <Link to={scope.path(page, id)} title={id}>
       <bdi>{text}</bdi>

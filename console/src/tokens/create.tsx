@@ -7,6 +7,7 @@ import { useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Dialog, useClose } from '../ui/dialog.tsx';
+import { DateField } from '../ui/form/date-field.tsx';
 import { Field, FieldErrors } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -22,7 +23,7 @@ export function CreateToken() {
   const [created, setCreated] = useState<{ readonly name: string; readonly token: string } | null>(null);
   const form = useForm({
     schema,
-    initial: { name: '', role: 'member', project_ids: session.project_ids ?? [], expires_at: '' },
+    initial: { name: '', role: 'member', project_ids: session.project_ids ?? [] },
     toBody,
     send: async (body) => {
       setCreated(await unwrap(api.POST(PATH, { body: body as never })));
@@ -42,18 +43,17 @@ export function CreateToken() {
       <Field form={form} path="role" label="Role" />
       <ClientField form={form} />
       {client === session.client_id && <ProjectsField form={form} />}
-      <ExpiryField form={form} />
+      <DateField form={form} path="expires_at" label="Expires" help="Without a date, the token does not expire." />
     </FormDialog>
   );
 }
 
-/** No projects: all of them. The control has the time of the browser, the API that of UTC. */
-function toBody({ project_ids, expires_at, ...rest }: Readonly<Record<string, unknown>>) {
+/** No projects: all of them. */
+function toBody({ project_ids, ...rest }: Readonly<Record<string, unknown>>) {
   const projects = rest['client_id'] === undefined ? (project_ids as readonly number[]) : [];
   return {
     ...rest,
     ...(projects.length > 0 ? { project_ids: projects } : {}),
-    ...(expires_at === '' ? {} : { expires_at: new Date(String(expires_at)).toISOString() }),
   };
 }
 
@@ -104,31 +104,6 @@ function ProjectsField({ form }: { form: Form }) {
       </p>
       <FieldErrors id={`${id}-error`} errors={form.errorsAt('project_ids')} />
     </fieldset>
-  );
-}
-
-function ExpiryField({ form }: { form: Form }) {
-  const id = useId();
-  const errors = form.errorsAt('expires_at');
-  useEffect(() => form.register('expires_at'));
-  return (
-    <div className="field">
-      <label htmlFor={id}>
-        Expires <span className="optional">(optional)</span>
-      </label>
-      <input
-        id={id}
-        type="datetime-local"
-        aria-describedby={`${id}-help ${id}-error`}
-        aria-invalid={errors.length > 0}
-        value={String(form.get('expires_at'))}
-        onChange={(event) => form.set('expires_at', event.target.value)}
-      />
-      <p id={`${id}-help`} className="help">
-        In your time zone. Without a date, the token does not expire.
-      </p>
-      <FieldErrors id={`${id}-error`} errors={errors} />
-    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 import { lazy, Suspense, useState } from 'react';
+import { loadChunk } from './chunks.ts';
 
 /** One request of the API, as its operation in openapi.json. */
 export interface Call {
@@ -18,7 +19,7 @@ export function pathOf({ path, params, query = {} }: Pick<Call, 'path' | 'params
   return pairs === '' ? filled : `${filled}?${pairs}`;
 }
 
-const CodeTabs = lazy(() => import('./code-tabs.tsx'));
+const CodeTabs = lazy(() => loadChunk(() => import('./code-tabs.tsx')));
 
 /** "The same by code": the requests of a form or action as curl, Python and Terraform. Loaded when it is opened. */
 export function ByCode({ calls }: { calls: readonly Call[] }) {

@@ -67,8 +67,8 @@ export function Chart({ label, times, series, format, base = 1000 }: ChartProps)
             ))}
           </svg>
           <div className="chart-times">
-            {[first, last].map((time, at) => (
-              <span key={at}>{formatDate(new Date(time * 1000))}</span>
+            {endsOfAxis(first, last).map((text, at) => (
+              <span key={at}>{text}</span>
             ))}
           </div>
         </div>
@@ -113,6 +113,18 @@ function Values({ label, times, series, format }: Omit<ChartProps, 'base'>) {
       )}
     </details>
   );
+}
+
+/** The first and the last time, with the date only if the days differ. */
+function endsOfAxis(first: number, last: number): readonly string[] {
+  const dates = [new Date(first * 1000), new Date(last * 1000)] as const;
+  const isOneDay = dates[0].toDateString() === dates[1].toDateString();
+  const format = new Intl.DateTimeFormat(undefined, {
+    ...(isOneDay ? {} : { month: 'short', day: 'numeric' }),
+    hour: 'numeric',
+    minute: '2-digit',
+  });
+  return dates.map((date) => format.format(date));
 }
 
 function formatOrDash(value: number | null | undefined, format: ChartProps['format']): string {

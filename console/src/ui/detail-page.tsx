@@ -112,14 +112,16 @@ export function Card({ title, actions, children }: { title: string; actions?: Re
   );
 }
 
-/** Names and values. Values that are null or undefined show a dash. */
+const EMPTY: readonly ReactNode[] = [null, undefined, false, ''];
+
+/** Names and values. Empty ones show a dash. */
 export function Properties({ items }: { items: Readonly<Record<string, ReactNode>> }) {
   return (
     <dl className="properties card-body">
       {Object.entries(items).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value ?? <span className="muted">–</span>}</dd>
+          <dd>{EMPTY.includes(value) ? <span className="muted">–</span> : value}</dd>
         </div>
       ))}
     </dl>

@@ -6,6 +6,7 @@ import { api, unwrap } from '../api/client.ts';
 import { ApiError } from '../api/errors.ts';
 import { useLiveQueries } from '../api/events.ts';
 import { AccountMenu } from './account-menu.tsx';
+import { loadChunk } from './chunks.ts';
 import { Icon } from './icons.tsx';
 import { useShortcuts } from './keyboard.tsx';
 import { SECTIONS } from './page.ts';
@@ -13,11 +14,11 @@ import { Palette } from './palette.tsx';
 import { RouteAnnouncer } from './route-announcer.tsx';
 import { HOME, projectsQuery, regionsQuery, rememberScope, useScope } from './scope.tsx';
 import { RunningTasks } from './running-tasks.tsx';
-import { EmptyState } from './states.tsx';
+import { ConnectionNotice, EmptyState } from './states.tsx';
 import { Toasts } from './toasts.tsx';
 import { useVisiblePages } from './visible-pages.ts';
 
-const KeyboardHelp = lazy(() => import('./keyboard-help.tsx'));
+const KeyboardHelp = lazy(() => loadChunk(() => import('./keyboard-help.tsx')));
 
 /** Navigation, project and region, search, running tasks and account around every page. */
 export function Frame() {
@@ -28,7 +29,10 @@ export function Frame() {
   useLiveQueries(String(scope.project));
   useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
   useEffect(() => rememberScope(scope), [scope.project, scope.region]);
-  useEffect(() => setMenuOpen(false), [pathname]);
+  useEffect(() => {
+    setMenuOpen(false);
+    for (const popover of document.querySelectorAll<HTMLElement>(':popover-open')) popover.hidePopover();
+  }, [pathname]);
   return (
     <div className="frame">
       <a className="skip-link" href="#main">
@@ -72,27 +76,38 @@ function Main() {
   return (
     <main id="main" ref={main} className="main" tabIndex={-1}>
       {isNavigating && <div className="progress-line" aria-hidden="true" />}
-      <KnownProject>
+      <ConnectionNotice />
+      <KnownScope>
         <Outlet />
-      </KnownProject>
+      </KnownScope>
     </main>
   );
 }
 
-/** Says so if the project of the URL does not exist, or if the token has no access to it. */
-function KnownProject({ children }: { children: ReactNode }) {
-  const { project } = useScope();
-  const known = useQuery(projectsQuery).data?.results;
-  const isListed = known === undefined || known.some(({ id }) => id === project);
+/** Says so if the project or the region of the URL does not exist, or if the token has no access to the project. */
+function KnownScope({ children }: { children: ReactNode }) {
+  const { project, region } = useScope();
+  const projects = useQuery(projectsQuery).data?.results;
+  const regions = useQuery(regionsQuery).data?.results;
+  const isListed = projects?.some(({ id }) => id === project) ?? true;
+  const isId = Number.isSafeInteger(project);
   const { error } = useQuery({
     queryKey: ['projects', project],
     queryFn: () => unwrap(api.GET('/cloud/v1/projects/{project_id}', { params: { path: { project_id: project } } })),
-    enabled: !isListed,
+    enabled: !isListed && isId,
   });
-  if (isListed || !(error instanceof ApiError && [403, 404].includes(error.status))) return children;
+  const isUnknown = !isId || (error instanceof ApiError && [403, 404].includes(error.status));
+  if (!isListed && isUnknown) {
+    return (
+      <EmptyState title="Project not found" action={<Link to="/">Go to your first project</Link>}>
+        The project of this address does not exist, or this token has no access to it.
+      </EmptyState>
+    );
+  }
+  if (regions?.some(({ id }) => id === region) ?? true) return children;
   return (
-    <EmptyState title="Project not found" action={<Link to="/">Go to your first project</Link>}>
-      Project {project} does not exist, or this token has no access to it.
+    <EmptyState title="Region not found" action={<Link to="/">Go to your first project</Link>}>
+      The region of this address does not exist.
     </EmptyState>
   );
 }
@@ -167,5 +182,5 @@ function Switchers() {
 }
 
 function Missing({ id, known }: { id: number; known: readonly { id: number }[] }) {
-  return known.some((each) => each.id === id) ? null : <option value={id}>{id}</option>;
+  return known.some((each) => each.id === id) ? null : <option value={id}>{Number.isNaN(id) ? '–' : id}</option>;
 }

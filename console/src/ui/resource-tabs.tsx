@@ -80,6 +80,8 @@ function Tasks({ id }: { id: string | number }) {
   });
   if (query.isPending) return <Skeleton />;
   if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (query.data.results.length === 0)
+    return <EmptyState title="No tasks">Creates, changes and deletions that take time appear here.</EmptyState>;
   return (
     <Card title="Tasks">
       <Table

@@ -12,7 +12,7 @@ export function RouteAnnouncer() {
       setText(document.title);
       const active = document.activeElement;
       const isLost = active === null || active === document.body || active.closest('nav') !== null;
-      if (!isFirst.current && isLost) document.getElementById('main')?.focus();
+      if (!isFirst.current && isLost) document.getElementById('main')?.focus({ preventScroll: true });
       isFirst.current = false;
     }, 200);
     return () => clearTimeout(timer);

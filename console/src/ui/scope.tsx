@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Navigate, useParams } from '@tanstack/react-router';
 import { api, unwrap } from '../api/client.ts';
-import { Loading } from './states.tsx';
+import { ErrorState, Loading } from './states.tsx';
 
 /** The project and region of the URL. */
 export interface Scope {
@@ -53,14 +53,17 @@ export function rememberScope({ project, region }: Scope): void {
 /** Opens the first page of the last project and region, or of the first ones. */
 export function EnterScope() {
   const params = useParams({ strict: false }) as { project?: string; region?: string };
-  const projects = useQuery(projectsQuery).data?.results;
-  const regions = useQuery(regionsQuery).data?.results;
+  const queries = [useQuery(projectsQuery), useQuery(regionsQuery)] as const;
+  const [projects, regions] = [queries[0].data?.results, queries[1].data?.results];
+  const failed = queries.find(({ isError }) => isError);
+  if (failed) return <ErrorState error={failed.error} retry={() => void failed.refetch()} />;
   if (!projects || !regions) return <Loading />;
   const last = JSON.parse(localStorage.getItem(LAST) ?? '{}') as { project?: number; region?: number };
   const wanted = { project: Number(params.project ?? last.project), region: Number(params.region ?? last.region) };
   const project =
     projects.find(({ id }) => id === wanted.project) ?? projects.find((each) => each.is_default) ?? projects[0];
-  const region = regions.find(({ id }) => id === wanted.region) ?? regions[0];
+  // Lists are newest first.
+  const region = regions.find(({ id }) => id === wanted.region) ?? regions.toSorted((a, b) => a.id - b.id)[0];
   if (!project || !region) return <p role="alert">This token can read no project or no region.</p>;
   return <Navigate to={scopeOf(project.id, region.id).path(HOME)} replace />;
 }

@@ -5,9 +5,12 @@ import type { SubmitEvent } from 'react';
 import { sessionQuery, signIn } from '../api/session.ts';
 import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
+import { loadChunk } from './chunks.ts';
 import { ErrorState, Loading } from './states.tsx';
 
-const SingleSignOn = lazy(async () => ({ default: (await import('./single-sign-on.tsx')).SingleSignOn }));
+const SingleSignOn = lazy(async () => ({
+  default: (await loadChunk(() => import('./single-sign-on.tsx'))).SingleSignOn,
+}));
 
 /** Shows the pages to a signed-in user. A session that expires is renewed in a dialog: the page behind it keeps its state. */
 export function SessionGate() {
@@ -54,8 +57,10 @@ function SignInForm({ reason }: { reason?: string }) {
   const [token, setToken] = useState('');
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     document.title = 'Sign in · Cloudyard';
+    input.current?.focus();
   }, []);
   async function submit(event: SubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();
@@ -79,6 +84,7 @@ function SignInForm({ reason }: { reason?: string }) {
       <div className="field">
         <label htmlFor="token">API token</label>
         <input
+          ref={input}
           id="token"
           type="password"
           autoComplete="current-password"

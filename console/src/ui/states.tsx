@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { ApiError, messageOf } from '../api/errors.ts';
+import { useReachability } from '../api/reachability.ts';
 
 export function Loading() {
   return (
@@ -45,6 +46,20 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
         <button type="button" className="button" onClick={retry}>
           Try again
         </button>
+      )}
+    </div>
+  );
+}
+
+/** Above the page while requests do not reach the server: its data may be old. */
+export function ConnectionNotice() {
+  const isReachable = useReachability();
+  return (
+    <div role="status">
+      {!isReachable && (
+        <p className="notice warn connection">
+          The server is not reachable. The page may be out of date; it is updated when the server responds.
+        </p>
       )}
     </div>
   );

@@ -77,7 +77,7 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
   return {
     name: 'ganesha',
     real: true,
-    status: () => statusOf(finding, shares),
+    status: () => ({ ...statusOf(finding, shares), port: options.port }),
     async start() {
       try {
         await restoreShares(shares);

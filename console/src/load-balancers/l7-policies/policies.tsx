@@ -53,7 +53,7 @@ function Rules({ policy, balancer }: { policy: L7Policy; balancer: LoadBalancer 
   return (
     <ul>
       {policy.rules.map((rule) => (
-        <li key={rule.id} className="row no-wrap">
+        <li key={rule.id} className="row">
           <bdi>{ruleText(rule)}</bdi>
           <ActionLink
             to={scope.path('load-balancers', balancer.id, 'l7-policies', policy.id, 'rules', rule.id, 'edit')}

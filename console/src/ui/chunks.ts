@@ -1,0 +1,30 @@
+import { noteResponse, untilReachable } from '../api/reachability.ts';
+
+const KEY = 'cloudyard-reloaded-at';
+/** A second failure within this time is not an upgrade: reloading would repeat. */
+const ONCE_MS = 30_000;
+
+/** Makes a chunk that cannot be loaded undefined, which `loadChunk` handles. */
+export function handleMissingChunks(): void {
+  addEventListener('vite:preloadError', (event) => event.preventDefault());
+}
+
+/**
+ * A part of the console that is loaded when it is used. After an upgrade of the server the chunks of the old console are gone:
+ * the page reloads once. While the server is not reachable, the page stays and the chunk is loaded later.
+ */
+export async function loadChunk<T>(load: () => Promise<T>): Promise<T> {
+  const chunk: T | undefined = await load();
+  if (chunk !== undefined) return chunk;
+  const response = await fetch('/console/', { cache: 'no-store' }).catch(() => null);
+  if (!noteResponse(response?.status ?? null)) {
+    await untilReachable();
+    return loadChunk(load);
+  }
+  if (Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < ONCE_MS) {
+    throw new Error('a part of the console could not be loaded; reload the page');
+  }
+  sessionStorage.setItem(KEY, String(Date.now()));
+  location.reload();
+  return new Promise(() => {});
+}
