@@ -35,7 +35,7 @@ describe('an open page', () => {
   it.each<[string, 'POST' | 'PUT', string, object, string]>([
     ['api-keys', 'POST', '/cloud/v1/caas/keys/1/1', { name: 'other-key', containers: [] }, 'other-key'],
     ['projects', 'POST', '/cloud/v1/projects', { name: 'other-project' }, 'other-project'],
-    ['user-actions', 'POST', '/cloud/v1/networks/1/1', { name: 'other-network' }, 'other-network'],
+    ['user-actions', 'POST', '/cloud/v1/caas/keys/1/1', { name: 'acted-key', containers: [] }, 'acted-key'],
     ['quotas', 'PUT', '/cloud/v2/client_quotas/1/notification_threshold', { threshold: 71 }, '71 %'],
   ])('of %s shows a change by another client', async (path, method, url, body, text) => {
     const page = await open(path);

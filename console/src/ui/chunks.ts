@@ -4,6 +4,13 @@ const KEY = 'cloudyard-reloaded-at';
 /** A second failure within this time is not an upgrade: reloading would repeat. */
 const ONCE_MS = 30_000;
 
+/** A part of the console is missing on the server, also after a reload. */
+export class MissingChunkError extends Error {
+  constructor() {
+    super('a part of the console could not be loaded');
+  }
+}
+
 /** Makes a chunk that cannot be loaded undefined, which `loadChunk` handles. */
 export function handleMissingChunks(): void {
   addEventListener('vite:preloadError', (event) => event.preventDefault());
@@ -22,7 +29,7 @@ export async function loadChunk<T>(load: () => Promise<T>): Promise<T> {
     return loadChunk(load);
   }
   if (Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < ONCE_MS) {
-    throw new Error('a part of the console could not be loaded; reload the page');
+    throw new MissingChunkError();
   }
   sessionStorage.setItem(KEY, String(Date.now()));
   location.reload();

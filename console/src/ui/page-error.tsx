@@ -1,4 +1,5 @@
 import { Link, useRouter } from '@tanstack/react-router';
+import { MissingChunkError } from './chunks.ts';
 import { EmptyState, ErrorState } from './states.tsx';
 import { useTitle } from './title.ts';
 
@@ -6,6 +7,8 @@ import { useTitle } from './title.ts';
 export function PageError({ error, reset }: { error: unknown; reset: () => void }) {
   const router = useRouter();
   const retry = () => {
+    // Its component stays failed until the page is loaded again.
+    if (error instanceof MissingChunkError) return location.reload();
     reset();
     void router.invalidate();
   };
