@@ -46,7 +46,9 @@ export async function kindStatements(workplace: Workplace): Promise<Row[]> {
         process.stderr.write(`\n${action} of a ${kind}`);
         for (const [text, each] of counts) process.stderr.write(`\n  ${each.toFixed(2)}  ${text.slice(0, 110)}`);
         const what = `statements to ${action} a ${kind}`;
-        rows.push({ what, values: [sum(counts)], unit: 'statements', bar: { atMost: bars[action] } });
+        // Polls add a fraction; a change executes each statement a whole number of times.
+        const whole = new Map([...counts].map(([text, each]) => [text, Math.round(each)]));
+        rows.push({ what, values: [sum(whole)], unit: 'statements', bar: { atMost: bars[action] } });
       };
       const answers: { id?: string; tasks?: string[] }[] = [];
       await measure('create', async (i) => answers.push(await client('POST', createPath, JSON.stringify(body(i)))));

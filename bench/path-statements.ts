@@ -25,13 +25,16 @@ export async function withStatementLog<T>(
   use: (count: CountStatements) => Promise<T>,
 ): Promise<T> {
   const file = join(dir, 'data', 'postgres.log');
-  const logged = async (work: () => Promise<unknown>, times: number) => {
+  const logged = async (work: () => Promise<unknown>) => {
     const before = readFileSync(file).length;
+    await work();
+    return countTexts(readFileSync(file).subarray(before).toString());
+  };
+  const repeat = async (work: () => Promise<unknown>, times: number) => {
     for (let i = 0; i < times; i++) {
       await work();
       await sleep(gapMs);
     }
-    return countTexts(readFileSync(file).subarray(before).toString());
   };
   const log = async (what: string) => {
     await db.$client.query(`alter system set log_statement = '${what}'`);
@@ -41,8 +44,10 @@ export async function withStatementLog<T>(
   await log('all');
   try {
     return await use(async (work, times) => {
-      const during = await logged(work, times);
-      const idle = await logged(async () => {}, times);
+      const began = performance.now();
+      const during = await logged(() => repeat(work, times));
+      const ms = performance.now() - began;
+      const idle = await logged(() => sleep(ms));
       const each = [...during].map(([text, count]) => [text, (count - (idle.get(text) ?? 0)) / times] as const);
       return new Map(each.filter(([, count]) => count > 0.5).sort(([, a], [, b]) => b - a));
     });

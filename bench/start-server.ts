@@ -7,7 +7,7 @@ import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const restarts = 3;
-/** A server compiles shapes 15 s after its start, and collects garbage 4 s later. */
+/** A server collects garbage 20 s after its start. */
 const idleMs = 25_000;
 
 export async function startServer(workplace: Workplace): Promise<Row[]> {

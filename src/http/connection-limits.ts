@@ -82,7 +82,9 @@ export function limitedServer({
       // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
     };
-    const times = {
+    const settings = {
+      // The stream of a body that a GET does not have takes 5 % of the CPU time of a small response.
+      optimizeEmptyRequests: true,
       headersTimeout: limits.headersSeconds * 1000,
       requestTimeout: limits.requestSeconds * 1000,
       keepAliveTimeout: limits.idleSeconds * 1000,
@@ -90,8 +92,8 @@ export function limitedServer({
     };
     const listener = inTurn(limits.pipelinedRequests, answer);
     const server: Server = certificate
-      ? secureServer(certificate, { ...times, handshakeTimeout: limits.headersSeconds * 1000 }, listener)
-      : createServer({ ...(http as object | undefined), ...times }, listener);
+      ? secureServer(certificate, { ...settings, handshakeTimeout: limits.headersSeconds * 1000 }, listener)
+      : createServer({ ...(http as object | undefined), ...settings }, listener);
     server.maxConnections = limits.connections;
     limitAddresses(server, limits, log, trustedProxies);
     closeStalled(server, limits);

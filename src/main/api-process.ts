@@ -9,7 +9,7 @@ import { apiSettings, closeApi, createApi } from './api.ts';
 import { openCertificate } from './certificate.ts';
 import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
-import { settleAfterStartup } from './settle.ts';
+import { compactHeapAfterStartup } from './compact-heap.ts';
 import type { Settings } from './settings.ts';
 import { close } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -47,7 +47,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const url = await listen(api, settings, true);
   await controlPlane.add('API', url);
   await first.call('listening', url);
-  settleAfterStartup(api, log);
+  compactHeapAfterStartup();
   await stopped;
   await close(closing, 'stop', log);
 }

@@ -25,7 +25,7 @@ import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { close } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
-import { settleAfterStartup } from './settle.ts';
+import { compactHeapAfterStartup } from './compact-heap.ts';
 import { printStart } from './start-table.ts';
 import { version } from './version.ts';
 import { startWork } from './work.ts';
@@ -81,7 +81,7 @@ async function startParts(opened: Opened, isService: boolean): Promise<void> {
     loopbackRegions: loopbackRegions.map(({ id }) => id),
     isService,
   });
-  settleAfterStartup(api?.app ?? null, log);
+  compactHeapAfterStartup();
   if (serves && settings.console && isCheckout) closing.push(buildConsole(log));
 }
 

@@ -23,7 +23,7 @@ export interface WriteOptions {
   body: string;
   declare?: string;
   /** The body returns JSON, which `onResult` gets. */
-  returns?: 'jsonb';
+  returns?: 'json' | 'jsonb';
   /** It locks a row that many transactions lock, so it runs after the other writes of its statement. */
   hot?: boolean;
   /** The error to throw for an SQLSTATE that the body raises; `detail` is the raised detail. */
@@ -45,7 +45,10 @@ export interface Write {
 
 const definitions = new Map<string, Definition>();
 
-/** Defines a write. Call it when a module is loaded; `name` must be unique in the program. */
+/**
+ * Defines a write, or a function that statements call by its name. Call it when a module is loaded; `name` must be unique in
+ * the program.
+ */
 export function defineWrite(name: string, options: WriteOptions): Definition {
   const { parameters, body, declare, returns = 'void' } = options;
   const rest = `(${parameters}) returns ${returns} language plpgsql as $cloudyard$

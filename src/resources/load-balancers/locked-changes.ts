@@ -14,6 +14,7 @@ import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { normalizeId } from './patch.ts';
 import * as store from './store.ts';
+import type { Locked } from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 
 type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;
@@ -40,11 +41,6 @@ export interface LoadBalancerChanges {
    * @throws ClientError 404, 409
    */
   lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
-  /**
-   * As `lock`, for a load balancer that the transaction has locked.
-   * @throws ClientError 409
-   */
-  requireChangeable(tx: Tx, loadBalancer: LoadBalancerRow): Promise<void>;
   /** As `lock`, also after a failed deletion. */
   lockDeletable(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
   /** Enqueues a change that the host must follow. Returns the id of the task. */
@@ -59,22 +55,12 @@ export interface LoadBalancerChanges {
 
 export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>): LoadBalancerChanges {
   const lockDeletable: LoadBalancerChanges['lockDeletable'] = async (tx, scope, id, concurrent) => {
-    // Pipelined: the second statement runs when the first has the lock.
-    const [loadBalancer, taskId] = await Promise.all([
-      store.lock(tx, scope, id),
-      tasks.lockedBy(tx, id.toLowerCase(), concurrent),
-    ]);
-    const found = requireFound(loadBalancer, 'load balancer', id);
-    requireUnlocked(taskId, 'load balancer', id);
-    return found;
+    const loadBalancer = requireFound(await store.lock(tx, scope, id, concurrent), 'load balancer', id);
+    requireUnlocked(loadBalancer.lockedBy, 'load balancer', id);
+    return loadBalancer;
   };
   return {
     lockDeletable,
-
-    async requireChangeable(tx, loadBalancer) {
-      requireUnlocked(await tasks.lockedBy(tx, loadBalancer.id), 'load balancer', loadBalancer.id);
-      requireNotDeleted(loadBalancer, 'load balancer');
-    },
 
     async lock(tx, scope, id, concurrent) {
       const loadBalancer = await lockDeletable(tx, scope, id, concurrent);
@@ -98,6 +84,12 @@ export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'c
 
 export function keyOf(loadBalancer: Pick<LoadBalancerRow, 'id' | 'regionId'>): ResourceKey {
   return { resource: 'load_balancer', id: loadBalancer.id, regionId: loadBalancer.regionId };
+}
+
+/** As `lock`, for a load balancer that the transaction has locked. @throws ClientError 409 */
+export function requireChangeable(loadBalancer: Locked<LoadBalancerRow>): void {
+  requireUnlocked(loadBalancer.lockedBy, 'load balancer', loadBalancer.id);
+  requireNotDeleted(loadBalancer, 'load balancer');
 }
 
 /** @throws ClientError 409 after a failed deletion */
@@ -173,7 +165,7 @@ export async function lockNamedLoadBalancer(
   scope: ProjectRegion,
   body: { load_balancer_id?: string | null; loadbalancer_id?: string | null },
   errors: FieldError[],
-): Promise<{ id: string; loadBalancer: LoadBalancerRow | null } | null> {
+): Promise<{ id: string; loadBalancer: Locked<LoadBalancerRow> | null } | null> {
   const id = normalizeId(body.load_balancer_id);
   const alias = normalizeId(body.loadbalancer_id);
   if (id !== null && alias !== null && id !== alias) {

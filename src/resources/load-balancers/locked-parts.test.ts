@@ -5,13 +5,13 @@ import { expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
-import { builders, member, pools, v2 } from './test-balancers.ts';
+import { balancers, builders, member, pools, v2 } from './test-balancers.ts';
 
 const cloud = useCloudyard({ loadBalancerDriver: createTestLoadBalancerHost() });
 const { aBalancer, aPool } = builders(cloud);
 
 const waiting = `select from pg_stat_activity
-  where datname = current_database() and wait_event_type = 'Lock' and query like 'select "load_balancers"%'`;
+  where datname = current_database() and wait_event_type = 'Lock' and query like 'select locked.%'`;
 
 /** The answer to a request that waits for the lock of the load balancer until `write` is committed. */
 async function answerAfter(
@@ -33,7 +33,7 @@ async function answerAfter(
   }
 }
 
-it('an update of a pool sees members, tasks and deletions that were committed while it waited', async () => {
+it('a change sees members, tasks and deletions that were committed while it waited', async () => {
   const balancer = await aBalancer();
   const pool = await aPool({ load_balancer_id: balancer, members: [member(1)] });
   const path = `${pools}/${pool}`;
@@ -50,18 +50,18 @@ it('an update of a pool sees members, tasks and deletions that were committed wh
   expect(doubled).toMatchObject({ status: 409, body: { message: expect.stringContaining(`: ${known}`) } });
 
   const taskId = randomUUID();
-  const locked = await answerAfter(
-    balancer,
-    () => cloud.patch(v2(path), { name: 'other' }),
-    (holder) =>
-      holder.query(
-        `insert into tasks (id, client_id, user_id, task_type, state, resource, resource_id, generation, created_on, updated_on)
-         values ($1, 1, 1, 'resize_loadbalancer', 'RUNNING', 'load_balancer', $2, 1000000, now(), now())`,
-        [taskId, balancer],
-      ),
-  );
-  expect(locked).toMatchObject({ status: 409, body: { message: expect.stringContaining(taskId) } });
-  await cloud.db.$client.query('delete from tasks where id = $1', [taskId]);
+  const lockIt = (holder: pg.PoolClient) =>
+    holder.query(
+      `insert into tasks (id, client_id, user_id, task_type, state, resource, resource_id, generation, created_on, updated_on)
+       values ($1, 1, 1, 'resize_loadbalancer', 'RUNNING', 'load_balancer', $2, 1000000, now(), now())`,
+      [taskId, balancer],
+    );
+  const rename = (path: string) => () => cloud.patch(path, { name: 'other' });
+  for (const send of [rename(v2(path)), rename(`${balancers}/${balancer}`)]) {
+    const locked = await answerAfter(balancer, send, lockIt);
+    expect(locked).toMatchObject({ status: 409, body: { message: expect.stringContaining(taskId) } });
+    await cloud.db.$client.query('delete from tasks where id = $1', [taskId]);
+  }
 
   const deleted = await answerAfter(
     balancer,

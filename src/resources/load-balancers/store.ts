@@ -20,7 +20,7 @@ import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
 
-export const { find, lock, lockById, update } = kit.singleRows(loadBalancers);
+export const { find, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */
 export const {
   findPending,
@@ -151,31 +151,47 @@ export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
   return inserted.length > 0;
 }
 
-/** A part, and the active task that locks its load balancer, if any. */
-export type LockedPart<Row> = Row & { lockedBy: string | null };
+/** A load balancer or a part, and the active task that locks the load balancer, if any. */
+export type Locked<Row> = Row & { lockedBy: string | null };
 
-/**
- * Locks the load balancer of a part, and reads the part. These are two statements, because the second one must see what the
- * previous holder of the lock wrote, but one round trip. Active tasks of the types `concurrent` do not lock.
- */
-export function lockPart<Row extends LockedPart<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
+/** The id, project and region of the row, and the types of tasks that do not lock. */
+const parameters = ['uuid', 'int', 'int', 'text[]'];
+const inScope = 'id = $1 and project_id = $2 and region_id = $3';
+const lockedBy = (id: PgColumn) => kit.activeTask(id, sql.raw('t.task_type <> all($4)'));
+
+const lockRow = kit.lockThenRead<LoadBalancerRow & { under_lock: string | null }>('load_balancers_locked', {
+  parameters,
+  row: `${kit.selectOf(loadBalancers)} where ${inScope}`,
+  json: kit.textOf(sql`select to_json(${lockedBy(loadBalancers.id)}) from ${loadBalancers} where ${sql.raw(inScope)}`),
+});
+
+/** Locks a load balancer. Active tasks of the types `concurrent` do not lock. */
+export async function lock(
+  tx: Tx,
+  { projectId, regionId }: ProjectRegion,
+  id: string,
+  concurrent: readonly string[] = [],
+): Promise<Locked<LoadBalancerRow> | null> {
+  const [row] = await lockRow(tx, id, projectId, regionId, concurrent);
+  if (!row) return null;
+  const { under_lock: lockedBy, ...loadBalancer } = row;
+  return { ...loadBalancer, lockedBy };
+}
+
+/** Locks the load balancer of a part, and reads the part. Active tasks of the types `concurrent` do not lock. */
+export function lockPart<Row extends Part & Locked<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
   const name = getTableName(table);
-  const condition = `id = $1 and project_id = $2 and region_id = $3`;
-  const lockIt = prepared<LoadBalancerRow>(
-    `${name}_lock_load_balancer`,
-    `${kit.selectOf(loadBalancers)} where id = (select load_balancer_id from ${name} where ${condition}) for update`,
-  );
-  const lockedBy = kit.activeTask(table.loadBalancerId, sql.raw('t.task_type <> all($4::text[])'));
-  const read = prepared<Row>(
-    `${name}_locked`,
-    `${kit.selectOf(table, { columns: { ...getTableColumns(table as PgTable), ...more, lockedBy } })} where ${condition}`,
-  );
+  const columns = { ...getTableColumns(table as PgTable), ...more, lockedBy: lockedBy(table.loadBalancerId) };
+  const lockIt = kit.lockThenRead<LoadBalancerRow & { under_lock: Row | null }>(`${name}_locked`, {
+    parameters,
+    row: `${kit.selectOf(loadBalancers)} where id = (select load_balancer_id from ${name} where ${inScope})`,
+    json: `select row_to_json(part) from (${kit.selectOf(table, { columns })} where ${inScope}) as part`,
+  });
   return async (tx: Tx, { projectId, regionId }: ProjectRegion, id: string, concurrent: readonly string[] = []) => {
-    const [[loadBalancer], [part]] = await Promise.all([
-      lockIt(tx, id, projectId, regionId),
-      read(tx, id, projectId, regionId, concurrent),
-    ]);
-    return loadBalancer && part ? { loadBalancer, part } : null;
+    const [row] = await lockIt(tx, id, projectId, regionId, concurrent);
+    if (!row?.under_lock) return null;
+    const { under_lock: part, ...loadBalancer } = row;
+    return { loadBalancer, part: withDates([part])[0]! };
   };
 }
 

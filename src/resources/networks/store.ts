@@ -4,6 +4,7 @@
  */
 import { asc, desc, getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
+import { batchedRead } from '../../platform/batched-read.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -72,6 +73,21 @@ const choose = prepared<{ network_id: string; subnet_id: string | null }>(
      order by s.created_at, s.id limit 1) as subnet on true`,
 );
 
+interface Chosen {
+  networkId: string;
+  subnetId: string | null;
+}
+
+/** Concurrent creates in one network share a statement. */
+const chooseTogether = batchedRead<Chosen & { id: string }>(async (db, keys) => {
+  const chosen = keys.map(async (id) => {
+    const [projectId, regionId, networkId, subnetId] = id.split('/');
+    const [row] = await choose(db, projectId, regionId, networkId || null, subnetId || null);
+    return row ? [{ id, networkId: row.network_id, subnetId: row.subnet_id }] : [];
+  });
+  return (await Promise.all(chosen)).flat();
+});
+
 /**
  * The network and subnet of a new resource. Without a subnet id it is the network's oldest subnet; without a network id,
  * the default network or else the oldest one. Foreign keys of the resource then keep both.
@@ -81,9 +97,8 @@ export async function chooseForNewResource(
   scope: ProjectRegion,
   networkId: string | null,
   subnetId: string | null,
-): Promise<{ networkId: string; subnetId: string | null } | null> {
-  const [row] = await choose(db, scope.projectId, scope.regionId, networkId, subnetId);
-  return row ? { networkId: row.network_id, subnetId: row.subnet_id } : null;
+): Promise<Chosen | null> {
+  return chooseTogether(db, [scope.projectId, scope.regionId, networkId ?? '', subnetId ?? ''].join('/'));
 }
 
 /** References to a network: one entry per table. */

@@ -1,20 +1,20 @@
 /** SQL of L7 policies. Writers hold the lock of the load balancer's row. */
 import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
-import { prepared } from '../../../platform/db.ts';
+import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import type { OperatingStatus } from '../shapes.ts';
 import { byAge, lockPart } from '../store.ts';
-import type { LockedPart } from '../store.ts';
+import type { Locked } from '../store.ts';
 import { lbL7Policies, lbL7Rules } from '../table.ts';
 import type { L7PolicyRow } from '../table.ts';
 import type { ListL7Policies } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbL7Policies);
-export const lockL7Policy = lockPart<LockedPart<L7PolicyRow>>(lbL7Policies);
+export const lockL7Policy = lockPart<Locked<L7PolicyRow>>(lbL7Policies);
 export const insert = kit.insertRow(lbL7Policies);
 
 export type { L7PolicyRow };
@@ -64,20 +64,23 @@ export async function shift(tx: Tx, listenerId: string, from: number, to: number
   if (from <= to) await shiftPositions(tx, listenerId, from, to, by);
 }
 
+const writeDeletedOfListener = deferred('lb_l7_policies_deleted', {
+  parameters: 'uuid, timestamptz',
+  body: `update lb_l7_policies set deleted_at = $2, provisioning_status = 'PENDING_DELETE'
+    where listener_id = $1 and deleted_at is null;`,
+});
+
 /** Marks all policies of a listener as deleted. */
 export async function markDeletedOfListener(tx: Tx, listenerId: string, deletedAt: Date): Promise<void> {
-  await tx
-    .update(lbL7Policies)
-    .set({ deletedAt, provisioningStatus: 'PENDING_DELETE' })
-    .where(and(eq(lbL7Policies.listenerId, listenerId), isNull(lbL7Policies.deletedAt)));
+  await writeDeletedOfListener(tx, listenerId, deletedAt);
 }
 
-/** The policies that redirect to a pool. */
-export const usesOfPool = prepared<Uses, [poolId: string], Tx>(
-  'lb_l7_policies_uses_of_pool',
-  `select 'L7 policy' as kind, count(*)::int as count, (array_agg(id order by created_at, id))[1:3] as ids
-   from lb_l7_policies where redirect_pool_id = $1 and deleted_at is null having count(*) > 0`,
-);
+/** SQL: the policies that redirect to a pool. */
+export const selectUsesOfPool = (poolId: string) => `
+  select 'L7 policy' as kind, count(*)::int as count, (array_agg(id order by created_at, id))[1:3] as ids
+  from lb_l7_policies where redirect_pool_id = ${poolId} and deleted_at is null having count(*) > 0`;
+
+export const usesOfPool = prepared<Uses, [poolId: string], Tx>('lb_l7_policies_uses_of_pool', selectUsesOfPool('$1'));
 
 /** The comparisons of all rules of a listener that are not being deleted, by policy. */
 export async function comparisonsOf(tx: Tx, listenerId: string) {

@@ -7,12 +7,12 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import { violatedConstraint } from '../../../platform/db.ts';
-import type { Tx } from '../../../platform/db.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import * as l7PolicyStore from '../l7-policies/store.ts';
-import { createPartChanges, lockNamedLoadBalancer } from '../locked-changes.ts';
+import { createPartChanges, lockNamedLoadBalancer, requireChangeable } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { LbPools } from '../pools/service.ts';
@@ -22,7 +22,6 @@ import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
 import type { VipFamily } from '../schema.ts';
-import type { ListenerRow } from '../table.ts';
 import { insertNested, nestedErrors, newListener } from './nested-listeners.ts';
 import type { NestedListeners } from './nested-listeners.ts';
 import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
@@ -55,36 +54,36 @@ export function createListeners(deps: ListenersDeps) {
   const parts = createPartChanges(deps, 'listener', store.lockListener);
 
   const create = (context: RequestContext, scope: Scope, body: CreateListener): Promise<TaskIds> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const settings = newListenerSettings(body);
-      const errors: FieldError[] = [];
-      const named = await lockNamedLoadBalancer(tx, scope, body, errors);
-      if (!named) errors.push({ path: 'load_balancer_id', message: 'is required' });
-      const defaultPoolId = normalizeId(body.default_pool_id);
-      errors.push(
-        ...listenerErrors(settings, ''),
-        ...(defaultPoolId === null
-          ? []
-          : await defaultPoolErrors(tx, scope, defaultPoolId, named?.id ?? null, settings)),
-        ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, null, '') })),
-      );
-      if (!named?.loadBalancer || errors.length > 0) throw invalidInput(errors);
-      const { loadBalancer } = named;
-      await changes.requireChangeable(tx, loadBalancer);
-      const others = await store.findByLoadBalancer(tx, loadBalancer.id);
-      requireFreePort(settings, others);
-      if (defaultPoolId !== null) await requireFreePool(tx, scope, defaultPoolId, others);
-      const creatorTaskId = randomUUID();
-      const { projectId, regionId, id: loadBalancerId } = loadBalancer;
-      const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
-      const listener = newListener({ ...place, settings, defaultPoolId });
-      await store.insert(tx, listener);
-      await tx.sendPending().catch((error: unknown) => {
-        throw violatedConstraint(error) === 'lb_listeners_port' ? portInUse(settings, 'another listener') : error;
+    idempotency
+      .auditedTransaction(db, context, async (tx) => {
+        const settings = newListenerSettings(body);
+        const errors: FieldError[] = [];
+        const named = await lockNamedLoadBalancer(tx, scope, body, errors);
+        if (!named) errors.push({ path: 'load_balancer_id', message: 'is required' });
+        const defaultPoolId = normalizeId(body.default_pool_id);
+        errors.push(
+          ...listenerErrors(settings, ''),
+          ...(defaultPoolId === null
+            ? []
+            : await defaultPoolErrors(tx, scope, defaultPoolId, named?.id ?? null, settings)),
+          ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, null, '') })),
+        );
+        if (!named?.loadBalancer || errors.length > 0) throw invalidInput(errors);
+        const { loadBalancer } = named;
+        requireChangeable(loadBalancer);
+        if (defaultPoolId !== null) await requireFreePool(tx, scope, defaultPoolId);
+        const creatorTaskId = randomUUID();
+        const { projectId, regionId, id: loadBalancerId } = loadBalancer;
+        const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
+        const listener = newListener({ ...place, settings, defaultPoolId });
+        await store.insert(tx, listener);
+        const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
+        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      })
+      .catch(async (error: unknown) => {
+        // Found by the index when the writes are sent: a read before each create would only serve the message.
+        throw violatedConstraint(error) === 'lb_listeners_port' ? await portInUse(db, body) : error;
       });
-      const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
-      return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
-    });
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateListener): Promise<TaskIds> =>
     parts.change(context, scope, id, async (tx, listener) => {
@@ -173,23 +172,24 @@ async function defaultPoolErrors(
   return errors.length > 0 ? error(`pool ${poolId} cannot be used: ${errors.join('; ')}`) : [];
 }
 
-/** Call with the lock of the load balancer. @throws ClientError 409 that names the listener on the port */
-function requireFreePort(settings: ListenerSettings, others: ListenerRow[]): void {
+/** The 409 of a new listener on a port that another one has; names the other one. */
+async function portInUse(db: Db, body: CreateListener): Promise<ClientError> {
+  const settings = newListenerSettings(body);
+  const others = await store.findByLoadBalancer(db, normalizeId(body.load_balancer_id ?? body.loadbalancer_id)!);
   const holder = others.find((other) => havePortInCommon(other, settings));
-  if (!holder) return;
-  throw portInUse(settings, `listener ${holder.id}${holder.deletedAt ? ', which is being deleted' : ''}`);
-}
-
-function portInUse({ protocol, protocolPort }: ListenerSettings, holder: string): ClientError {
-  const transport = protocol === 'UDP' ? 'UDP port' : 'port';
-  return new ClientError('Conflict', `${transport} ${protocolPort} of the load balancer is used by ${holder}`);
+  const name = holder
+    ? `listener ${holder.id}${holder.deletedAt ? ', which is being deleted' : ''}`
+    : 'another listener';
+  const transport = settings.protocol === 'UDP' ? 'UDP port' : 'port';
+  return new ClientError('Conflict', `${transport} ${settings.protocolPort} of the load balancer is used by ${name}`);
 }
 
 /** Call with the lock of the load balancer. @throws ClientError 409 if the pool is deleted or used by a listener */
-async function requireFreePool(tx: Tx, scope: Scope, poolId: string, others: ListenerRow[]): Promise<void> {
+async function requireFreePool(tx: Tx, scope: Scope, poolId: string): Promise<void> {
   const pool = await poolStore.find(tx, scope, poolId);
   if (!pool || pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
-  const user = others.find((other) => other.defaultPoolId === poolId);
+  const listeners = await store.findByLoadBalancer(tx, pool.loadBalancerId);
+  const user = listeners.find((listener) => listener.defaultPoolId === poolId);
   if (user) throw new ClientError('Conflict', `pool ${poolId} is already the default pool of listener ${user.id}`);
 }
 

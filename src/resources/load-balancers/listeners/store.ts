@@ -4,13 +4,13 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import { byAge, lockPart, ofLoadBalancer } from '../store.ts';
-import type { LockedPart } from '../store.ts';
+import type { Locked } from '../store.ts';
 import { lbListeners } from '../table.ts';
 import type { ListenerRow } from '../table.ts';
 import type { ListListeners } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbListeners);
-export const lockListener = lockPart<LockedPart<ListenerRow>>(lbListeners);
+export const lockListener = lockPart<Locked<ListenerRow>>(lbListeners);
 export const insert = kit.insertRow(lbListeners);
 
 /** With the number of its pools and the task that locks its load balancer. */
@@ -48,8 +48,8 @@ export async function list(db: Db, scope: ProjectRegion, filter: ListListeners):
   });
 }
 
-export async function findByLoadBalancer(tx: Tx, loadBalancerId: string): Promise<ListenerRow[]> {
-  return tx
+export async function findByLoadBalancer(on: Db | Tx, loadBalancerId: string): Promise<ListenerRow[]> {
+  return on
     .select()
     .from(lbListeners)
     .where(eq(lbListeners.loadBalancerId, loadBalancerId))

@@ -7,12 +7,13 @@ import { lockNamedLoadBalancer } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import * as store from '../store.ts';
+import type { Locked } from '../store.ts';
 import type { ListenerRow, LoadBalancerRow } from '../table.ts';
 import type { CreatePool } from './schema.ts';
 
 interface Attachment {
   /** Locked. Null only if there are errors. */
-  loadBalancer: LoadBalancerRow | null;
+  loadBalancer: Locked<LoadBalancerRow> | null;
   listener: ListenerRow | null;
   errors: FieldError[];
 }

@@ -1,15 +1,14 @@
 /** Rules of pools. A pool is part of its load balancer: it shares its lock, generation and tasks (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { invalidInput } from '../../../errors/catalogue.ts';
+import { inUse, invalidInput } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import { readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups } from '../../../platform/large-rows.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
+import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
-import * as l7PolicyStore from '../l7-policies/store.ts';
-import { createPartChanges, queuedTasks } from '../locked-changes.ts';
+import { createPartChanges, queuedTasks, requireChangeable } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { newMemberSettings } from '../members/normalize.ts';
 import type { MemberSettings } from '../members/normalize.ts';
@@ -88,7 +87,7 @@ export function createLbPools(deps: LbPoolsDeps) {
         })),
       );
       if (!loadBalancer || errors.length > 0) throw invalidInput(errors);
-      await changes.requireChangeable(tx, loadBalancer);
+      requireChangeable(loadBalancer);
       if (listener) await requireNoDefaultPool(tx, scope, listener.id);
       const creatorTaskId = randomUUID();
       const { projectId, regionId, id: loadBalancerId } = loadBalancer;
@@ -154,7 +153,7 @@ export function createLbPools(deps: LbPoolsDeps) {
 
     delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
       parts.remove(context, scope, id, async (tx, pool) => {
-        await requireUnused(tx, 'pool', pool.id, [l7PolicyStore.usesOfPool]);
+        if (pool.uses.length > 0) throw inUse('pool', pool.id, pool.uses);
         await markDeleted(tx, pool.id);
         return { type: 'delete_lbpool' };
       }),

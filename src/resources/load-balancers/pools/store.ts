@@ -1,14 +1,16 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
+import type { Uses } from '../../../errors/catalogue.ts';
 import { deferred, prepared } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
+import { selectUsesOfPool } from '../l7-policies/store.ts';
 import type { Member } from '../members/schema.ts';
 import { byAge, lockPart, ofLoadBalancer } from '../store.ts';
-import type { LockedPart } from '../store.ts';
+import type { Locked } from '../store.ts';
 import { lbMembers, lbPools, loadBalancers } from '../table.ts';
 import type { ListenerRow, MemberRow, PoolRow } from '../table.ts';
 import type { ListPools } from './schema.ts';
@@ -113,9 +115,11 @@ export async function listenerProtocols(tx: Tx, poolId: string): Promise<Listene
 }
 
 /** A pool whose load balancer this transaction has locked. Members are in the order in which the client sent them. */
-export type LockedPool = LockedPart<PoolRow> & {
+export type LockedPool = Locked<PoolRow> & {
   members: MemberRow[];
   listenerProtocols: ListenerRow['protocol'][];
+  /** L7 policies that redirect to it. */
+  uses: Uses[];
 };
 
 const members = kit.jsonRows(lbMembers, getTableColumns(lbMembers), 'pool_id = lb_pools.id', ['r.position']);
@@ -123,6 +127,7 @@ const members = kit.jsonRows(lbMembers, getTableColumns(lbMembers), 'pool_id = l
 export const lockPool = lockPart<LockedPool>(lbPools, {
   members: sql.raw(`(${members})`),
   listenerProtocols: sql.raw(`array(${protocolsOf('lb_pools.id')})`),
+  uses: sql.raw(`array(select row_to_json(uses) from (${selectUsesOfPool('lb_pools.id')}) as uses)`),
 });
 
 const writeAttachment = deferred('lb_pool_attach', {
