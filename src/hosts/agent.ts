@@ -49,8 +49,8 @@ export interface AgentOptions {
 export interface Agent {
   /** Resolves when the parts have started for the first time. */
   started: Promise<void>;
-  /** Resolves when the host serves for the first time. */
-  served: Promise<void>;
+  /** Resolves when the host has converged for the first time. Soon after, its parts serve. */
+  converged: Promise<void>;
   /** `keepDataPlanes`: the host keeps serving, and the next agent continues its lease. */
   stop(mode: ShutdownMode): Promise<void>;
 }
@@ -69,13 +69,13 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const pool = openUnboundedPool(db, log, { query_timeout: timeout, connectionTimeoutMillis: timeout });
   const stopping = new AbortController();
   const started = Promise.withResolvers<void>();
-  const served = Promise.withResolvers<void>();
-  for (const { promise } of [started, served]) promise.catch(() => {});
+  const converged = Promise.withResolvers<void>();
+  for (const { promise } of [started, converged]) promise.catch(() => {});
   let current: { lease: Lease; host: Incarnation } | null = null;
 
   const serveUntilLost = async (acquired: Acquired) => {
     const lease = await runWithLease(options, {
-      ...{ pool, acquired, stopping: stopping.signal, onStarted: started.resolve, onServed: served.resolve },
+      ...{ pool, acquired, stopping: stopping.signal, onStarted: started.resolve, onConverged: converged.resolve },
       onLease: (lease) => void (current = { lease, host: acquired.host }),
     });
     if (stopping.signal.aborted) return;
@@ -95,12 +95,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
 
   return {
     started: started.promise,
-    served: served.promise,
+    converged: converged.promise,
     async stop(mode) {
       stopping.abort(new Error('the agent stops'));
       await ended;
       if (current) await endSession(parts, pool, current, mode, log);
-      for (const { reject } of [started, served]) reject(new Error('the agent has stopped'));
+      for (const { reject } of [started, converged]) reject(new Error('the agent has stopped'));
       await pool.end();
     },
   };
@@ -158,7 +158,7 @@ interface LeaseUse {
   /** The parts have started. */
   onStarted(): void;
   /** The host has converged. */
-  onServed(): void;
+  onConverged(): void;
   /** The lease is being renewed. */
   onLease(lease: Lease): void;
 }
@@ -166,7 +166,7 @@ interface LeaseUse {
 /** Renews the lease, and serves until it is lost or the agent stops. */
 async function runWithLease(
   options: AgentOptions,
-  { pool, acquired, stopping, onStarted, onServed, onLease }: LeaseUse,
+  { pool, acquired, stopping, onStarted, onConverged, onLease }: LeaseUse,
 ): Promise<Lease> {
   const { db, region, parts, log, now } = options;
   const { host } = acquired;
@@ -187,7 +187,7 @@ async function runWithLease(
   const signal = AbortSignal.any([lease.lost, stopping]);
   const isServing = acquired.converged && acquired.state === 'active';
   await runSession({
-    ...{ ...options, host, lease, updates, parts, signal, isServing, onStarted, onServed },
+    ...{ ...options, host, lease, updates, parts, signal, isServing, onStarted, onConverged },
     ...{ isConverged: acquired.converged, leaseSeconds: region.settings.leaseSeconds },
     stopServing: () => stopServing(parts, log),
     reportApplied: (read) => void (readApplied = read),

@@ -1,8 +1,9 @@
 /** A part that serves the resources of a driver of one host (drivers/driver.ts) as they are published. */
-import { DriverError } from '../errors/driver-error.ts';
+import type { DriverError } from '../errors/driver-error.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { limited } from '../drivers/turns.ts';
-import { observedError } from './observations.ts';
+import { driverLifecycle } from './driver-lifecycle.ts';
+import { asDriverError } from './observations.ts';
 import type { HostPart, PublishedKind } from './part.ts';
 
 interface DriverPartOptions<Desired extends { id: string }, D extends Driver<Desired, unknown>> {
@@ -17,51 +18,20 @@ interface DriverPartOptions<Desired extends { id: string }, D extends Driver<Des
 }
 
 const defaultConcurrency = 32;
-const refreshMs = 30_000;
 
-/**
- * The driver serves on all addresses of the region, and another part moves the addresses, so `serve` and `drain` have nothing
- * to do.
- */
-export function driverPart<Desired extends { id: string }, D extends Driver<Desired, unknown>>({
-  kind,
-  title,
-  open,
-  concurrency = defaultConcurrency,
-  readings,
-  refresh,
-}: DriverPartOptions<Desired, D>): HostPart<Desired> {
-  let opened: D | null = null;
-  let timer: NodeJS.Timeout | undefined;
-  const running = (): D => {
-    if (!opened) throw new Error(`the driver of ${title} does not run`);
-    return opened;
-  };
-  const end = async (how: 'stop' | 'release') => {
-    clearInterval(timer);
-    const driver = opened;
-    if (driver) await (how === 'release' && driver.release ? driver.release() : driver.stop());
-    opened = null;
-  };
+export function driverPart<Desired extends { id: string }, D extends Driver<Desired, unknown>>(
+  options: DriverPartOptions<Desired, D>,
+): HostPart<Desired> {
+  const { kind, title, concurrency = defaultConcurrency, readings } = options;
+  const { running, lifecycle } = driverLifecycle(options);
   return {
     ...{ kind, title, concurrency },
+    ...lifecycle,
     ...(readings && { readings: () => readings(running()) }),
-    async start() {
-      if (opened) return;
-      opened = await open();
-      timer = setInterval(() => opened && void refresh?.(opened), refreshMs).unref();
-    },
     converge: (states, signal) => converge(running(), states, concurrency, signal),
     async apply(id, state, signal) {
       await (state === null ? running().remove(id, signal) : running().apply(state, signal));
     },
-    serve: async () => undefined,
-    hostsChanged: async () => undefined,
-    stopServing: () => end('stop'),
-    release: () => end('release'),
-    drain: async () => undefined,
-    status: () =>
-      opened?.status() ?? { driver: 'none', real: false, healthy: false, detail: 'the driver does not run' },
   };
 }
 
@@ -104,10 +74,4 @@ async function converge<Desired extends { id: string }>(
     if (each.status === 'rejected') throw each.reason;
   }
   return failed;
-}
-
-function asDriverError(error: unknown): DriverError {
-  if (error instanceof DriverError) return error;
-  const { message, ...options } = observedError(error);
-  return new DriverError(message, { ...options, cause: error });
 }

@@ -154,7 +154,7 @@ describe('a host', () => {
         ['new', 'old'],
       ]),
     });
-    await h2.agent.served;
+    await h2.agent.converged;
     expect(h2.world).toEqual(new Map([['new', 'current']]));
     expect(h2.calls.slice(0, 2)).toEqual(['start', 'converge']);
     await eventually(() => expect(h2.calls).toContain('serve'));
@@ -165,7 +165,7 @@ describe('a host', () => {
     await region.startAll('h1');
     await region.publish('a', 1);
     const h2 = await region.start('h2', { failures: new Map([['a', retryable('busy')]]) });
-    await h2.agent.served;
+    await h2.agent.converged;
     expect(h2.world.has('a')).toBe(false);
     h2.failures.clear();
     await eventually(() => expect(h2.world.get('a')).toBe(1));
@@ -176,7 +176,7 @@ describe('a host', () => {
     const [h1] = await region.startAll('h1');
     const clock = movableClock();
     const h2 = await region.start('h2', { now: clock.now });
-    await h2.agent.served;
+    await h2.agent.converged;
     await region.publish('a', 1);
     await eventually(() => expect(existsSync(leaseFileOf(h2.dataDir))).toBe(true));
     // As if the process had been stopped for an hour.
@@ -218,6 +218,7 @@ describe('a host', () => {
     const region = await openRegion(t);
     const [h1] = await region.startAll('h1');
     await region.publish('a', 1);
+    await eventually(() => expect(h1!.calls).toContain('serve'));
     await h1!.stop('keepDataPlanes');
     expect(h1!.calls).toContain('release');
     expect(h1!.calls).not.toContain('stopServing');
@@ -251,7 +252,7 @@ describe('a host', () => {
     const region = await openRegion(t);
     const failures = new Map([['serve', new Error('keepalived does not start')]]);
     const host = await region.start('h1', { failures });
-    await host.agent.served;
+    await host.agent.converged;
     await eventually(async () =>
       expect((await region.hosts())[0]).toMatchObject({ leaseValid: true, converged: false }),
     );

@@ -61,3 +61,10 @@ export function observedError(error: unknown): ObservedError {
     ...{ retryable: true, shortage: false },
   };
 }
+
+/** The error of a part, as a DriverError. */
+export function asDriverError(error: unknown): DriverError {
+  if (error instanceof DriverError) return error;
+  const { message, ...options } = observedError(error);
+  return new DriverError(message, { ...options, cause: error });
+}

@@ -3,10 +3,11 @@
  * secrets. The worker publishes these settings, and itself removes images and collects garbage, once for the region.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { DriverError } from '../errors/driver-error.ts';
+import type { DriverError } from '../errors/driver-error.ts';
 import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { observedError } from './observations.ts';
+import { driverLifecycle } from './driver-lifecycle.ts';
+import { asDriverError } from './observations.ts';
 import type { HostPart, Publisher } from './part.ts';
 
 export const registriesTitle = 'registries';
@@ -16,41 +17,22 @@ const publishMs = 60_000;
 
 /** Serves all registries of the region while it has settings. */
 export function registryPart(open: () => Promise<RegistryDriver>): HostPart<RegistryHosting> {
-  let driver: RegistryDriver | null = null;
-  const end = async (how: 'stop' | 'release') => {
-    const ended = driver;
-    driver = null;
-    if (ended) await (how === 'release' && ended.release ? ended.release() : ended.stop());
-  };
+  const { running, lifecycle } = driverLifecycle({ title: registriesTitle, open });
   return {
     ...{ kind: 'registry_hosting', title: registriesTitle },
-    async start() {
-      driver ??= await open();
-    },
+    ...lifecycle,
     async converge(states) {
       const failed = new Map<string, DriverError>();
       for (const [each, hosting] of states) {
-        await driver!.configure(hosting).catch((error: unknown) => {
-          const { message, ...options } = observedError(error);
-          failed.set(
-            each,
-            error instanceof DriverError ? error : new DriverError(message, { ...options, cause: error }),
-          );
-        });
+        await running()
+          .configure(hosting)
+          .catch((error: unknown) => failed.set(each, asDriverError(error)));
       }
       return failed;
     },
     async apply(_id, hosting) {
-      if (hosting) await driver!.configure(hosting);
+      if (hosting) await running().configure(hosting);
     },
-    serve: async () => undefined,
-    hostsChanged: async () => undefined,
-    stopServing: () => end('stop'),
-    release: () => end('release'),
-    // Each host serves all registries, so that their address can move at any time.
-    drain: async () => undefined,
-    status: () =>
-      driver?.status() ?? { driver: 'none', real: false, healthy: false, detail: 'the driver does not run' },
   };
 }
 

@@ -22,8 +22,8 @@ import type { Observations } from './observations.ts';
 import type { HostPart, RegionView } from './part.ts';
 import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
-import { CannotServe, createStateFollower } from './state-follower.ts';
-import type { StateFollower } from './state-follower.ts';
+import { CannotServe, createHostStateFollower } from './host-state.ts';
+import type { HostStateFollower } from './host-state.ts';
 import { findPublished, keyOf, publishedChannel } from './store.ts';
 import type { AppliedStates } from './table.ts';
 import type { Updates } from './updates.ts';
@@ -47,7 +47,7 @@ interface SessionOptions {
   /** Resolves when no part serves. */
   stopServing(): Promise<void>;
   onStarted(): void;
-  onServed(): void;
+  onConverged(): void;
   /** What the next report contains; null: the host has not converged. */
   reportApplied(read: (() => AppliedStates) | null): void;
   /** See LeaseOptions. */
@@ -122,9 +122,9 @@ async function serve(options: SessionOptions, published: { notify(): void }, att
     options.onStarted();
     const revision = await converge(options, applier, observations);
     Object.assign(attempts, { isConverged: true, failingSince: null });
-    options.onServed();
-    log.info({ host: host.name, revision }, 'this host serves');
-    const follower = createStateFollower({ ...options, onServing: () => (attempts.pauseMs = retryMs) });
+    options.onConverged();
+    log.info({ host: host.name, revision }, 'this host has converged');
+    const follower = createHostStateFollower({ ...options, onServing: () => (attempts.pauseMs = retryMs) });
     others.push(reportReadings(options, over));
     const puller = createPuller(options, applier, revision);
     published.notify = puller.pull;
@@ -215,7 +215,7 @@ function createPuller({ db, host, log }: SessionOptions, applier: Applier, first
 
 interface Following {
   puller: Puller;
-  follower: StateFollower;
+  follower: HostStateFollower;
   first: RegionView;
   over: AbortSignal;
 }

@@ -109,10 +109,10 @@ export async function openRegion(t: TestContext) {
     ...{ db, connection, start, keyring, worker, startWorker },
     ...{ publisher: worker.publisher, publish: worker.publish },
     hosts: () => listHosts(db, [1], null),
-    /** Starts hosts and waits until they serve. */
+    /** Starts hosts and waits until they have converged. */
     async startAll(...names: string[]) {
       const started = await Promise.all(names.map((name) => start(name)));
-      await Promise.all(started.map(({ agent }) => agent.served));
+      await Promise.all(started.map(({ agent }) => agent.converged));
       return started;
     },
     setState: (name: string, state: string) =>

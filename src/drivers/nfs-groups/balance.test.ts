@@ -5,7 +5,7 @@ import { groupBalance, POLL_MS } from './balance.ts';
 import type { NfsGroup } from './group.ts';
 import type { GroupRecords } from './records.ts';
 
-it('the lock of a take-over in progress is not broken', async () => {
+it('the lock of a takeover in progress is not broken', async () => {
   vi.useFakeTimers();
   const lock = Promise.withResolvers<boolean>();
   let holder: { host: string; cookie: string } | null = null;

@@ -37,9 +37,9 @@ interface Observed {
   previous: string | null;
   /** By `performance.now()`; null: it is not free. */
   freeSince: number | null;
-  /** Whether a take-over is in progress. It may have the lock before the group counts as held. */
+  /** Whether a takeover is in progress. It may have the lock before the group counts as held. */
   isTaking: boolean;
-  /** After a take-over that failed. */
+  /** After a takeover that failed. */
   retryAt: number;
   retryMs: number;
 }

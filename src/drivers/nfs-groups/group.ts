@@ -1,7 +1,7 @@
 /**
  * One NFS group on this host: takes it over, serves it, and gives it up.
  *
- * A take-over: lock, record (records.ts), fence the earlier servers, start Ganesha, probe it, add the address, announce it. A
+ * A takeover: lock, record (records.ts), fence the earlier servers, start Ganesha, probe it, add the address, announce it. A
  * crash between two steps leaves a lock that expires and a record that the next holder removes after it has fenced.
  *
  * Invariant: the record names every state that Ganesha may serve. Changes are recorded as uncertain before a reload and as

@@ -54,7 +54,7 @@ export interface Tenure {
   end(why: string): Promise<Ended>;
 }
 
-/** How long the lock lasts without a renewal, and with it how long clients of a dead host wait before the take-over begins. */
+/** How long the lock lasts without a renewal, and with it how long clients of a dead host wait before the takeover begins. */
 const LOCK_SECONDS = 3;
 const RENEW_EVERY_MS = 500;
 /** How long before its lock expires a tenure ends by itself. */

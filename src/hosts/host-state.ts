@@ -1,4 +1,4 @@
-/** Serves or drains, as the operator requests. */
+/** Follows the state of the host that the operator requests: serves or drains. */
 import { uptime } from 'node:os';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
@@ -7,7 +7,7 @@ import type { Incarnation } from './agent-store.ts';
 import type { Lease } from './lease.ts';
 import type { HostPart, HostState } from './part.ts';
 
-interface StateFollowerOptions {
+interface HostStateFollowerOptions {
   db: Db;
   host: Incarnation;
   parts: HostPart[];
@@ -20,7 +20,7 @@ interface StateFollowerOptions {
   now?: () => number;
 }
 
-export interface StateFollower {
+export interface HostStateFollower {
   /** A change ends what the one before began. One that failed is retried by the next call. */
   set(state: HostState): void;
   /** @throws CannotServe if a part has not been able to serve for the time of a lease */
@@ -30,7 +30,7 @@ export interface StateFollower {
 
 export class CannotServe extends Error {}
 
-export function createStateFollower(options: StateFollowerOptions): StateFollower {
+export function createHostStateFollower(options: HostStateFollowerOptions): HostStateFollower {
   const { db, host, parts, lease, leaseSeconds, log, onServing, now = uptime } = options;
   let state: HostState | null = null;
   let current = new AbortController();
