@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
 import { DriverError } from './driver.ts';
 import { restartingDriver } from './restarting.ts';
@@ -24,7 +24,9 @@ function hostThatFails(times: number) {
       return one;
     },
   });
-  const started = () => vi.waitFor(() => expect(driver.status()).toMatchObject({ healthy: true }));
+  const started = async () => {
+    await expect.poll(() => driver.status()).toMatchObject({ healthy: true });
+  };
   return { driver, started, ended };
 }
 
@@ -75,6 +77,6 @@ it('is started again every few seconds while another program has its port, which
     ...{ retryable: true, maxRetrySeconds: 20 },
     customerMessage: expect.stringContaining('another program uses port 2049'),
   });
-  await vi.waitFor(() => expect(driver.status()).toMatchObject({ healthy: true }));
+  await expect.poll(() => driver.status()).toMatchObject({ healthy: true });
   await driver.stop();
 });

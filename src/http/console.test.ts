@@ -70,12 +70,12 @@ describe('without a build', () => {
   it('serves a build that appears, and then one that replaces it', async () => {
     build('<p>first</p>');
     const body = async () => (await get('/console')).body;
-    await expect.poll(body, { timeout: 5000, interval: 50 }).toBe('<p>first</p>');
+    await expect.poll(body, { interval: 50 }).toBe('<p>first</p>');
     build('<p>second</p>');
     // The index may still describe the first build, whose file had another size.
     const { headers, rawPayload } = await get('/console');
     expect(rawPayload.length).toBe(Number(headers['content-length']));
-    await expect.poll(body, { timeout: 5000, interval: 50 }).toBe('<p>second</p>');
+    await expect.poll(body, { interval: 50 }).toBe('<p>second</p>');
   });
 });
 

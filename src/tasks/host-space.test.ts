@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { createHostSpace } from './host-space.ts';
 
@@ -32,12 +32,12 @@ it('refuses tasks that need space on a host below its reserve, by the heartbeat 
     }
   };
   const refusal = 'host full-1 has 3.0 GiB free, less than its reserve of 5.0 GiB; the operator must add space';
-  await vi.waitFor(() => expect(refusalOf(1, 'create_volume')).toBe(refusal));
+  await expect.poll(() => refusalOf(1, 'create_volume')).toBe(refusal);
   for (const type of ['extend_volume', 'create_snapshot']) expect(refusalOf(1, type)).toBe(refusal);
   // Simulated on this host, or needing no space, or on another host.
   for (const type of ['create_sfs', 'delete_volume', 'revert_volume']) expect(refusalOf(1, type)).toBeNull();
   expect(refusalOf(2, 'create_volume')).toBeNull();
 
   await heartbeat({ host: 'full-1', regionId: 1, freeGib: 6 });
-  await vi.waitFor(() => expect(refusalOf(1, 'create_volume')).toBeNull(), { timeout: 5000 });
+  await expect.poll(() => refusalOf(1, 'create_volume')).toBeNull();
 });

@@ -13,7 +13,6 @@ import {
   member,
   testHost,
   type TestHost,
-  until,
   withListener,
 } from '../../src/drivers/haproxy/test-host.ts';
 import {
@@ -27,6 +26,7 @@ import {
 } from '../../src/drivers/haproxy/test-members.ts';
 import type { DesiredLoadBalancer } from '../../src/drivers/load-balancer.ts';
 import { requires, skipReason } from '../requires.ts';
+import { until } from '../until.ts';
 import {
   hangingMember,
   countingUdpMember,

@@ -23,11 +23,12 @@ import type { GaneshaDriver } from '../../src/drivers/ganesha/driver.ts';
 import { testHost as nfsTestHost } from '../../src/drivers/ganesha/test-host.ts';
 import type { TestHost as NfsHost } from '../../src/drivers/ganesha/test-host.ts';
 import type { HaproxyDriver } from '../../src/drivers/haproxy/driver.ts';
-import { balancer, member, testHost, until } from '../../src/drivers/haproxy/test-host.ts';
+import { balancer, member, testHost } from '../../src/drivers/haproxy/test-host.ts';
 import type { TestHost } from '../../src/drivers/haproxy/test-host.ts';
 import { udpMember } from '../../src/drivers/haproxy/test-members.ts';
 import { openYard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
+import { until } from '../until.ts';
 
 const execute = promisify(execFile);
 const signal = new AbortController().signal;

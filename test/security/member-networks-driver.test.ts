@@ -4,15 +4,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { HaproxyDriver } from '../../src/drivers/haproxy/driver.ts';
-import {
-  balancer,
-  member,
-  monitor,
-  testHost,
-  type TestHost,
-  until,
-  withPool,
-} from '../../src/drivers/haproxy/test-host.ts';
+import { balancer, member, monitor, testHost, type TestHost, withPool } from '../../src/drivers/haproxy/test-host.ts';
 import {
   ask,
   askUdp,
@@ -25,6 +17,7 @@ import {
 import type { DesiredLoadBalancer, DesiredMember, DesiredPool } from '../../src/drivers/load-balancer.ts';
 import { createMemberRules } from '../../src/platform/member-networks.ts';
 import { requires, skipReason } from '../requires.ts';
+import { until } from '../until.ts';
 
 const parts = ['haproxy', 'nginx', 'iputils-ping', 'root'] as const;
 const signal = new AbortController().signal;

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { requires, skipReason } from '../../../test/requires.ts';
 import { liveProcess } from '../../platform/daemon.ts';
 import type { DesiredLoadBalancer, DesiredMember } from '../load-balancer.ts';
+import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';
 import {
   balancer,
@@ -14,7 +15,6 @@ import {
   pool,
   testHost,
   type TestHost,
-  until,
   withListener,
   withPool,
 } from './test-host.ts';

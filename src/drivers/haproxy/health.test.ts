@@ -2,8 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import type { DesiredLoadBalancer, DesiredMonitor, MemberHealth } from '../load-balancer.ts';
+import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';
-import { balancer, member, monitor, testHost, type TestHost, until, withListener, withPool } from './test-host.ts';
+import { balancer, member, monitor, testHost, type TestHost, withListener, withPool } from './test-host.ts';
 import {
   ask,
   authority,

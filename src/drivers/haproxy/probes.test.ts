@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
+import { until } from '../../../test/until.ts';
 import { createProbes } from './probes.ts';
-import { member, monitor, pool, until } from './test-host.ts';
+import { member, monitor, pool } from './test-host.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-probes-'));
 const hanging = join(folder, 'hanging');

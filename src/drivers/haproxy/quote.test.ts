@@ -9,13 +9,14 @@ import { requires } from '../../../test/requires.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { renderNginx } from '../nginx/configuration.ts';
+import { until } from '../../../test/until.ts';
 import { verifiedTable } from './authentication.ts';
 import { renderBalancer } from './configuration.ts';
 import { limitTables } from './limits.ts';
 import { layoutOf } from './layout.ts';
 import * as quote from './quote.ts';
 import { runtimeSocket } from './runtime-socket.ts';
-import { balancer, listener, member, monitor, until } from './test-host.ts';
+import { balancer, listener, member, monitor } from './test-host.ts';
 import { violationsOf } from './validation.ts';
 
 const HOSTILE = [

@@ -6,7 +6,6 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { liveProcess } from '../../platform/daemon.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createMemberRules } from '../../platform/member-networks.ts';
@@ -21,6 +20,7 @@ import type {
 } from '../load-balancer.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { orphansOf } from '../nginx/orphaned-workers.ts';
+import { until } from '../../../test/until.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { createHaproxyDriver, type HaproxyDriver, type HaproxyDriverOptions } from './driver.ts';
 import { layoutOf, type Layout } from './layout.ts';
@@ -212,13 +212,4 @@ export function withPool(desired: DesiredLoadBalancer, changes: Partial<DesiredP
 
 export function withListener(desired: DesiredLoadBalancer, changes: Partial<DesiredListener>): DesiredLoadBalancer {
   return { ...desired, listeners: desired.listeners.map((each, at) => (at === 0 ? { ...each, ...changes } : each)) };
-}
-
-/** Polls. @throws after so many seconds, naming what was expected */
-export async function until(condition: () => unknown, seconds: number, what: string): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`not within ${seconds} s: ${what}`);
-    await sleep(20);
-  }
 }

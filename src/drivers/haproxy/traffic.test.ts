@@ -6,18 +6,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { freePort } from '../ganesha/test-host.ts';
 import type { DesiredListener, DesiredLoadBalancer, DesiredPersistence } from '../load-balancer.ts';
+import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';
-import {
-  balancer,
-  freeAddress,
-  listener,
-  member,
-  pool,
-  testHost,
-  type TestHost,
-  until,
-  withListener,
-} from './test-host.ts';
+import { balancer, freeAddress, listener, member, pool, testHost, type TestHost, withListener } from './test-host.ts';
 import {
   ask,
   authority,

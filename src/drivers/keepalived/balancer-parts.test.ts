@@ -40,6 +40,6 @@ it('a host that joins while the load balancers restart becomes a peer', async ()
   // The agent calls again after an error.
   await expect(balancers.hostsChanged(viewOf(['h1', 'h2']))).rejects.toThrow('are not served');
   repair();
-  await vi.waitFor(() => balancers.hostsChanged(viewOf(['h1', 'h2'])));
+  await vi.waitFor(() => balancers.hostsChanged(viewOf(['h1', 'h2'])), { timeout: 30_000 });
   expect(current).toMatchObject({ self: { name: 'h1' }, others: [{ name: 'h2', address: '10.77.0.12' }] });
 });

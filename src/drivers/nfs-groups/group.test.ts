@@ -35,6 +35,6 @@ it('records a share as served when it has responded', async () => {
     { host: 'h1', serving: true, shares: { a, b: 'uncertain' } },
   ]);
   responding.add('b');
-  await expect.poll(() => written.at(-1), { timeout: 10_000 }).toEqual({ host: 'h1', serving: true, shares: { a, b } });
+  await expect.poll(() => written.at(-1)).toEqual({ host: 'h1', serving: true, shares: { a, b } });
   expect(written).toHaveLength(3);
 });

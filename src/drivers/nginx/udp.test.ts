@@ -6,18 +6,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { liveProcess } from '../../platform/daemon.ts';
 import type { HaproxyDriver } from '../haproxy/driver.ts';
-import {
-  balancer,
-  member,
-  monitor,
-  testHost,
-  type TestHost,
-  until,
-  withListener,
-  withPool,
-} from '../haproxy/test-host.ts';
+import { balancer, member, monitor, testHost, type TestHost, withListener, withPool } from '../haproxy/test-host.ts';
 import { askUdp, udpMember } from '../haproxy/test-members.ts';
 import type { DesiredLoadBalancer, DesiredPool } from '../load-balancer.ts';
+import { until } from '../../../test/until.ts';
 import { errorLog } from './configuration.ts';
 import { orphansOf } from './orphaned-workers.ts';
 

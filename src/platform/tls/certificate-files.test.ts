@@ -55,18 +55,18 @@ describe.skipIf(!requires('openssl'))('the files of a certificate', () => {
       [expired, 'the certificate expired at'],
     ] as const) {
       write(pem);
-      await vi.waitUntil(() => source.problem()?.includes(problem), { timeout: 10_000, interval: 5 });
+      await vi.waitUntil(() => source.problem()?.includes(problem), { timeout: 30_000, interval: 5 });
       expect(source.current()).toMatchObject(first);
       expect(statusOf(source, now).healthy).toBe(false);
     }
     // A loop of links, as while a tool replaces the file.
     rmSync(files.certificate);
     symlinkSync(files.certificate, files.certificate);
-    await vi.waitUntil(() => source.problem()?.includes('cannot be read (ELOOP)'), { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(() => source.problem()?.includes('cannot be read (ELOOP)'), { timeout: 30_000, interval: 5 });
     expect(used).toEqual([]);
 
     write(second);
-    await vi.waitUntil(() => source.problem() === null, { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(() => source.problem() === null, { timeout: 30_000, interval: 5 });
     expect(source.current()).toMatchObject(second);
     expect(used).toMatchObject([second]);
     expect(statusOf(source, new Date(now.getTime() + 40 * 86_400_000))).toMatchObject({

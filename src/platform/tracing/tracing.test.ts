@@ -120,7 +120,7 @@ describe('the exporter', () => {
     const exporter = open();
     for (let i = 0; i < 10_100; i++) exporter.record({ ...span, name: String(i) });
     const before = receiver.headers.length;
-    await vi.waitUntil(() => receiver.headers.length > before + 2, { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(() => receiver.headers.length > before + 2, { timeout: 30_000, interval: 5 });
     receiver.status = 200;
     await vi.waitUntil(() => receiver.spans.length === 10_000, { timeout: 20_000, interval: 5 });
     expect(receiver.spans.at(-1)!.name).toBe('9999');
@@ -128,10 +128,10 @@ describe('the exporter', () => {
     receiver.status = 400;
     const answered = receiver.headers.length;
     exporter.record(span);
-    await vi.waitUntil(() => receiver.headers.length > answered, { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(() => receiver.headers.length > answered, { timeout: 30_000, interval: 5 });
     receiver.status = 200;
     exporter.record({ ...span, name: 'after' });
-    await vi.waitUntil(() => receiver.spans.length === 10_001, { timeout: 10_000, interval: 5 });
+    await vi.waitUntil(() => receiver.spans.length === 10_001, { timeout: 30_000, interval: 5 });
     expect(receiver.spans.at(-1)!.name).toBe('after');
     await exporter.stop();
   });

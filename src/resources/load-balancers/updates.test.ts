@@ -42,7 +42,7 @@ describe('updating a load balancer', () => {
     expect(off.body).toMatchObject({ state: 'FINISHED', task_type: 'update_loadbalancer' });
     expect(host.balancers.get(id)!.enabled).toBe(false);
     expect(await get(id)).toMatchObject({ admin_state_up: false, provisioning_status: 'ACTIVE', task_id: null });
-    await expect.poll(async () => (await get(id)).operating_status, { timeout: 5000 }).toBe('OFFLINE');
+    await expect.poll(async () => (await get(id)).operating_status).toBe('OFFLINE');
     await cloud.ended(await cloud.patch(v2(id), { admin_state_up: true }));
     expect(host.balancers.get(id)!.enabled).toBe(true);
   });

@@ -324,7 +324,7 @@ describe('a subscriber', () => {
     }
     const deliveries = startDeliveries();
     await deliveries.deliverDue();
-    await expect.poll(() => hanging.length, { timeout: 10_000 }).toBe(12 * 7);
+    await expect.poll(() => hanging.length).toBe(12 * 7);
     await subscribe();
     await newProject('quick');
     const start = performance.now();
