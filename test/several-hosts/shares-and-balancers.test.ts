@@ -95,10 +95,10 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
     await isBalanced();
   };
   /** A machine that stalls may be moving the address. */
-  const isBalanced = () =>
-    expect
-      .poll(() => fetchText(region.client, `http://${address}/`).catch(String), { timeout: 60_000 })
-      .toMatch(/^c2 800\d$/);
+  const isBalanced = async () => {
+    const answer = () => fetchText(region.client, `http://${address}/`).catch(String);
+    await expect.poll(answer, { timeout: 60_000 }).toMatch(/^c2 800\d$/);
+  };
   const others = (host: LabNode) => region.lab.hosts.filter((each) => each !== host);
 
   it('are served when their tasks have finished', async () => {
