@@ -38,7 +38,7 @@ describe('a project without a network', () => {
     await page.getByRole('link', { name: 'Create a subnet' }).click();
     await page.getByRole('dialog', { name: 'Create subnet' }).waitFor();
     await page.goto(`${yard.url}/console/p/999/r/1/overview`);
-    await page.getByText('Project 999 does not exist').waitFor();
+    await page.getByText('The project of this address does not exist').waitFor();
     await page.getByRole('link', { name: 'Go to your first project' }).click();
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   });
