@@ -195,7 +195,8 @@ describe.skipIf(!works)('load balancers of several hosts', () => {
   it('are on one host again after its agent and keepalived died together', async () => {
     const h2 = hosts[1]!;
     const gap = await measureGap('the agent and keepalived die', client, 'http://10.77.1.1/', async () => {
-      // Nobody removes the addresses of this host, until its next agent does.
+      // Nobody removes the addresses of this host, until its next agent does: its VRRP process would when its parent dies.
+      process.kill(h2.pid('vrrp'), 'SIGSTOP');
       for (const pid of [h2.agentPid(), h2.pid('keepalived'), h2.pid('vrrp')]) process.kill(pid, 'SIGKILL');
       await expect.poll(() => holdersOf('10.77.1.1')).toHaveLength(2);
       await restart(1);

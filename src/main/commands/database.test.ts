@@ -91,9 +91,8 @@ it('a database is backed up before its migration, and the backup is the way back
   await server.connect();
   await expect(rollBack(settings, file)).rejects.toThrow('in use by cloudyard api; stop all servers and workers first');
   await server.end();
-  await expect
-    .poll(() => query(url, `select 1 from pg_stat_activity where application_name = 'cloudyard api'`))
-    .toEqual([]);
+  const connections = `select from pg_stat_activity where datname = current_database() and application_name = 'cloudyard api'`;
+  await expect.poll(() => query(url, connections)).toEqual([]);
 
   await rollBack(settings, file);
   expect(await tablesOf(url)).toEqual(before);
