@@ -37,8 +37,10 @@ export interface Invocation {
   fields: Record<string, string[]>;
 }
 
-/** Operations that answer before their task ends, and the operation whose `task_id` names that task. */
-const followed: Record<string, string> = { revertVolume: 'getVolume' };
+/** Operations whose response does not name their task: its type, and the operation of the resource that it changes. */
+const unnamedTasks: Record<string, { type: string; of: string }> = {
+  revertVolume: { type: 'revert_volume', of: 'getVolume' },
+};
 
 /** A server that is loaded needs time, also for a command that does not wait for its task. */
 const shortestSilenceMs = 10_000;
@@ -120,10 +122,13 @@ async function tasksOf(
   names: Names,
 ): Promise<string[]> {
   if (operation.result === 'tasks') return (body?.tasks ?? []) as string[];
-  const follow = followed[operation.id];
-  if (!follow) return [];
-  const shown = await api.send({ method: 'GET', path: await names.path(operationById(follow).path, values) });
-  return shown.body.task_id ? [shown.body.task_id as string] : [];
+  const unnamed = unnamedTasks[operation.id];
+  if (!unnamed) return [];
+  const resource = (await names.path(operationById(unnamed.of).path, values)).split('/').at(-1)!;
+  // The newest one. It may have ended already.
+  const query = { task_type: unnamed.type, resource_id: resource, limit: 1 };
+  const found = await api.send({ method: 'GET', path: withQuery('/cloud/v1/tasks', query) });
+  return (found.body.results as { id: string }[]).map(({ id }) => id);
 }
 
 async function printResponse(

@@ -182,11 +182,11 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
   };
 }
 
-/** @throws ClientError 400 */
 function membersOf(policy: PolicyRow, volumeIds: string[]): { policyId: number; volumeId: string }[] {
   return uniqueIds(volumeIds).map((volumeId) => ({ policyId: policy.id, volumeId }));
 }
 
+/** @throws ClientError 400 */
 function requireRoom(schedules: number, added: number): void {
   if (schedules + added <= maxSchedules) return;
   const message = `a policy can have at most ${maxSchedules} schedules; this one has ${schedules}`;
