@@ -74,7 +74,7 @@ describe.concurrent('a worker that is frozen', () => {
     await expect.poll(stateOf(cloud, answer), afterDeath).toBe('FINISHED');
     expect(host.log).toEqual([]);
     expect(await drift(cloud.db, truth)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it('and loses its connections is replaced, and changes nothing when it continues', async (t) => {
     const { expect } = t;
@@ -95,7 +95,7 @@ describe.concurrent('a worker that is frozen', () => {
     await expect.poll(live, afterDeath).toBe(2);
     expect(await share(cloud, id)).toEqual(before);
     expect(await drift(cloud.db, truth)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });
 
 /** Freezes a worker process (SIGSTOP) while it waits to record what it has done for a new share. */
