@@ -31,8 +31,10 @@ describe('a project without a network', () => {
     await page.getByText('The project has no network yet.').waitFor();
     await checkPage(page);
     await page.getByRole('link', { name: 'Create a network' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('first');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create network' }).click();
+    // The form of the file share, which has a name too, stays until the next one is loaded.
+    const form = page.getByRole('dialog', { name: 'Create network' });
+    await form.getByLabel('Name', { exact: true }).fill('first');
+    await form.getByRole('button', { name: 'Create network' }).click();
     await page.getByText('Created network first').waitFor();
     await page.goto(`${at}/file-shares/new`);
     await page.getByRole('link', { name: 'Create a subnet' }).click();
