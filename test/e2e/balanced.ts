@@ -60,8 +60,7 @@ export interface Traffic {
   stop(): Promise<void>;
 }
 
-/** About two thousand requests a second at most, however many are under way: more would take the CPU time of the server. */
-const pauseMs = (loops: number) => Math.max(2, loops / 2);
+const pauseMs = 2;
 
 /** `loops` requests are under way at a time. */
 export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
@@ -73,7 +72,7 @@ export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
         () => (answered += 1),
         (error: NodeJS.ErrnoException) => failures.push(error.code ?? error.message),
       );
-      await sleep(pauseMs(loops));
+      await sleep(pauseMs);
     }
   };
   const running = Promise.all(Array.from({ length: loops }, loop));
