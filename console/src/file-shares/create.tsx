@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { networksQuery, subnetsQuery } from '../networks/data.ts';
+import { NoNetworkYet } from '../networks/none-yet.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { NoneYet } from '../ui/form/none-yet.tsx';
@@ -151,15 +152,7 @@ function NetworkFields({ form, networks, defaultNetwork }: NetworkFieldsProps) {
         form={shown}
         path="network.network_id"
         label="Network"
-        help={
-          networks?.length === 0 && (
-            <NoneYet
-              text="The project has no network yet."
-              to={scope.path('networks', 'new')}
-              action="Create a network"
-            />
-          )
-        }
+        help={networks?.length === 0 && <NoNetworkYet />}
         choices={(networks ?? []).map(({ id, name }) => ({ value: id, label: name }))}
       />
       <Field

@@ -4,9 +4,9 @@ import schema from 'schema:CreateSubnet';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { networksQuery } from '../networks/data.ts';
+import { NoNetworkYet } from '../networks/none-yet.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { NoneYet } from '../ui/form/none-yet.tsx';
 import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
 import type { Values } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -62,15 +62,7 @@ function CreateDialog({ networkId, back }: { networkId?: string; back: string })
         form={form}
         path="network_id"
         label="Network"
-        help={
-          networksRead?.length === 0 && (
-            <NoneYet
-              text="The project has no network yet."
-              to={scope.path('networks', 'new')}
-              action="Create a network"
-            />
-          )
-        }
+        help={networksRead?.length === 0 && <NoNetworkYet />}
         disabled={networkId !== undefined}
         choices={networks.map(({ id, name }) => ({ value: id, label: name }))}
       />
