@@ -47,7 +47,7 @@ it('an installation without faults passes', async () => {
   expect(await failed()).toEqual({});
 });
 
-it('a data directory that the first start has yet to create is no fault', async () => {
+it('a data directory that the first start has yet to create is not a fault', async () => {
   const dataDir = join(folder, 'not', 'yet');
   expect(await failed({ CLOUDYARD_DATA_DIR: dataDir })).toEqual({});
 });

@@ -36,7 +36,7 @@ interface Found {
   startedAt: string;
 }
 
-/** Null: unknown. @throws if there is no server */
+/** Null: unknown. @throws if no server responds */
 type Probe = (processIds: number[]) => Promise<Found | null>;
 
 const startOfServer = 'pg_postmaster_start_time()::text as "startedAt"';

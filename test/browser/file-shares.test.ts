@@ -45,7 +45,7 @@ describe('a project without a network', () => {
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   });
 
-  it('shows what is wrong with a field once', async () => {
+  it('shows the error of a field once', async () => {
     const page = await open('file-shares/new');
     await page.getByLabel('Name', { exact: true }).fill('x');
     await page.getByRole('dialog').getByRole('button', { name: 'Create file share' }).click();

@@ -220,7 +220,7 @@ async function holdersOf(hosts: LabNode[], address: string): Promise<LabNode[]> 
   return hosts.filter((host, at) => lists[at]!.includes(address) && host.pids().length > 0);
 }
 
-/** The exports of a Ganesha. The probe of its own host is no access rule. */
+/** The exports of a Ganesha. The entry for the probe of its own host is not an access rule. */
 function exportsIn(file: string): string[] {
   const [, ...blocks] = readFileSync(file, 'utf8').split('EXPORT {');
   return blocks

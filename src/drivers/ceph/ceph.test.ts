@@ -215,7 +215,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
     ]);
   });
 
-  it('of an impossible size, or without an id, are refused for good', async () => {
+  it('of an impossible size, or without an id, are refused permanently', async () => {
     const refused = { retryable: false, customerMessage: expect.any(String) };
     const desired = volume({ sizeGib: 8_000_000_000 });
     await expect(driver.apply(desired, signal)).rejects.toMatchObject(refused);

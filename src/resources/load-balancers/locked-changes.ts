@@ -103,7 +103,7 @@ interface PartRow {
   deletedAt: Date | null;
 }
 
-/** Locks the load balancer of a part; null if there is no such part. */
+/** Locks the load balancer of a part; null if the part does not exist. */
 type LockPart<Row> = (
   tx: Tx,
   scope: ProjectRegion,
