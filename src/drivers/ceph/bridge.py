@@ -16,7 +16,7 @@ import os
 import struct
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 
 import rados
 import rbd
@@ -60,12 +60,47 @@ class Failure(Exception):
         self.errno = errno
 
 
+def connect(conf, user, options):
+    cluster = rados.Rados(conffile=conf, name="client." + user, conf=options)
+    cluster.connect()
+    return cluster
+
+
+class Manager:
+    """
+    Commands of the manager, with the time limit of other calls. They have a connection without a time limit: librados of Debian
+    12 writes the response of a command that it has ended to memory that it has freed (https://tracker.ceph.com/issues/65985).
+    """
+
+    def __init__(self, seconds, *target):
+        self.seconds = seconds
+        self.target = target
+        self.threads = ThreadPoolExecutor(8)
+        self.turn = threading.Lock()
+        self.cluster = None
+
+    def command(self, command, input):
+        call = self.threads.submit(self.send, command, input)
+        try:
+            return call.result(self.seconds)
+        except TimeoutError:
+            call.cancel()
+            raise Failure(errno.ETIMEDOUT, "the manager does not respond") from None
+
+    def send(self, command, input):
+        with self.turn:
+            if self.cluster is None:
+                self.cluster = connect(*self.target)
+        return self.cluster.mgr_command(command, input)
+
+
 class Connection:
     """The connection to the cluster, with one I/O context for each pool and namespace."""
 
     def __init__(self, conf, user, options):
-        self.cluster = rados.Rados(conffile=conf, name="client." + user, conf=options)
-        self.cluster.connect()
+        self.cluster = connect(conf, user, options)
+        seconds = float(self.cluster.conf_get("rados_mon_op_timeout"))
+        self.manager = Manager(seconds, conf, user, {**options, "rados_mon_op_timeout": "0"})
         self.contexts = {}
         self.turn = threading.Lock()
         self.handle = None
@@ -97,11 +132,21 @@ connection = None
 @operation("command")
 def command(target, command, input=""):
     """A command of the monitors or the manager, as the program `ceph` sends it."""
-    call = connection.cluster.mgr_command if target == "mgr" else connection.cluster.mon_command
+    call = connection.manager.command if target == "mgr" else connection.cluster.mon_command
     code, out, message = call(json.dumps(command), input.encode())
     if code != 0:
         raise Failure(abs(code), message or os.strerror(abs(code)))
     return out.decode() if isinstance(out, bytes) else out
+
+
+@operation("mds.ranks")
+def list_ranks(filesystem):
+    """Fails while a rank has no metadata server: it keeps its sessions in its journal, and serves them when it has one."""
+    info = json.loads(command("mon", {"prefix": "fs get", "fs_name": filesystem, "format": "json"}))
+    ranks, up = sorted(info["mdsmap"]["in"]), info["mdsmap"]["up"]
+    if not ranks or any(f"mds_{rank}" not in up for rank in ranks):
+        raise Failure(errno.EAGAIN, f"the filesystem {filesystem} has no metadata server for each of its ranks")
+    return ranks
 
 
 @operation("mds.command")
@@ -109,13 +154,8 @@ def command_mds(filesystem, request):
     """Sends a command to the metadata server of each rank, and fails while a rank has none. Returns the outputs."""
     import cephfs
 
-    info = json.loads(command("mon", {"prefix": "fs get", "fs_name": filesystem, "format": "json"}))
-    ranks, up = sorted(info["mdsmap"]["in"]), info["mdsmap"]["up"]
-    # A rank without a server keeps its sessions in its journal, and serves them again when it has one.
-    if not ranks or any(f"mds_{rank}" not in up for rank in ranks):
-        raise Failure(errno.EAGAIN, f"the filesystem {filesystem} has no metadata server for each of its ranks")
     outputs = []
-    for rank in ranks:
+    for rank in list_ranks(filesystem):
         try:
             code, out, message = connection.filesystems().mds_command(f"{filesystem}:{rank}", json.dumps(request), b"")
         except cephfs.Error as error:

@@ -11,6 +11,7 @@ import { requires, skipReason } from '../../../test/requires.ts';
 import { groupRecords } from '../nfs-groups/records.ts';
 import type { DesiredVolume, VolumeDriver } from '../volume.ts';
 import type { CephBridge } from './bridge.ts';
+import { managerCommand } from './commands.ts';
 import { imagesOf, type Images } from './images.ts';
 import { type CephTestHost, cephTestHost, needed } from './test-host.ts';
 
@@ -351,6 +352,25 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
       expect(await holds(desired.id, 10)).toBe(true);
       await expect.poll(() => patient.status().healthy).toBe(true);
       await patient.stop();
+    });
+
+    it('keep their connection when a manager responds after the time limit of a command', async () => {
+      const bridge = impatient();
+      await bridge.start();
+      const command = () => managerCommand(bridge, { prefix: 'rbd task list' });
+      expect(await command()).toEqual([]);
+      const pid = bridge.pid();
+      host.cluster.signal('mgr.x', 'SIGSTOP');
+      const all = await Promise.allSettled(Array.from({ length: 12 }, command));
+      expect(all).toEqual(
+        all.map(() => ({ status: 'rejected', reason: expect.objectContaining({ retryable: true }) })),
+      );
+      expect(await imagesOf(bridge, host.cluster.pool).list()).toEqual(await images.list());
+      host.cluster.signal('mgr.x', 'SIGCONT');
+      await untilDone(command);
+      await sleep(1000);
+      expect(bridge.pid()).toBe(pid);
+      await bridge.stop();
     });
 
     it('survive an OSD that is away', async () => {
