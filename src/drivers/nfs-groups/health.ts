@@ -1,4 +1,7 @@
-/** Notices servers that are stuck or were fenced, and has them started again: neither ends by itself. */
+/**
+ * Notices servers that are stuck or were fenced, and has them started again: neither ends by itself. Not while the cluster is
+ * away: that is why they do not respond, and one that was ended could not be started again.
+ */
 import type { Logger } from 'pino';
 import type { Tenure } from './tenure.ts';
 
@@ -30,9 +33,15 @@ export function keepHealthy(
     // Waits for reloads, which must not delay probes. It is repeated after the next probe.
     confirm().catch((err: unknown) => log.warn({ err }, 'shares that respond are not recorded'));
     if (failed < FAILED_PROBES) return;
+    failed = 0;
+    try {
+      await tenure.requireFencing();
+    } catch (err) {
+      log.warn({ silent, err }, 'an NFS server does not respond as it must; it runs on, because the cluster is away');
+      return;
+    }
     log.error({ silent }, 'an NFS server does not respond as it must; it is started again');
     healthy.clear();
-    failed = 0;
     server.restart();
   });
 }

@@ -46,6 +46,8 @@ export interface GroupRecords {
   remove(group: string, cookies: string[]): Promise<void>;
   /** When this resolves, no server of the group that was started before can read or write the data of its shares. */
   fence(group: string): Promise<void>;
+  /** @throws DriverError while `fence` could not succeed: the monitors or a metadata server are away */
+  requireFencing(): Promise<void>;
 }
 
 interface LockHolder {
@@ -106,6 +108,9 @@ export function groupRecords({ bridge, regionId, pool, filesystem }: GroupPlace)
     async fence(group) {
       const filters = [`client_metadata.${CLIENT_METADATA}=${clientLabel(regionId, group)}`];
       await bridge.call('mds.command', { filesystem, request: { prefix: 'session evict', filters } }, slow);
+    },
+    async requireFencing() {
+      await bridge.call('mds.ranks', { filesystem });
     },
   };
 }

@@ -46,6 +46,8 @@ export interface Tenure {
   readonly over: Promise<never>;
   /** @throws if the lock may have expired, or this host must not serve */
   requireValid(): void;
+  /** @throws DriverError while a server that ended could not be started again, because earlier ones cannot be fenced */
+  requireFencing(): Promise<void>;
   /** Writes the record of the server: the states that it may serve. */
   record(stamps: ReadonlyMap<string, string>): Promise<void>;
   /** Runs until the end. */
@@ -100,6 +102,7 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
       if (!options.mayServe()) throw hostError('this host must not serve', null);
       if (ended || !lock.isValid()) throw hostError(`the lock of ${address} is lost`, null);
     },
+    requireFencing: () => records.requireFencing(),
     record: (stamps) =>
       records.write(address, lock.cookie, { host, serving: tenure.isServing, shares: Object.fromEntries(stamps) }),
     every: periodic.every,
