@@ -89,6 +89,11 @@ const bin = join(root, 'bin', 'cloudyard.mjs');
 /** As bin/cloudyard.mjs does. */
 const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
+/** For commands that open a yard: Ctrl-C ends its processes, too. */
+export function exitOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+}
+
 /** `isEmpty`: without a database, as before the first start of a user. */
 export async function openYard(settings: Record<string, string> = {}, { isEmpty = false } = {}): Promise<Yard> {
   // As root, PostgreSQL runs as another account, which must be able to enter the folder.

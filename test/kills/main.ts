@@ -15,7 +15,7 @@ import { proxyOf } from '../e2e/balanced.ts';
 import { expectHostEqualsRows } from '../e2e/storm.ts';
 import { createRandom } from '../model/random.ts';
 import { newTenant, supervise } from '../model/world.ts';
-import { openYard } from '../processes.ts';
+import { exitOnSignals, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { noFigures } from './figures.ts';
@@ -39,6 +39,7 @@ const [clients, seed] = [Number(values.clients), Number(values.seed)];
 const isReal = values.drivers === 'real';
 
 const settings = (kind: string) => (isReal ? 'auto' : kind);
+exitOnSignals();
 const yard: Yard = await openYard(
   {
     CLOUDYARD_FILE_SHARE_DRIVER: settings('simulated'),

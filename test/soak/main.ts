@@ -6,13 +6,14 @@
  */
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { noFigures } from '../kills/figures.ts';
 import { limits, sendOperations } from '../kills/sender.ts';
 import { expectOk, newTenant } from '../model/world.ts';
 import type { Tenant } from '../model/world.ts';
-import { openYard } from '../processes.ts';
+import { exitOnSignals, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { historySizes, measure, newMeasurements } from './measurements.ts';
 import type { Latencies } from './measurements.ts';
@@ -36,7 +37,9 @@ const pauseMs = 400;
 const hoursOfMonth = 30 * 24;
 const volumesOfPolicies = 10;
 
+const program = join(import.meta.dirname, 'collecting.ts');
 const driver = (simulated: string) => (values.drivers === 'real' ? 'auto' : simulated);
+exitOnSignals();
 const yard: Yard = await openYard(
   {
     CLOUDYARD_DEV: '1',
@@ -50,8 +53,8 @@ const yard: Yard = await openYard(
 );
 
 async function run(): Promise<number> {
-  const server = await yard.start(['serve']);
-  const worker = await yard.start(['worker', '--region', '1']);
+  const server = await yard.startFile(program, ['serve']);
+  const worker = await yard.startFile(program, ['worker', '--region', '1']);
   const own = { server: server.pid, worker: worker.pid };
   const tenants: Tenant[] = [];
   for (let i = 0; i < clients; i++) tenants.push(await newTenant(yard, limits));
