@@ -60,7 +60,8 @@ export interface Traffic {
   stop(): Promise<void>;
 }
 
-const pauseMs = 2;
+/** About two thousand requests a second at most, however many are under way: more would take the CPU time of the server. */
+const pauseMs = (loops: number) => Math.max(2, loops / 2);
 
 /** `loops` requests are under way at a time. */
 export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
@@ -72,7 +73,7 @@ export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
         () => (answered += 1),
         (error: NodeJS.ErrnoException) => failures.push(error.code ?? error.message),
       );
-      await sleep(pauseMs);
+      await sleep(pauseMs(loops));
     }
   };
   const running = Promise.all(Array.from({ length: loops }, loop));

@@ -78,7 +78,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
       CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
       CLOUDYARD_REGISTRY_DRIVER: 'distribution',
       CLOUDYARD_REGISTRY_PORT: String(port),
-      CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '2',
+      // Garbage collection would take the blobs of a push that stalls for longer.
+      CLOUDYARD_REGISTRY_PATIENCE_SECONDS: '10',
       CLOUDYARD_SWEEP_SECONDS: '1',
     });
     server = await yard.start(['start']);
