@@ -358,7 +358,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
       const bridge = impatient();
       await bridge.start();
       const command = () => managerCommand(bridge, { prefix: 'rbd task list' });
-      expect(await command()).toEqual([]);
+      expect(await untilDone(command)).toEqual([]);
       const pid = bridge.pid();
       host.cluster.signal('mgr.x', 'SIGSTOP');
       const all = await Promise.allSettled(Array.from({ length: 12 }, command));

@@ -7,6 +7,8 @@ import type { Tenure } from './tenure.ts';
 
 const PROBE_EVERY_MS = 1000;
 const FAILED_PROBES = 2;
+/** When the cluster is back, metadata servers may still have to recover their sessions. */
+const PROBES_AFTER_OUTAGE = 5;
 
 /**
  * A share that responded since the last start and stops responding is a reason for a restart. One that never responded is not:
@@ -18,6 +20,17 @@ export function keepHealthy(
   { confirm, log }: { confirm(): Promise<void>; log: Logger },
 ): void {
   let failed = 0;
+  /** Whether the cluster was away at the last probe that failed. */
+  let isAway = false;
+  const isClusterAway = async (silent: string[]): Promise<boolean> => {
+    try {
+      await tenure.requireFencing();
+      return false;
+    } catch (err) {
+      if (!isAway) log.warn({ silent, err }, 'an NFS server runs on although it does not respond: the cluster is away');
+      return true;
+    }
+  };
   tenure.every(PROBE_EVERY_MS, async () => {
     const { server, healthy } = tenure;
     if (!server.isUp()) {
@@ -32,16 +45,17 @@ export function keepHealthy(
     for (const id of responding) healthy.add(id);
     // Waits for reloads, which must not delay probes. It is repeated after the next probe.
     confirm().catch((err: unknown) => log.warn({ err }, 'shares that respond are not recorded'));
-    if (failed < FAILED_PROBES) return;
-    failed = 0;
-    try {
-      await tenure.requireFencing();
-    } catch (err) {
-      log.warn({ silent, err }, 'an NFS server does not respond as it must; it runs on, because the cluster is away');
+    if (failed === 0) isAway = false;
+    if (failed < FAILED_PROBES && !isAway) return;
+    const wasAway = isAway;
+    isAway = await isClusterAway(silent);
+    if (isAway || wasAway) {
+      failed = -PROBES_AFTER_OUTAGE;
       return;
     }
     log.error({ silent }, 'an NFS server does not respond as it must; it is started again');
     healthy.clear();
+    failed = 0;
     server.restart();
   });
 }
