@@ -340,7 +340,8 @@ export function exceededTimeLimit(error: unknown): string | null {
 export function isUnavailable(error: unknown): boolean {
   if (shortageOf(error) !== null || isContended(error)) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const code = (cause as { code?: string }).code ?? '';
+    // A DOMException, such as the reason of an aborted signal, has a number.
+    const code = String((cause as { code?: unknown }).code ?? '');
     // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended;
     // 25006: a former primary.
     if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || code === readOnly || connectionCodes.has(code))

@@ -43,7 +43,7 @@ const maxAttempts = 6;
 /** An hour: an operator has to add space to the host, or to raise a time limit of the database. */
 const maxAttemptsInShortage = 29;
 const secondsInShortage = 3600;
-const reconcileTimeout = 10 * 60_000;
+const attemptMs = 10 * 60_000;
 
 export interface ReconcileDeps {
   db: Db;
@@ -100,9 +100,9 @@ async function attemptOutcome(
   const attempting = (read: number) => {
     generation = read;
   };
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(reconcileTimeout)]);
   try {
-    return { outcome: await reconciler.reconcile(id, signal, attempting), generation };
+    const outcome = await withinTimeLimit(stopping, (signal) => reconciler.reconcile(id, signal, attempting));
+    return { outcome, generation };
   } catch (error) {
     // A shutdown, or a database that is away (below), is not a failure of the resource, so nothing is recorded.
     if (stopping.aborted) throw error;
@@ -120,6 +120,17 @@ async function attemptOutcome(
     if (isUnavailable(error)) throw error;
     const message = `internal error; see the server log for ${reconciler.resource} ${id}`;
     return { outcome: { kind: 'retry', message, cause: error }, generation };
+  }
+}
+
+/** Not by AbortSignal.timeout, whose timer outlives the attempt: a busy worker would have hundreds of thousands of them. */
+async function withinTimeLimit<T>(stopping: AbortSignal, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new DOMException('attempt took too long', 'TimeoutError')), attemptMs);
+  try {
+    return await attempt(AbortSignal.any([stopping, limit.signal]));
+  } finally {
+    clearTimeout(timer);
   }
 }
 
