@@ -1,6 +1,9 @@
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLab, labWorks } from './lab.ts';
 import type { Lab, LabNode } from './lab.ts';
@@ -82,4 +85,20 @@ describe.skipIf(!labWorks())('hosts as network namespaces', () => {
     }
     server.close();
   });
+
+  it('end with the process that made them, even if it is killed', async () => {
+    const script = `
+      import { createLab } from ${JSON.stringify(join(import.meta.dirname, 'lab.ts'))};
+      const { hosts: [host] } = await createLab({ hosts: 1 });
+      host.spawn('sleep', ['1000'], { detached: true });
+      console.log(host.namespace, host.folder);`;
+    const owner = spawn(process.execPath, ['--input-type=module', '--eval', script]);
+    const [line] = (await once(owner.stdout, 'data')) as [Buffer];
+    const [namespace, folder] = line.toString().trim().split(' ') as [string, string];
+    const pidsIn = () => execFileSync('ip', ['netns', 'pids', namespace], { encoding: 'utf8', stdio: 'pipe' });
+    await expect.poll(pidsIn, { timeout: 10_000 }).not.toBe('');
+    owner.kill('SIGKILL');
+    await expect.poll(() => existsSync(dirname(folder)), { timeout: 30_000 }).toBe(false);
+    expect(pidsIn).toThrow('No such file');
+  }, 60_000);
 });

@@ -9,12 +9,14 @@
  * | clients `c1` … | 10.77.0.101 … | fd00:77::101 … |
  *
  * The rest of 10.77.0.0/16 and fd00:77::/48 is free for addresses that move. Nodes share the file system, and each has its
- * own /run. `remove` ends all processes of the nodes; it also runs when the test process exits without having called it.
+ * own /run. A lab that is not removed is removed when the test process ends, even by SIGKILL.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -104,18 +106,13 @@ export async function createLab({ hosts = 3, clients = 1 } = {}): Promise<Lab> {
       createNode({ id, lan, folder, name: `c${at + 1}`, number: 101 + at }),
     ),
   ];
-  const forwarders: number[] = [];
-  const removeNow = () => {
-    for (const pid of forwarders.splice(0)) kill(pid);
-    removeLab(lan, nodes, folder);
-  };
-  process.once('exit', removeNow);
+  const remove = removeAtEnd([...nodes.map(({ namespace }) => namespace), lan], folder);
   try {
     ip(`netns add ${lan}`);
     addBridge(lan, BRIDGE);
     for (const node of nodes) await addNode(lan, node);
   } catch (err) {
-    removeNow();
+    await remove();
     throw err;
   }
 
@@ -156,14 +153,8 @@ export async function createLab({ hosts = 3, clients = 1 } = {}): Promise<Lab> {
       for (const node of isolated) setIsolated(node, true);
     },
     heal,
-    async forward(port, target) {
-      forwarders.push(await forward(find('services'), port, target));
-    },
-    async remove() {
-      process.removeListener('exit', removeNow);
-      for (const node of nodes) await killAll(node);
-      removeNow();
-    },
+    forward: (port, target) => forward(find('services'), port, target),
+    remove,
   };
 }
 
@@ -266,10 +257,12 @@ function pidsOf(namespace: string): number[] {
   }
 }
 
-function sendKills({ namespace }: LabNode): number {
-  const pids = pidsOf(namespace);
-  for (const pid of pids) kill(pid);
-  return pids.length;
+/** Repeated, because a process may start another one meanwhile. */
+async function killAll(node: LabNode): Promise<void> {
+  for (let pids = node.pids(); pids.length > 0; pids = node.pids()) {
+    for (const pid of pids) kill(pid);
+    await sleep(5);
+  }
 }
 
 function kill(pid: number): void {
@@ -280,28 +273,38 @@ function kill(pid: number): void {
   }
 }
 
-/** Repeated, because a process may start another one meanwhile. */
-async function killAll(node: LabNode): Promise<void> {
-  while (sendKills(node) > 0) await sleep(5);
-}
+/** Arguments: the folder, then the namespaces. Waits until its input ends. */
+const removal = `
+cat
+folder=$1; shift
+for file in "$folder"/services/forward-*.pid; do [ -e "$file" ] && kill -9 "$(cat "$file")"; done
+for name; do
+  while pids=$(ip netns pids "$name") && [ -n "$pids" ]; do kill -9 $pids; sleep 0.005; done
+  ip netns del "$name"
+done
+rm -rf "$folder"`;
 
-function removeLab(lan: string, nodes: LabNode[], folder: string): void {
-  for (const node of nodes) sendKills(node);
-  for (const namespace of [...nodes.map((node) => node.namespace), lan]) {
-    try {
-      ip(`netns del ${namespace}`);
-    } catch {
-      // The lab was not complete.
-    }
-  }
-  rmSync(folder, { recursive: true, force: true });
+/** Returns the removal of a lab. A process does it, whose input ends with the test process. */
+function removeAtEnd(namespaces: string[], folder: string): () => Promise<void> {
+  const child = spawn('sh', ['-c', removal, 'sh', folder, ...namespaces], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  const ended = once(child, 'exit');
+  child.unref();
+  (child.stdin as Socket).unref();
+  return async () => {
+    child.ref();
+    child.stdin.end();
+    await ended;
+  };
 }
 
 /**
- * HAProxy listens in the namespace of `services` and connects in that of this machine. Returns its pid. As PostgreSQL itself
+ * HAProxy listens in the namespace of `services` and connects in that of this machine. As PostgreSQL itself
  * would, it closes the connections of a node that died, which ends the locks of that node.
  */
-async function forward(services: LabNode, port: number, target: string): Promise<number> {
+async function forward(services: LabNode, port: number, target: string): Promise<void> {
   const configuration = join(services.folder, `forward-${port}.cfg`);
   const pidFile = join(services.folder, `forward-${port}.pid`);
   const binds = [`${services.address}:${port}`, `[${services.address6}]:${port}`];
@@ -326,5 +329,4 @@ ${binds.map((bind) => `  bind ${bind} namespace ${services.namespace} tcp-ut 5s`
   );
   // With -D it returns when it listens.
   await execute('haproxy', ['-D', '-f', configuration, '-p', pidFile]);
-  return Number(readFileSync(pidFile, 'utf8'));
 }

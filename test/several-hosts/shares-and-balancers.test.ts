@@ -99,6 +99,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
     const answer = () => fetchText(region.client, `http://${address}/`).catch(String);
     await expect.poll(answer, { timeout: 60_000 }).toMatch(/^c2 800\d$/);
   };
+  const ganesha = async () => region.pid(await region.holder(GROUP), 'nfs-groups', GROUP, 'ganesha.pid');
   const others = (host: LabNode) => region.lab.hosts.filter((each) => each !== host);
 
   it('are served when their tasks have finished', async () => {
@@ -191,7 +192,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
   });
 
   it('survive a monitor of Ceph that is away for 30 s', async () => {
-    const began = performance.now();
+    const [began, server] = [performance.now(), await ganesha()];
     region.cluster.signal('mon.a', 'SIGSTOP');
     const share = createShare();
     // Load balancers need no storage.
@@ -202,6 +203,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
     await share;
     await region.expectSound();
     await survived();
+    expect(await ganesha(), 'clients need not reclaim their state').toBe(server);
   });
 
   it('survive an OSD that is away', async () => {
