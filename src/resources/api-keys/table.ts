@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
-import { projects } from '../projects/table.ts';
+import { ofProject } from '../projects/table.ts';
 import type { Container } from './schema.ts';
 
 /** A deleted key stays as a row for a day, so that the caches of all servers see the deletion. */
@@ -9,11 +9,7 @@ export const apiKeys = pgTable(
   'api_keys',
   {
     id: uuid('id').primaryKey(),
-    projectId: integer('project_id')
-      .notNull()
-      .references(() => projects.id),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...ofProject,
     description: text('description').notNull(),
     containers: jsonb('containers').notNull().$type<Container[]>(),
     expire: instant('expire'),

@@ -11,7 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { instant } from '../../platform/columns.ts';
+import { instant, owned, reconciled } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
@@ -22,10 +22,7 @@ export const fileShares = pgTable(
   'file_shares',
   {
     id: uuid('id').primaryKey(),
-    clientId: integer('client_id').notNull(),
-    projectId: integer('project_id').notNull(),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...owned,
     typeName: text('type_name').notNull().$type<FileShareTypeName>(),
     /** GiB: what the client pays for and the quota counts. */
     size: bigint('size', { mode: 'number' }).notNull(),
@@ -49,12 +46,7 @@ export const fileShares = pgTable(
     /** In a region of several hosts: the address of its NFS group, and its export id there. They never change. */
     nfsGroup: text('nfs_group'),
     exportId: integer('export_id'),
-    creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Increases with every change that the host must follow. */
-    generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The last generation that the host was observed to have, or that failed permanently. */
-    observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
-    createdAt: instant('created_at').notNull(),
+    ...reconciled,
     deletedAt: instant('deleted_at'),
   },
   (t) => [

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../platform/columns.ts';
+import { instant, owned } from '../../platform/columns.ts';
 import { volumes } from '../volumes/table.ts';
 import type { CreateSchedule, LifecyclePolicyStatus } from './schema.ts';
 
@@ -9,10 +9,7 @@ export const lifecyclePolicies = pgTable(
   'lifecycle_policies',
   {
     id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
-    clientId: integer('client_id').notNull(),
-    projectId: integer('project_id').notNull(),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...owned,
     action: text('action').notNull().$type<'volume_snapshot'>(),
     status: text('status').notNull().$type<LifecyclePolicyStatus>(),
     userId: integer('user_id').notNull(),

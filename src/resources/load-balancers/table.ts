@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import type {
   L7Action,
   L7CompareType,
@@ -8,7 +8,7 @@ import type {
   ListenerProtocol,
   PoolProtocol,
 } from '../../drivers/load-balancer.ts';
-import { instant } from '../../platform/columns.ts';
+import { instant, owned, reconciled } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
@@ -32,10 +32,7 @@ export const loadBalancers = pgTable(
   'load_balancers',
   {
     id: uuid('id').primaryKey(),
-    clientId: integer('client_id').notNull(),
-    projectId: integer('project_id').notNull(),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...owned,
     flavor: text('flavor').notNull(),
     tags: jsonb('tags').notNull().$type<Tags>(),
     adminStateUp: boolean('admin_state_up').notNull(),
@@ -55,12 +52,7 @@ export const loadBalancers = pgTable(
       .references(() => subnets.id),
     provisioningStatus: text('provisioning_status').notNull().$type<ProvisioningStatus>(),
     operatingStatus: text('operating_status').notNull().$type<OperatingStatus>(),
-    creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Grows with every change of the load balancer, a listener, a pool or a member. */
-    generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The last generation that the host was seen to have, or that failed permanently. */
-    observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
-    createdAt: instant('created_at').notNull(),
+    ...reconciled,
     updatedAt: instant('updated_at').notNull(),
     deletedAt: instant('deleted_at'),
   },

@@ -2,18 +2,14 @@ import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from
 import { instant } from '../../platform/columns.ts';
 import { sql } from 'drizzle-orm';
 import type { Tags } from '../../tags/tags.ts';
-import { projects } from '../projects/table.ts';
+import { ofProject } from '../projects/table.ts';
 
 /** Networks are records of the control plane: no packets are routed. */
 export const networks = pgTable(
   'networks',
   {
     id: uuid('id').primaryKey(),
-    projectId: integer('project_id')
-      .notNull()
-      .references(() => projects.id),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...ofProject,
     type: text('type').notNull().$type<'vlan' | 'vxlan'>(),
     segmentationId: integer('segmentation_id').notNull(),
     mtu: integer('mtu').notNull(),

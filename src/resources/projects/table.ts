@@ -22,3 +22,12 @@ export const projects = pgTable(
     uniqueIndex('projects_default').on(t.clientId).where(sql`${t.isDefault} and ${t.deletedAt} is null`),
   ],
 );
+
+/** Columns of a row that belongs to a project in a region. Its client is that of the project. */
+export const ofProject = {
+  projectId: integer('project_id')
+    .notNull()
+    .references(() => projects.id),
+  regionId: integer('region_id').notNull(),
+  name: text('name').notNull(),
+};

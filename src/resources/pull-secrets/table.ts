@@ -1,16 +1,12 @@
-import { integer, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
+import { pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
-import { projects } from '../projects/table.ts';
+import { ofProject } from '../projects/table.ts';
 
 export const pullSecrets = pgTable(
   'pull_secrets',
   {
     id: uuid('id').primaryKey(),
-    projectId: integer('project_id')
-      .notNull()
-      .references(() => projects.id),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...ofProject,
     /** As in the request, because clients compare it with their configuration. */
     registry: text('registry').notNull(),
     login: text('login').notNull(),

@@ -11,17 +11,14 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { bytes, instant } from '../../platform/columns.ts';
+import { bytes, instant, owned } from '../../platform/columns.ts';
 
 /** One row per registry, until the host has removed its contents. The id is part of the prefix and never reused. */
 export const registries = pgTable(
   'registries',
   {
     id: serial('id').primaryKey(),
-    clientId: integer('client_id').notNull(),
-    projectId: integer('project_id').notNull(),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...owned,
     /** GiB. */
     storageLimit: bigint('storage_limit', { mode: 'number' }).notNull(),
     /** Bytes: the sum of `registry_blobs`. */

@@ -1,6 +1,6 @@
 import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
-import { projects } from '../projects/table.ts';
+import { ofProject } from '../projects/table.ts';
 import type { SecretKind, SecretType } from './schema.ts';
 
 /** Only `payload` is confidential: responses may contain all other columns. */
@@ -8,11 +8,7 @@ export const secrets = pgTable(
   'secrets',
   {
     id: uuid('id').primaryKey(),
-    projectId: integer('project_id')
-      .notNull()
-      .references(() => projects.id),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...ofProject,
     secretType: text('secret_type').notNull().$type<SecretType>(),
     /** How load balancers can use it; null: not at all. */
     kind: text('kind').$type<SecretKind>(),

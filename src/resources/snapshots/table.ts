@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../platform/columns.ts';
+import { instant, owned, reconciled } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { volumes } from '../volumes/table.ts';
 import type { SnapshotStatus } from './schema.ts';
@@ -10,13 +10,10 @@ export const snapshots = pgTable(
   'snapshots',
   {
     id: uuid('id').primaryKey(),
-    clientId: integer('client_id').notNull(),
-    projectId: integer('project_id').notNull(),
-    regionId: integer('region_id').notNull(),
+    ...owned,
     volumeId: uuid('volume_id')
       .notNull()
       .references(() => volumes.id),
-    name: text('name').notNull(),
     description: text('description'),
     /** GiB: the size of the volume when the snapshot was requested. */
     size: bigint('size', { mode: 'number' }).notNull(),
@@ -28,12 +25,7 @@ export const snapshots = pgTable(
     observedReal: boolean('observed_real').notNull().default(false),
     tags: jsonb('tags').notNull().$type<Tags>(),
     status: text('status').notNull().$type<SnapshotStatus>(),
-    creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Increases with every change that the host must follow. */
-    generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The last generation that the host was observed to have, or that failed permanently. */
-    observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
-    createdAt: instant('created_at').notNull(),
+    ...reconciled,
     updatedAt: instant('updated_at').notNull(),
     deletedAt: instant('deleted_at'),
   },

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../platform/columns.ts';
+import { bigint, boolean, index, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { instant, owned, reconciled } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import type { VolumeStatus, VolumeTypeName } from './schema.ts';
 
@@ -9,10 +9,7 @@ export const volumes = pgTable(
   'volumes',
   {
     id: uuid('id').primaryKey(),
-    clientId: integer('client_id').notNull(),
-    projectId: integer('project_id').notNull(),
-    regionId: integer('region_id').notNull(),
-    name: text('name').notNull(),
+    ...owned,
     typeName: text('type_name').notNull().$type<VolumeTypeName>(),
     /** GiB: what the client pays for and the quota counts. */
     size: bigint('size', { mode: 'number' }).notNull(),
@@ -26,12 +23,7 @@ export const volumes = pgTable(
     revertTo: uuid('revert_to'),
     tags: jsonb('tags').notNull().$type<Tags>(),
     status: text('status').notNull().$type<VolumeStatus>(),
-    creatorTaskId: uuid('creator_task_id').notNull(),
-    /** Increases with every change that the host must follow. */
-    generation: bigint('generation', { mode: 'number' }).notNull(),
-    /** The last generation that the host was observed to have, or that failed permanently. */
-    observedGeneration: bigint('observed_generation', { mode: 'number' }).notNull(),
-    createdAt: instant('created_at').notNull(),
+    ...reconciled,
     updatedAt: instant('updated_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
