@@ -49,6 +49,19 @@ export const TaskIds = Type.Object(
   { title: 'TaskIds', examples: [{ tasks: [exampleUuid] }] },
 );
 
+/** The query parameter `order_by`: a field and a direction, such as `name.asc`. `others`: values of another form. */
+export const OrderBy = <Field extends string, Other extends string = never>(
+  fields: readonly Field[],
+  defaultOrder: `${NoInfer<Field>}.asc` | `${NoInfer<Field>}.desc`,
+  others: readonly Other[] = [],
+) =>
+  Type.Optional(
+    Type.Enum([...fields.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const), ...others], {
+      default: defaultOrder,
+      description: 'Field and direction of the order',
+    }),
+  );
+
 export const Paging = (defaultLimit: number) => ({
   limit: Type.Optional(
     Type.Integer({
@@ -71,6 +84,16 @@ export const Paging = (defaultLimit: number) => ({
 /** GiB. The bound keeps sums of sizes far below the largest integer of a quota counter. */
 export const maxSizeGib = 1_000_000_000;
 export const SizeGib = Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' });
+/** The size in an update, which cannot change it. */
+export const CurrentSizeGib = Type.Optional(
+  Described(SizeGib, 'The current size in GiB; to change it, use the operation `extend`'),
+);
+/** The body of the operation `extend`. */
+export const ExtendBody = (title: string) =>
+  Type.Object(
+    { size: Described(SizeGib, 'New size in GiB; larger than the current one') },
+    { title, additionalProperties: false, examples: [{ size: 2 }] },
+  );
 
 export const IpNetwork = Type.String({ format: 'ip-network', description: 'IP address or network in CIDR notation' });
 export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 or IPv6 address' });

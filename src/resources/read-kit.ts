@@ -46,7 +46,7 @@ export function selectList(columns: Columns): SQL {
 }
 
 /** What a read returns of the rows of a table. */
-export interface Selection {
+interface Selection {
   /** Columns and expressions, by field; default: the columns of the table. */
   columns?: Columns;
   /** SQL after the name of the table. */
@@ -93,7 +93,7 @@ export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, na
 }
 
 /** The order of a list, and the rows that the request wants of it. A constant order is turned into SQL once. */
-export interface Page {
+interface Page {
   order: (SQL | PgColumn)[];
   page: { limit?: number; offset?: number };
 }
@@ -128,6 +128,21 @@ export function pagesOf<Row>(table: ScopedTable, selection: Selection & { counte
     if (rows.length < limit) return { count: rows.length, rows };
     return { count: total ?? (await db.$count(table, where)), rows };
   };
+}
+
+/** As requests name it: a field and a direction. */
+type Order<Field extends string> = `${Field}.asc` | `${Field}.desc`;
+
+/**
+ * The orders of a list, by the names that requests use. Rows with the same value are in the order of their ids.
+ * `nulls`: which SQL to add to the first column; it prevents the use of an index.
+ */
+export function ordersOf<Field extends string>(id: PgColumn, fields: Record<Field, SQL | PgColumn>, nulls = sql``) {
+  const orders = Object.entries<SQL | PgColumn>(fields).flatMap(([field, column]) => [
+    [`${field}.asc`, [sql`${column} asc${nulls}`, sql`${id} asc`]],
+    [`${field}.desc`, [sql`${column} desc${nulls}`, sql`${id} desc`]],
+  ]);
+  return Object.fromEntries(orders) as Record<Order<Field>, SQL[]>;
 }
 
 const defaultLimit = 1000;

@@ -16,6 +16,8 @@ import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { defineWrite } from '../platform/deferred-writes.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
+import type { UsageOfRows } from '../quota/audit.ts';
+import type { Kind } from '../quota/kinds.ts';
 import type { Placed } from '../tasks/tasks.ts';
 import { selectList, textOf, viewOf } from './read-kit.ts';
 import type { ProjectRegion, ScopedTable, TableWithId } from './read-kit.ts';
@@ -328,6 +330,20 @@ export function usesOfProject(
   const condition = `project_id = $1${options.live ? ' and deleted_at is null' : ''}`;
   const read = prepared<Uses>(`${name}_uses_of_project`, usesSql(kind, name, condition, options));
   return (tx: Tx, projectId: number): Promise<Uses[]> => read(tx, projectId);
+}
+
+/**
+ * SQL: the quota that the rows of a table use, for `quota audit`. `amounts`: the aggregate of each kind. Without a client
+ * column, the client is that of the project.
+ */
+export function usageOfRows(table: ScopedTable, amounts: Partial<Record<Kind, string>>): UsageOfRows {
+  const [client, join] = 'clientId' in table ? ['r', ''] : ['p', 'join projects p on p.id = r.project_id'];
+  return Object.entries(amounts)
+    .map(
+      ([kind, amount]) => `select ${client}.client_id, r.region_id, '${kind}', ${amount}
+        from ${getTableName(table)} r ${join} group by 1, 2`,
+    )
+    .join(' union all ');
 }
 
 /** SQLSTATE of an insert into a deleted project. */

@@ -13830,7 +13830,7 @@ export interface operations {
                 limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
-                /** @description Field and direction to sort by; `address.asc` by default */
+                /** @description Field and direction of the order */
                 order_by?: "address.asc" | "address.desc" | "created_at.asc" | "created_at.desc";
             };
             header?: never;
@@ -18004,7 +18004,7 @@ export interface operations {
                 webhook_id?: components["parameters"]["query_webhook_id"];
                 /** @description Only notifications with a delivery in this state */
                 delivery_state?: components["parameters"]["query_delivery_state"];
-                /** @description Order; `created_at.desc` by default */
+                /** @description Field and direction of the order */
                 order_by?: "created_at.asc" | "created_at.desc";
             };
             header?: never;

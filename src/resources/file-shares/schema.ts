@@ -3,8 +3,10 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import {
   Collection,
+  CurrentSizeGib,
   Described,
   exampleUuid,
+  ExtendBody,
   IpNetwork,
   Name,
   Nullable,
@@ -155,7 +157,7 @@ export const UpdateFileShare = Type.Object(
   {
     ...Type.Partial(Type.Object(editable)).properties,
     share_settings: Type.Optional(ShareSettingsInput),
-    size: Type.Optional(Described(SizeGib, 'The current size in GiB; to change it, use the operation `extend`')),
+    size: CurrentSizeGib,
     tags: Type.Optional(UpdateTags),
   },
   {
@@ -166,10 +168,7 @@ export const UpdateFileShare = Type.Object(
 );
 export type UpdateFileShare = Static<typeof UpdateFileShare>;
 
-export const ExtendFileShare = Type.Object(
-  { size: Described(SizeGib, 'New size in GiB; larger than the current one') },
-  { title: 'ExtendFileShare', additionalProperties: false, examples: [{ size: 2 }] },
-);
+export const ExtendFileShare = ExtendBody('ExtendFileShare');
 
 export const CheckFileShareLimits = Type.Object(
   { size: Described(SizeGib, 'Size of the planned share in GiB') },

@@ -135,7 +135,7 @@ export async function placeExport(tx: Tx, regionId: number, addresses: string[])
 }
 
 /** The address and number that a share is exported with in a region of several hosts. */
-export interface ExportPlace {
+interface ExportPlace {
   group: string;
   exportId: number;
 }
@@ -231,7 +231,4 @@ export async function listUsage(
   return found!;
 }
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select client_id, region_id, 'sfs_count', count(*) from file_shares group by 1, 2
-  union all select client_id, region_id, 'sfs_size', sum(size) from file_shares group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(fileShares, { sfs_count: 'count(*)', sfs_size: 'sum(size)' });

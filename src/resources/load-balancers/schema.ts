@@ -8,6 +8,7 @@ import {
   IntegerId,
   Name,
   Nullable,
+  OrderBy,
   Paging,
   PlaceFields,
   ShortText,
@@ -217,18 +218,6 @@ export const CheckLoadBalancerLimits = Type.Object(
 );
 export type CheckLoadBalancerLimits = Static<typeof CheckLoadBalancerLimits>;
 
-const orderings = [
-  'created_at',
-  'flavor',
-  'name',
-  'operating_status',
-  'provisioning_status',
-  'updated_at',
-  'vip_address',
-  'vip_ip_family',
-] as const;
-export type Ordering = (typeof orderings)[number];
-
 const WithDdos = Type.Optional(Type.Boolean({ default: false, description: ignored }));
 
 export const ListLoadBalancers = Type.Object({
@@ -241,11 +230,18 @@ export const ListLoadBalancers = Type.Object({
     Type.Boolean({ description: 'Only load balancers whose `logging.enabled` has this value' }),
   ),
   name: Type.Optional(Described(ShortText, 'Only load balancers whose name contains this text')),
-  order_by: Type.Optional(
-    Type.Enum(
-      orderings.flatMap((field) => [`${field}.asc`, `${field}.desc`] as const),
-      { default: 'created_at.desc', description: 'Field and direction of the order' },
-    ),
+  order_by: OrderBy(
+    [
+      'created_at',
+      'flavor',
+      'name',
+      'operating_status',
+      'provisioning_status',
+      'updated_at',
+      'vip_address',
+      'vip_ip_family',
+    ],
+    'created_at.desc',
   ),
   operating_status: Type.Optional(
     Described(statuses.operating_status, 'Only load balancers with this operating status'),

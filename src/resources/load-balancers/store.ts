@@ -15,7 +15,7 @@ import type { TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
-import type { ListLoadBalancers, Ordering } from './schema.ts';
+import type { ListLoadBalancers } from './schema.ts';
 import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
@@ -90,7 +90,7 @@ export async function view(
   return (showStats ? viewWithStats : viewWithoutStats)(db, scope, id);
 }
 
-const columns: Record<Ordering, SQL | PgColumn> = {
+const orders = kit.ordersOf(loadBalancers.id, {
   created_at: loadBalancers.createdAt,
   flavor: kit.bytewise(loadBalancers.flavor),
   name: kit.bytewise(loadBalancers.name),
@@ -99,13 +99,7 @@ const columns: Record<Ordering, SQL | PgColumn> = {
   updated_at: loadBalancers.updatedAt,
   vip_address: sql`${loadBalancers.vipAddress}::inet`,
   vip_ip_family: kit.bytewise(loadBalancers.vipIpFamily),
-};
-
-function orderOf(order: NonNullable<ListLoadBalancers['order_by']>): SQL[] {
-  const [column, direction] = order.split('.') as [Ordering, 'asc' | 'desc'];
-  const suffix = sql.raw(direction);
-  return [columns[column], loadBalancers.id].map((by) => sql`${by} ${suffix}`);
-}
+});
 
 const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load_balancer_id = load_balancers.id)
   + pg_column_size(${loadBalancers.tags})`;
@@ -130,7 +124,7 @@ export async function list(
         ? undefined
         : sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${logging}`,
     ],
-    order: orderOf(filter.order_by ?? 'created_at.desc'),
+    order: orders[filter.order_by ?? 'created_at.desc'],
     page: filter,
   });
 }
@@ -394,6 +388,4 @@ export async function knownSubnets(tx: Tx, scope: ProjectRegion, ids: string[]):
   return new Set(idsOf(rows));
 }
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select client_id, region_id, 'loadbalancer_count', count(*) from load_balancers group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(loadBalancers, { loadbalancer_count: 'count(*)' });

@@ -6,6 +6,7 @@ import {
   Described,
   Name,
   Nullable,
+  OrderBy,
   Paging,
   PlaceFields,
   TaskFields,
@@ -42,12 +43,7 @@ export const ListNetworks = Type.Object({
   external: Type.Optional(Type.Boolean({ description: 'Only external, or only internal networks' })),
   name: Type.Optional(Type.String({ maxLength: 61, description: 'Only networks whose name contains this text' })),
   network_type: Type.Optional(Described(NetworkType, 'Only networks of this type')),
-  order_by: Type.Optional(
-    Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc', 'priority.desc'], {
-      default: 'created_at.desc',
-      description: 'Field and direction of the order',
-    }),
-  ),
+  order_by: OrderBy(['created_at', 'name'], 'created_at.desc', ['priority.desc']),
   owned_by: Type.Optional(
     Type.Enum(['any', 'project'], { description: '`project`: only networks of the project; `any`: shared ones too' }),
   ),

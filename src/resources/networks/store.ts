@@ -2,7 +2,7 @@
  * SQL of networks. Writes touch this folder's table, and insert the subnet of a default network; reads also see the rows
  * that refer to networks.
  */
-import { asc, desc, getTableColumns, sql } from 'drizzle-orm';
+import { getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead } from '../../platform/batched-read.ts';
 import { prepared } from '../../platform/db.ts';
@@ -32,15 +32,9 @@ const columns = { ...getTableColumns(networks), subnetIds };
 export const view = kit.viewOf<NetworkView>(networks, { columns });
 const readPage = kit.pagesOf<NetworkView>(networks, { columns });
 
-const byName = kit.bytewise(networks.name);
-const newestFirst = [desc(networks.createdAt), desc(networks.id)];
-const orders = {
-  'created_at.asc': [asc(networks.createdAt), asc(networks.id)],
-  'created_at.desc': newestFirst,
-  'name.asc': [asc(byName), asc(networks.id)],
-  'name.desc': [desc(byName), desc(networks.id)],
-  'priority.desc': newestFirst,
-};
+const byField = kit.ordersOf(networks.id, { created_at: networks.createdAt, name: kit.bytewise(networks.name) });
+/** Networks have no priority. */
+const orders = { ...byField, 'priority.desc': byField['created_at.desc'] };
 
 export async function list(
   db: Db,
@@ -113,7 +107,4 @@ export const findUses = prepared<Uses, [networkId: string], Tx>(
 
 export const usesOfProject = kit.usesOfProject('network', networks);
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select p.client_id, n.region_id, 'network_count', count(*)
-  from networks n join projects p on p.id = n.project_id group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(networks, { network_count: 'count(*)' });

@@ -1,9 +1,9 @@
 /** Responses about notifications. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
 
-export const channels = ['email', 'webhook'] as const;
+const channels = ['email', 'webhook'] as const;
 export type Channel = (typeof channels)[number];
 
 /** `simulated`: a simulated driver accepted it. `failed`: not delivered, and not retried. */
@@ -41,9 +41,7 @@ export const ListNotifications = Type.Object({
   delivery_state: Type.Optional(
     Type.Enum([...deliveryStates], { description: 'Only notifications with a delivery in this state' }),
   ),
-  order_by: Type.Optional(
-    Type.Enum(['created_at.asc', 'created_at.desc'], { description: 'Order; `created_at.desc` by default' }),
-  ),
+  order_by: OrderBy(['created_at'], 'created_at.desc'),
 });
 export type ListNotifications = Static<typeof ListNotifications>;
 

@@ -1,5 +1,5 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -103,16 +103,16 @@ export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> 
 }
 
 const readPage = kit.pageReader<NotificationRow>(notifications);
+const orders = kit.ordersOf(notifications.id, { created_at: notifications.createdAt });
 
 export async function list(db: Db, clientId: number, filter: ListNotifications): Promise<kit.Found<NotificationRow>> {
-  const direction = filter.order_by === 'created_at.asc' ? asc : desc;
   return readPage(db, {
     where: and(
       eq(notifications.clientId, clientId),
       filter.type === undefined ? undefined : eq(notifications.type, filter.type),
       deliveredAs(filter),
     ),
-    order: [direction(notifications.createdAt), direction(notifications.id)],
+    order: orders[filter.order_by ?? 'created_at.desc'],
     page: filter,
   });
 }

@@ -1,7 +1,7 @@
 /** Requests and responses of projects (docs/interface.md, "Projects and regions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Name, Nullable, Paging, Timestamp } from '../../http/shapes.ts';
+import { Collection, Described, Name, Nullable, OrderBy, Paging, Timestamp } from '../../http/shapes.ts';
 
 const Description = Described(Nullable(Type.String({ maxLength: 255 })), 'Free text, up to 255 characters');
 
@@ -28,12 +28,7 @@ export const ListProjects = Type.Object({
   ...Paging(100),
   include_deleted: Type.Optional(Type.Boolean({ default: false, description: 'Whether to list deleted projects too' })),
   name: Type.Optional(Type.String({ maxLength: 255, description: 'Only projects whose name contains this text' })),
-  order_by: Type.Optional(
-    Type.Enum(['created_at.asc', 'created_at.desc', 'name.asc', 'name.desc'], {
-      default: 'created_at.desc',
-      description: 'Field and direction of the order',
-    }),
-  ),
+  order_by: OrderBy(['created_at', 'name'], 'created_at.desc'),
 });
 export type ListProjects = Static<typeof ListProjects>;
 

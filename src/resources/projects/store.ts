@@ -1,5 +1,5 @@
 /** SQL of projects. */
-import { and, asc, desc, eq, inArray, isNull } from 'drizzle-orm';
+import { and, eq, inArray, isNull } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { globalRegion } from '../../quota/kinds.ts';
@@ -41,13 +41,7 @@ export async function update(tx: Tx, id: number, changes: Partial<ProjectRow>): 
   return row ?? null;
 }
 
-const byName = kit.bytewise(projects.name);
-const orders = {
-  'created_at.asc': [asc(projects.createdAt), asc(projects.id)],
-  'created_at.desc': [desc(projects.createdAt), desc(projects.id)],
-  'name.asc': [asc(byName), asc(projects.id)],
-  'name.desc': [desc(byName), desc(projects.id)],
-};
+const orders = kit.ordersOf(projects.id, { created_at: projects.createdAt, name: kit.bytewise(projects.name) });
 
 const readPage = kit.pageReader<ProjectRow>(projects);
 

@@ -1,7 +1,7 @@
 /** Responses about regions, and the file that declares the regions (docs/interface.md, "Projects and regions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, ShortText } from '../../http/shapes.ts';
+import { Collection, Described, Nullable, OrderBy, Paging, ShortText } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
 const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
@@ -14,10 +14,6 @@ const Coordinates = Type.Object(
 );
 const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS'], { description: 'Part of the world' });
 const FileShareType = Type.Enum(['standard', 'vast'], { description: 'Type of file shares' });
-const OrderBy = Type.Enum(['created_at.asc', 'created_at.desc', 'display_name.asc', 'display_name.desc'], {
-  default: 'created_at.desc',
-  description: 'Field and direction of the order',
-});
 
 const LoadBalancerFlavor = Type.Object(
   {
@@ -113,7 +109,7 @@ export const ListRegions = Type.Object({
   ...Paging(100),
   ...ShowVolumeTypes,
   display_name: Type.Optional(Described(ShortText, 'Only regions whose name contains this text')),
-  order_by: Type.Optional(OrderBy),
+  order_by: OrderBy(['created_at', 'display_name'], 'created_at.desc'),
   product: Type.Optional(
     Type.Enum(['containers', 'inference'], { description: 'Only regions with this product; none has one' }),
   ),

@@ -168,9 +168,9 @@ export async function deleteOldPushes(db: Db): Promise<void> {
   await db.delete(registryPushes).where(sql`${registryPushes.grantedAt} < now() - interval '2 days'`);
 }
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select client_id, region_id, 'registry_count', count(*) from registries group by 1, 2
-  union all select client_id, region_id, 'registry_storage', sum(storage_limit) from registries group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(registries, {
+  registry_count: 'count(*)',
+  registry_storage: 'sum(storage_limit)',
+});
 
 export const usesOfProject = kit.usesOfProject('registry', registries, { order: 'id' });

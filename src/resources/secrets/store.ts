@@ -38,7 +38,7 @@ export async function hold(tx: Tx, scope: ProjectRegion, ids: string[]): Promise
     .for('key share');
 }
 
-export interface Payload {
+interface Payload {
   id: string;
   kind: SecretKind | null;
   payload: Buffer;
@@ -51,7 +51,4 @@ export async function findPayloads(on: Db | Tx, ids: string[]): Promise<Payload[
 
 export const usesOfProject = kit.usesOfProject('secret', secrets);
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select p.client_id, s.region_id, 'secret_count', count(*)
-  from secrets s join projects p on p.id = s.project_id group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(secrets, { secret_count: 'count(*)' });

@@ -234,7 +234,7 @@ export const moveToPast = prepared<object, [now: Date], Tx>(
    where s.id = later.id`,
 );
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select client_id, region_id, 'volume_snapshots_count', count(*) from snapshots group by 1, 2
-  union all select client_id, region_id, 'volume_snapshots_size', sum(size) from snapshots group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(snapshots, {
+  volume_snapshots_count: 'count(*)',
+  volume_snapshots_size: 'sum(size)',
+});

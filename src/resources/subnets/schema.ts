@@ -9,6 +9,7 @@ import {
   IpNetwork,
   Name,
   Nullable,
+  OrderBy,
   Paging,
   PlaceFields,
   TaskFields,
@@ -73,29 +74,11 @@ export const UpdateSubnet = Type.Object(
 );
 export type UpdateSubnet = Static<typeof UpdateSubnet>;
 
-const orders = [
-  'available_ips.asc',
-  'available_ips.desc',
-  'cidr.asc',
-  'cidr.desc',
-  'created_at.asc',
-  'created_at.desc',
-  'name.asc',
-  'name.desc',
-  'total_ips.asc',
-  'total_ips.desc',
-  'updated_at.asc',
-  'updated_at.desc',
-] as const;
-export type SubnetOrder = (typeof orders)[number];
-
 export const ListSubnets = Type.Object({
   ...Paging(1000),
   ...TagFilterQuery,
   network_id: Type.Optional(Described(Uuid, 'Only subnets of this network')),
-  order_by: Type.Optional(
-    Type.Enum([...orders], { default: 'cidr.asc', description: 'Field and direction of the order' }),
-  ),
+  order_by: OrderBy(['available_ips', 'cidr', 'created_at', 'name', 'total_ips', 'updated_at'], 'cidr.asc'),
   owned_by: Type.Optional(
     Type.Enum(['any', 'project'], { description: '`project`: only subnets of the project; `any`: shared ones too' }),
   ),

@@ -1,7 +1,5 @@
 /** SQL of subnets. Writes touch this folder's table only; reads also see networks, and the rows that refer to subnets. */
 import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -10,7 +8,7 @@ import type { TagFilter } from '../../tags/filter.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
-import type { ListSubnets, SubnetOrder } from './schema.ts';
+import type { ListSubnets } from './schema.ts';
 import { subnets } from './table.ts';
 
 export type SubnetRow = typeof subnets.$inferSelect;
@@ -50,21 +48,19 @@ export async function findOverlapping(tx: Tx, networkId: string, cidr: string): 
   return row ?? null;
 }
 
-const columns: Record<string, SQL | PgColumn> = {
-  available_ips: availableIps,
-  cidr: subnets.cidr,
-  created_at: subnets.createdAt,
-  name: kit.bytewise(subnets.name),
-  total_ips: totalIps,
-  updated_at: subnets.updatedAt,
-};
-
 /** Nulls (IPv6) come last in both directions. */
-function orderOf(order: SubnetOrder): SQL[] {
-  const [column, direction] = order.split('.') as [string, 'asc' | 'desc'];
-  const way = sql.raw(direction);
-  return [sql`${columns[column]} ${way} nulls last`, sql`${subnets.id} ${way}`];
-}
+const orders = kit.ordersOf(
+  subnets.id,
+  {
+    available_ips: availableIps,
+    cidr: subnets.cidr,
+    created_at: subnets.createdAt,
+    name: kit.bytewise(subnets.name),
+    total_ips: totalIps,
+    updated_at: subnets.updatedAt,
+  },
+  sql` nulls last`,
+);
 
 export async function list(
   db: Db,
@@ -74,7 +70,7 @@ export async function list(
 ): Promise<kit.Found<SubnetView>> {
   return readPage(db, scope, {
     filters: [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)],
-    order: orderOf(filter.order_by ?? 'cidr.asc'),
+    order: orders[filter.order_by ?? 'cidr.asc'],
     page: filter,
   });
 }
@@ -85,7 +81,7 @@ export async function ofNetworks(db: Db, networkIds: string[]): Promise<SubnetVi
     .select(viewColumns)
     .from(subnets)
     .where(inArray(subnets.networkId, networkIds))
-    .orderBy(asc(subnets.networkId), ...orderOf('cidr.asc'));
+    .orderBy(asc(subnets.networkId), ...orders['cidr.asc']);
 }
 
 const readBytes = prepared<{ id: string; bytes: number }>(
@@ -110,7 +106,4 @@ export const findUses = prepared<Uses, [subnetId: string], Tx>(
 
 export const usesOfProject = kit.usesOfProject('subnet', subnets);
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select p.client_id, s.region_id, 'subnet_count', count(*)
-  from subnets s join projects p on p.id = s.project_id group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(subnets, { subnet_count: 'count(*)' });

@@ -3,9 +3,11 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import {
   Collection,
+  CurrentSizeGib,
   DateTime,
   Described,
   exampleUuid,
+  ExtendBody,
   IntegerId,
   Name,
   Nullable,
@@ -131,7 +133,7 @@ export type CreateVolume = Static<typeof CreateVolume>;
 export const UpdateVolume = Type.Object(
   {
     name: Type.Optional(Name),
-    size: Type.Optional(Described(SizeGib, 'The current size in GiB; to change it, use the operation `extend`')),
+    size: CurrentSizeGib,
     tags: Type.Optional(UpdateTags),
   },
   {
@@ -142,10 +144,7 @@ export const UpdateVolume = Type.Object(
 );
 export type UpdateVolume = Static<typeof UpdateVolume>;
 
-export const ExtendVolume = Type.Object(
-  { size: Described(SizeGib, 'New size in GiB; larger than the current one') },
-  { title: 'ExtendVolume', additionalProperties: false, examples: [{ size: 2 }] },
-);
+export const ExtendVolume = ExtendBody('ExtendVolume');
 
 export const RetypeVolume = Type.Object(
   { volume_type: Type.Enum(['ssd_hiiops', 'standard'], { description: 'New type, one that the region offers' }) },

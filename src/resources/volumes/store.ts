@@ -134,7 +134,4 @@ export async function findSnapshots(db: Db, id: string): Promise<{ id: string; i
 /** A snapshot is not listed: it never exists without its volume. */
 export const usesOfProject = kit.usesOfProject('volume', volumes);
 
-/** The quota that the rows use (quota/audit.ts). */
-export const usageOfRows = `
-  select client_id, region_id, 'volume_count', count(*) from volumes group by 1, 2
-  union all select client_id, region_id, 'volume_size', sum(size) from volumes group by 1, 2`;
+export const usageOfRows = kit.usageOfRows(volumes, { volume_count: 'count(*)', volume_size: 'sum(size)' });

@@ -1,7 +1,7 @@
 /** Requests and responses of the members of a pool. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, IpAddress, Nullable, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
+import { Collection, Described, IpAddress, Nullable, OrderBy, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
 import { Port, statusesOfPoolPart } from '../shapes.ts';
 
 export const maxMembers = 1000;
@@ -83,10 +83,6 @@ export type MemberCollection = Static<typeof MemberCollection>;
 
 export const ListMembers = Type.Object({
   ...Paging(1000),
-  order_by: Type.Optional(
-    Type.Enum(['address.asc', 'address.desc', 'created_at.asc', 'created_at.desc'], {
-      description: 'Field and direction to sort by; `address.asc` by default',
-    }),
-  ),
+  order_by: OrderBy(['address', 'created_at'], 'address.asc'),
 });
 export type ListMembers = Static<typeof ListMembers>;
