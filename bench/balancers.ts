@@ -42,7 +42,7 @@ export async function createBalancer(cloudyard: Cloudyard, pools: Member[][], ch
   return { url: `http://${vip_address}:${firstPort}/`, pools: made };
 }
 
-export function updatePath(pool: string): string {
+function updatePath(pool: string): string {
   return `${poolsPath.replace('/v1/', '/v2/')}/${pool}`;
 }
 

@@ -30,7 +30,7 @@ export interface Cloudyard {
   stop(): Promise<void>;
 }
 
-export interface Launch {
+interface Launch {
   /** `serve` accepts requests without running jobs; `start` also runs a worker. */
   command: 'serve' | 'start';
   /** Starts through `npm start`, whose time then counts. */

@@ -12,7 +12,7 @@ import type { Workplace } from './workplace.ts';
 const creates = 20;
 const gapMs = 150;
 
-export type CountStatements = (work: () => Promise<unknown>, times: number) => Promise<Map<string, number>>;
+type CountStatements = (work: () => Promise<unknown>, times: number) => Promise<Map<string, number>>;
 
 /**
  * Logs all statements while `use` runs. The function that it gets counts, for each text, the statements of `work`: it runs

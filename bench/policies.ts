@@ -2,7 +2,7 @@
 import { transaction } from '../src/platform/db.ts';
 import type { Db } from '../src/platform/db.ts';
 
-export const schedulesEach = 3;
+const schedulesEach = 3;
 const volumeCount = 1000;
 
 /**

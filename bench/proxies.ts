@@ -9,7 +9,7 @@ import { freePort } from './cloudyard.ts';
 import type { Workplace } from './workplace.ts';
 
 /** The program that Cloudyard runs. */
-export const haproxy = findHaproxy().haproxy;
+const haproxy = findHaproxy().haproxy;
 export const missingHaproxy = haproxy === null ? 'skipped: haproxy is not installed' : null;
 
 const timeoutMs = 5000;

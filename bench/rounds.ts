@@ -4,7 +4,7 @@ import { quiet } from './quiet.ts';
  * Measures sides in turn (A B A B …), so that other load affects all sides equally. Each round has its own ratio, and the
  * median of the rounds counts.
  */
-export type Sides<Name extends string> = Record<Name, () => Promise<number>>;
+type Sides<Name extends string> = Record<Name, () => Promise<number>>;
 
 export async function interleave<Name extends string>(
   rounds: number,

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import type { Db } from '../src/platform/db.ts';
 
-export interface Statement {
+interface Statement {
   text: string;
   values: unknown[];
 }

@@ -3,7 +3,7 @@ import { median, spread } from './rounds.ts';
 
 export type Row = Measured | NotMeasured;
 
-export interface Measured {
+interface Measured {
   what: string;
   /** The result of each round; the median counts. */
   values: number[];
@@ -14,7 +14,7 @@ export interface Measured {
   bar: { atLeast: number } | { atMost: number };
 }
 
-export interface NotMeasured {
+interface NotMeasured {
   what: string;
   why: string;
 }

@@ -11,7 +11,7 @@ const script = fileURLToPath(new URL('../src/main/cloudyard.ts', import.meta.url
 const patienceMs = 60_000;
 let started = 0;
 
-export interface Worker {
+interface Worker {
   /** Sends SIGKILL and resolves when the process has ended. */
   kill(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface ProductionPackage {
+interface ProductionPackage {
   /** `node_modules/pg`; nested packages have their own entries. */
   path: string;
   version: string;

@@ -31,7 +31,7 @@ export interface CrashCase<Driver extends object> {
   meddle?(id: string): Promise<unknown>;
 }
 
-export interface CrashFigures {
+interface CrashFigures {
   /** Statements and driver calls of the longest run. */
   steps: number;
   /** Runs with an injected failure. */
@@ -220,7 +220,7 @@ function statementOf(query: unknown): string {
 }
 
 /** Counters, and queries for their expected values: `select client_id, region_id, n as amount …`. */
-export type Truth = Record<string, string>;
+type Truth = Record<string, string>;
 
 /** Messages about counters that differ from the rows; empty if none do. */
 export async function drift(db: Db, truth: Truth): Promise<string[]> {
@@ -267,7 +267,7 @@ export interface Gate {
   dropped(): number;
 }
 
-export interface Network {
+interface Network {
   /** Of every packet in each direction. */
   latencyMs?: number;
   bytesPerSecond?: number;

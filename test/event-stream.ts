@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { until } from './until.ts';
 
 /** One block of a stream. `event` is `message` unless the stream names another. */
-export interface Received {
+interface Received {
   event: string;
   id: string | null;
   data: Record<string, any> | null;

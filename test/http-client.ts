@@ -7,7 +7,7 @@ export interface HttpAnswer {
   headers: Headers;
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   /** null: no Authorization header. */
   token?: string | null;
   headers?: Record<string, string>;

@@ -21,7 +21,7 @@ export interface LoadBalancerCall {
   desired?: DesiredLoadBalancer;
 }
 
-export interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadBalancerCall> {
+interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadBalancerCall> {
   /** Load balancers on the host and in quarantine. A test may add and remove them. */
   readonly balancers: Map<string, DesiredLoadBalancer>;
   readonly quarantined: Map<string, DesiredLoadBalancer>;

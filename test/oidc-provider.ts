@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import type { JWK } from 'jose';
 import { Provider } from 'oidc-provider';
 
-export interface TestPerson {
+interface TestPerson {
   sub: string;
   email: string;
   groups: string[];

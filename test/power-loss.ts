@@ -16,7 +16,7 @@ interface Content {
 
 const headBytes = 64 * 1024;
 
-export interface Recorder {
+interface Recorder {
   layer: Around;
   /** Every state in which the tree may be found after a power loss now, by description. */
   states(): { what: string; restore(to: string): void }[];

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { accountFor } from '../src/drivers/confined.ts';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
@@ -10,7 +10,7 @@ import { type Layout, layoutOf } from '../src/drivers/distribution/layout.ts';
 import { openYard, type Running, type Yard } from './processes.ts';
 import { until } from './until.ts';
 
-export interface TestRegistry {
+interface TestRegistry {
   id: number;
   path: string;
   /** `host:port/prefix` */
@@ -27,7 +27,7 @@ export interface Reply {
   message: string | undefined;
 }
 
-export interface CallOptions {
+interface CallOptions {
   token?: string | null;
   body?: string | Buffer;
   headers?: Record<string, string>;
@@ -145,7 +145,7 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
   };
 }
 
-export const ociManifest = 'application/vnd.oci.image.manifest.v1+json';
+const ociManifest = 'application/vnd.oci.image.manifest.v1+json';
 
 export function digestOf(bytes: string | Buffer): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
@@ -187,5 +187,3 @@ export function bytesIn(folder: string): number {
     return sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0);
   }, 0);
 }
-
-export const readLog = (layout: Layout, name: string) => readFileSync(join(layout.distribution, `${name}.log`), 'utf8');

@@ -14,7 +14,7 @@ import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
 import { accountOf } from './system-postgres.ts';
 
-export interface PostgresServer {
+interface PostgresServer {
   port: number;
   url: string;
   /** Ends it as a crash does, with its connections. */

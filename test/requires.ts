@@ -47,7 +47,7 @@ const parts = {
   'ceph-fuse': ['ceph-fuse'],
 } as const satisfies Record<string, string[]>;
 
-export type Part = keyof typeof parts;
+type Part = keyof typeof parts;
 
 /** The reason to skip tests that need these parts, for their name; null if they can run. */
 export function skipReason(...needed: Part[]): string | null {

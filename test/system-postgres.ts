@@ -7,7 +7,7 @@ import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
 
-export interface SystemPostgres {
+interface SystemPostgres {
   url: string;
   version: number;
   stop(): Promise<void>;

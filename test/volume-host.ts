@@ -13,12 +13,12 @@ export interface VolumeCall {
   desired?: DesiredVolume | DesiredSnapshot;
 }
 
-export interface HeldVolume {
+interface HeldVolume {
   sizeGib: number;
   bytes: string;
 }
 
-export interface VolumeHost extends VolumeDriver, Steering<VolumeCall> {
+interface VolumeHost extends VolumeDriver, Steering<VolumeCall> {
   /** Data on the host and in quarantine. A test may add, remove and write. */
   readonly contents: {
     volumes: Map<string, HeldVolume>;

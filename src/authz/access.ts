@@ -12,7 +12,7 @@ import type { Actor, Role } from './actor.ts';
  * - `client`: the path names the token's client, or the token is an operator's admin.
  * - `operator`: an admin token of the client that operates this Cloudyard.
  */
-export type Reach = 'public' | 'token' | 'project' | 'client' | 'operator';
+type Reach = 'public' | 'token' | 'project' | 'client' | 'operator';
 
 export interface Access {
   readonly reach: Reach;

@@ -31,7 +31,7 @@ export interface BackupOptions {
 export class BackupRunning extends BackupError {}
 
 /** Waits for other backups to end, and reports that first; absent: fails with `BackupRunning`. */
-export type OnOtherBackup = (text: string) => void;
+type OnOtherBackup = (text: string) => void;
 
 /**
  * Runs `work` under the lock that excludes other backups of the database.

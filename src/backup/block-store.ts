@@ -250,8 +250,3 @@ async function explained<T>(folder: string, work: () => Promise<T>): Promise<T> 
     throw new BackupError(`the backup cannot be written to ${folder}: ${reasons[code] ?? code}`, { cause: error });
   }
 }
-
-/** Whether the directory is a store of backups. */
-export async function isBackupDirectory(folder: string): Promise<boolean> {
-  return (await stat(join(folder, storeFile)).catch(() => null)) !== null;
-}

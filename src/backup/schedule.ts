@@ -9,7 +9,7 @@ import type { Db } from '../platform/db.ts';
 /** The first instant strictly after the given one. */
 export type NextInstant = (after: Date) => Date | null;
 
-export interface BackupState {
+interface BackupState {
   /** When the last successful backup was due and when it ended; null: none. */
   lastSuccess: { scheduledAt: Date; endedAt: Date } | null;
   /** Of the newest run; null if it succeeded or runs. */

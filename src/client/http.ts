@@ -8,7 +8,7 @@ import type { IncomingMessage, RequestOptions } from 'node:http';
 import { CommandError, exitCodes } from './errors.ts';
 import type { Target } from './contexts.ts';
 
-export interface Request {
+interface Request {
   method: string;
   /** With the query. */
   path: string;

@@ -2,7 +2,7 @@
 import { usageError } from './errors.ts';
 
 export const formats = ['table', 'wide', 'json', 'yaml'] as const;
-export type Format = (typeof formats)[number];
+type Format = (typeof formats)[number];
 
 export interface OutputOptions {
   output?: string;

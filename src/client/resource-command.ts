@@ -27,7 +27,7 @@ export interface RunOptions extends CommonOptions {
   body?: string;
 }
 
-export interface Invocation {
+interface Invocation {
   operation: Operation;
   /** Values of the path parameters without project and region, in their order. */
   operands: string[];

@@ -12,7 +12,7 @@ export interface Task {
   created_resources: Record<string, (string | number)[]> | null;
 }
 
-export interface Progress {
+interface Progress {
   /** The states of the tasks changed. */
   update(tasks: Task[]): void;
   /** Before other output, and at the end. */

@@ -4,11 +4,11 @@ import { refuseAborted } from './command.ts';
 import { DriverError } from './driver.ts';
 
 export const faultyOperations = ['apply', 'remove'] as const;
-export type FaultyOperation = (typeof faultyOperations)[number];
+type FaultyOperation = (typeof faultyOperations)[number];
 export const faultModes = ['fail', 'stall', 'slow'] as const;
-export type FaultMode = (typeof faultModes)[number];
+type FaultMode = (typeof faultModes)[number];
 
-export interface Fault {
+interface Fault {
   mode: FaultMode;
   seconds: number | null;
   message: string | null;

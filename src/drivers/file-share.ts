@@ -18,7 +18,7 @@ export interface DesiredFileShare {
   export?: ExportPlace;
 }
 
-export interface ExportPlace {
+interface ExportPlace {
   /** The address of its NFS group. */
   group: string;
   /** Unique in the group; part of the clients' file handles. */

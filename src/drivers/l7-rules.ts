@@ -20,8 +20,8 @@ import type {
 } from './load-balancer.ts';
 import { nestedRepetition } from './nested-repetition.ts';
 
-export type L7PolicySettings = Omit<DesiredL7Policy, 'id' | 'rules'>;
-export type L7RuleSettings = Omit<DesiredL7Rule, 'id'>;
+type L7PolicySettings = Omit<DesiredL7Policy, 'id' | 'rules'>;
+type L7RuleSettings = Omit<DesiredL7Rule, 'id'>;
 
 /** Per listener, and `rulesOfPolicy` per policy. */
 export const l7Limits = { policies: 1_000, rulesOfPolicy: 100, rules: 2_000, regexRules: 50, containsRules: 500 };

@@ -30,9 +30,9 @@ import {
 
 /** HAProxy balances requests (`http`) or bytes (`tcp`); nginx balances datagrams (`udp`). */
 export type Mode = 'http' | 'tcp' | 'udp';
-export type ListenerSettings = Omit<DesiredListener, 'id' | 'defaultPoolId' | 'l7Policies'>;
-export type MemberSettings = Omit<DesiredMember, 'id'>;
-export type PoolSettings = Omit<DesiredPool, 'id' | 'members'>;
+type ListenerSettings = Omit<DesiredListener, 'id' | 'defaultPoolId' | 'l7Policies'>;
+type MemberSettings = Omit<DesiredMember, 'id'>;
+type PoolSettings = Omit<DesiredPool, 'id' | 'members'>;
 
 /** The pool protocols that a listener can use. PROMETHEUS listeners answer by themselves. */
 const poolProtocols: Record<ListenerProtocol, PoolProtocol[]> = {

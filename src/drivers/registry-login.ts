@@ -11,7 +11,7 @@ export interface Credentials {
   password: string;
 }
 
-export const outcomes = ['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'] as const;
+const outcomes = ['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'] as const;
 export type Outcome = (typeof outcomes)[number];
 
 /** `message` is for the customer and never contains text from the registry. */

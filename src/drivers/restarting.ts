@@ -16,7 +16,7 @@ interface Startable {
   release?(): Promise<void>;
 }
 
-export interface RestartingOptions<D> {
+interface RestartingOptions<D> {
   /** The kind of driver and its name, for logs, errors and the status. */
   title: string;
   name: string;

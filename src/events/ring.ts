@@ -1,7 +1,7 @@
 /** The latest events of a process, in the order of their commits. Positions count all events that it ever held. */
 import type { ResourceEvent } from './source.ts';
 
-export interface Entry {
+interface Entry {
   event: ResourceEvent;
   /** As it is sent. */
   text: string;

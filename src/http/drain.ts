@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connectionEvent } from './connection-limits.ts';
 import { currentResponse } from './error-handling.ts';
 
-export interface Drain {
+interface Drain {
   /** Closes the listening socket. Open connections are served as before. */
   stopListening(): Promise<void>;
   /** Stops listening, and resolves when all connections have ended. */

@@ -8,7 +8,7 @@
 
 type Json = Record<string, unknown>;
 
-export interface Components {
+interface Components {
   schemas: Record<string, Json>;
   parameters: Record<string, Json>;
   requestBodies: Record<string, Json>;

@@ -42,8 +42,6 @@ export const noControlCharacters = '^[^\\u0000-\\u001F\\u007F-\\u009F]*$';
 /** Text that is only compared, such as a part of a name, or that is accepted and ignored. */
 export const ShortText = Type.String({ maxLength: 255 });
 
-export const ProjectRegion = Type.Object({ project_id: IntegerId, region_id: IntegerId });
-
 export const TaskIds = Type.Object(
   { tasks: Type.Array(Type.String(), { description: 'IDs of the tasks; each operation starts one' }) },
   { title: 'TaskIds', examples: [{ tasks: [exampleUuid] }] },

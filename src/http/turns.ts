@@ -1,5 +1,5 @@
 /** Runs work one after another, for each key. */
-export interface Turns {
+interface Turns {
   /** Resolves once all earlier turns of the key have ended. This turn ends when `end` resolves; `end` must not reject. */
   next(key: string, end: Promise<void>): Promise<void>;
 }

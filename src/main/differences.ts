@@ -4,7 +4,7 @@
  * Invariant: each difference has a test of this repository that proves it (test/compatibility.test.ts).
  */
 
-export interface Difference {
+interface Difference {
   /** What a client sees here, and what the official API does. Markdown. */
   here: string;
   official: string;

@@ -65,7 +65,7 @@ export function driverTable(drivers: Record<string, DriverStatus>): string[] {
 }
 
 /** Drivers name the command of a checkout. */
-export function withProgram(remedy: string, inCheckout = isCheckout): string {
+function withProgram(remedy: string, inCheckout = isCheckout): string {
   return inCheckout ? remedy : remedy.replace(/\bnpm start$/, `${program} start`);
 }
 

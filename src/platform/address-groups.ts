@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js';
 import { contains, parseNetwork } from './network-address.ts';
 
 /** The part of a region's configuration that the groups depend on. */
-export interface AddressGroups {
+interface AddressGroups {
   /** IPv4 and IPv6 networks of the addresses of load balancers. */
   vipRange: string | null;
   vipRangeV6: string | null;

@@ -118,7 +118,7 @@ function causeOf(thrown: unknown, writeError: unknown): unknown {
 }
 
 /** What a transaction begins and ends with, without a round trip of its own. */
-export interface Frame {
+interface Frame {
   /** A setting that is on until its end. */
   setting?: string;
   /** Its last write. Called when the work is done. */

@@ -10,7 +10,7 @@ export const diskKind = 'data directory';
 export type DiskStatus = DriverStatus & DiskSpace;
 
 /** `reserve`: percent of the filesystem. @throws if the folder cannot be read */
-export function readDiskSpace(dataDir: string, reserve: number): DiskSpace {
+function readDiskSpace(dataDir: string, reserve: number): DiskSpace {
   const { bavail, blocks, bsize } = statfsSync(dataDir);
   const totalBytes = blocks * bsize;
   return { freeBytes: bavail * bsize, totalBytes, reserveBytes: Math.ceil((totalBytes * reserve) / 100) };

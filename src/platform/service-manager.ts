@@ -8,7 +8,7 @@
 import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 
-export interface ServiceManager {
+interface ServiceManager {
   /** Also starts the watchdog's messages: an event loop that is blocked for a whole interval ends the process. */
   ready(): Promise<void>;
   stopping(): Promise<void>;

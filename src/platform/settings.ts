@@ -191,7 +191,7 @@ export const defaultClientLimits: Settings['clientLimits'] = {
 
 const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
-export const defaultDiskReserve = 5;
+const defaultDiskReserve = 5;
 
 /** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
 export function readCoreSettings(

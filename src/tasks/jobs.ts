@@ -60,7 +60,7 @@ export interface Fetch {
   lease: number;
 }
 
-export interface Turn {
+interface Turn {
   workerId: string;
   ended: EndedJob[];
   fetch: Fetch | null;

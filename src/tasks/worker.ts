@@ -26,7 +26,7 @@ const cleanupSeconds = 3600;
 /** Lets live workers take their locks again after a restart of PostgreSQL. */
 const graceSeconds = 4;
 
-export interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 'queues'> {
+interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 'queues'> {
   regionIds: number[];
   sweepSeconds: number;
   reconcilers: Reconciler[];

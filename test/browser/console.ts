@@ -18,7 +18,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** CI machines are slow and shared. */
 const TIMEOUT_MS = 30_000;
 
-export interface Console {
+interface Console {
   readonly yard: Yard;
   /** Opens a page of the first project and region, signed in with the token (default: the operator's). */
   open(path: string, options?: OpenOptions): Promise<Page>;

@@ -24,7 +24,7 @@ export function pythonSkipReason(): string | null {
 }
 
 /** A method of the SDK. The path has parameters in braces. */
-export interface SdkMethod {
+interface SdkMethod {
   name: string;
   method: string;
   path: string;
@@ -32,7 +32,7 @@ export interface SdkMethod {
   required: string[];
 }
 
-export interface PythonCode {
+interface PythonCode {
   methods(): Promise<SdkMethod[]>;
   /** Runs text. The status is that of a refused request, 200 without one, and 0 after another exception. */
   run(text: string, token: string): Promise<{ status: number; body: any }>;

@@ -124,7 +124,7 @@ export function proxyOf({ dataDir }: Pick<Yard, 'dataDir'>, masterSocket = layou
 }
 
 /** The same data from the API. */
-export async function rowsOf(yard: Yard): Promise<{ members: string[]; listeners: string[] }> {
+async function rowsOf(yard: Yard): Promise<{ members: string[]; listeners: string[] }> {
   const found = (await yard.insist('GET', `${pools}?details=true`)).body.results;
   const members = found.flatMap((pool: any) =>
     pool.members.map((m: any) => [pool.id, m.id, `${m.address}:${m.protocol_port}`, m.weight].join(' ')),

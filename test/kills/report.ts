@@ -4,7 +4,7 @@ import { cpus, totalmem } from 'node:os';
 import { quantile } from './figures.ts';
 import type { Figures } from './figures.ts';
 
-export interface Run {
+interface Run {
   figures: Figures;
   seconds: number;
   clients: number;

@@ -28,7 +28,7 @@ export const limits = {
   registry_count: 2,
 };
 
-export interface SenderOptions {
+interface SenderOptions {
   seed: number;
   figures: Figures;
   isOver(): boolean;

@@ -23,7 +23,7 @@ export interface Specification<State, In, Out> {
   keyOf(state: State): string;
 }
 
-export type Verdict =
+type Verdict =
   | { linearizable: true }
   /** The longest sequence that could be explained, and the operations that could not follow it. */
   | { linearizable: false; explained: number[]; stuck: number[] };

@@ -30,7 +30,7 @@ function groupText(group: Group, i: number): string {
   return ['', ...notes, ...group.steps.map((step) => stepText(step) + (parallel ? ' &' : ''))].join('\n');
 }
 
-export function disturbanceText(disturbance: Disturbance): string {
+function disturbanceText(disturbance: Disturbance): string {
   if (disturbance.kind === 'crash') {
     const moment =
       disturbance.process === 'worker' ? `${disturbance.moment} its next driver call` : 'before it sends its response';

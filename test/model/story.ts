@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import { commandOf, themes } from './resources/list.ts';
 import { expectStep } from './expectation.ts';
 
-export interface StoryOptions {
+interface StoryOptions {
   groups: number;
   /** The probability that processes are killed or restarted during a group. */
   disturbed: number;

@@ -2,7 +2,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 
-export interface Sent {
+interface Sent {
   method: string;
   port: number;
   path: string;

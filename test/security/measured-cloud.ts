@@ -14,14 +14,14 @@ const maxErrors = 100;
 /** Requests that exceed a bound are repeated: code is slow until it is compiled, and the machine has other load. */
 const attempts = 5;
 
-export interface Measured {
+interface Measured {
   received: Received[];
   cost: Cost;
 }
 
 type Requests = () => Promise<Received[]>;
 
-export interface MeasuredCloud {
+interface MeasuredCloud {
   cloud: Cloudyard;
   /** Sends a request from another thread with a new `Idempotency-Key`. The default `token` is the operator's. */
   send(method: string, path: string, body?: string, token?: string | null, type?: string): Promise<Received>;

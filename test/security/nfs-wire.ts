@@ -23,7 +23,7 @@ export interface Operation {
   argument?: Buffer;
 }
 
-export interface Result {
+interface Result {
   name: keyof typeof OPERATIONS;
   status: number;
   /** Result of GETFH. */

@@ -14,7 +14,7 @@ export interface RawClient {
   closed: Promise<string>;
 }
 
-export interface RawClientOptions {
+interface RawClientOptions {
   port: number;
   /** The address to connect from. */
   from?: string;

@@ -1,6 +1,6 @@
 /** Requests that two servers may parse differently. */
 
-export const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Smuggled: 1\r\n\r\n';
+const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Smuggled: 1\r\n\r\n';
 const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 
 export interface Attack {
@@ -11,13 +11,13 @@ export interface Attack {
 }
 
 /** A POST with the headers `lines` and a smuggled request in its body. */
-export const post = (what: string, lines: string, body: string): Attack => ({
+const post = (what: string, lines: string, body: string): Attack => ({
   what,
   head: `POST /attack HTTP/1.1\r\nHost: x\r\n${lines}`,
   body,
 });
 const behindLastChunk = `0\r\n\r\n${smuggled}`;
-export const coding = (what: string, line: string) =>
+const coding = (what: string, line: string) =>
   post(what, `Content-Length: ${behindLastChunk.length}\r\n${line}\r\n`, behindLastChunk);
 export const get = (what: string, head: string): Attack => ({ what, head });
 

@@ -160,7 +160,7 @@ const ofFormat: Record<string, string> = {
 };
 
 /** A nearly valid body whose lists have `share` of their maximum number of items. */
-export function valid(schema: JsonSchema, share: number, seed = { i: 0 }): unknown {
+function valid(schema: JsonSchema, share: number, seed = { i: 0 }): unknown {
   const one = objectOf(schema);
   seed.i += 1;
   if ('const' in one) return one.const;

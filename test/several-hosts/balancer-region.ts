@@ -9,7 +9,7 @@ import type { HostView, RegionView } from '../../src/hosts/part.ts';
 import type { BalancerHostCommand, BalancerHostOptions } from './balancer-host.ts';
 import type { LabNode } from './lab.ts';
 
-export const settings: RegionView['settings'] = {
+const settings: RegionView['settings'] = {
   nfsAddresses: [],
   apiAddress: '10.77.3.1',
   registryAddress: null,
@@ -116,7 +116,7 @@ export async function fetchText(node: LabNode, url: string): Promise<string> {
   return (await node.run('curl', ['-s', '-m', '5', '--fail', url])).stdout;
 }
 
-export interface Gap {
+interface Gap {
   requests: number;
   failures: number;
   errors: Record<string, number>;
@@ -124,7 +124,7 @@ export interface Gap {
   answers: Record<string, number>;
 }
 
-export interface GapClient {
+interface GapClient {
   /** Resolves after 10 more answers. */
   answering(): Promise<void>;
   stop(): Promise<Gap>;

@@ -28,7 +28,7 @@ export interface CephClusterOptions {
   prefix?: string[];
 }
 
-export type DaemonName = 'mon.a' | 'mgr.x' | 'mds.a' | `osd.${number}`;
+type DaemonName = 'mon.a' | 'mgr.x' | 'mds.a' | `osd.${number}`;
 
 export interface CephCluster {
   folder: string;

@@ -191,7 +191,7 @@ function planFor(host: LabNode, etcd: string, postgres: string): string {
 }
 
 /** `NAME=value` lines. */
-export function variablesIn(file: string): Record<string, string> {
+function variablesIn(file: string): Record<string, string> {
   const lines = readFileSync(file, 'utf8').split('\n');
   return Object.fromEntries(
     lines.flatMap((line) => {

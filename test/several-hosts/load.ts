@@ -68,7 +68,7 @@ export interface Load {
   stop(): Promise<number>;
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   client: ApiClient;
   /** Of the API servers, which are asked in turn. */
   urls: string[];

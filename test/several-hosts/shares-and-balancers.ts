@@ -20,7 +20,7 @@ import { startClient, type ApiClient } from './load.ts';
 import { CAPABILITIES, GROUP, GROUP6 } from './nfs-hosts.ts';
 import { runOn, startOn, type Program } from './servers.ts';
 
-export const groups = [GROUP, GROUP6];
+const groups = [GROUP, GROUP6];
 export const memberPorts = [8001, 8002];
 const TOKEN = 'ci$a-token-of-this-test';
 const REGION = 1;

@@ -21,7 +21,7 @@ export type Measurements = Record<string, Series>;
  * Tables that keep a history for as long as the operator says: they grow with every operation, and a soak is shorter than what they
  * keep.
  */
-export const historyTables = [
+const historyTables = [
   'audit_entries',
   'idempotency_keys',
   'lifecycle_policy_run_volumes',

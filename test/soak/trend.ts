@@ -5,7 +5,7 @@ export interface Point {
   value: number;
 }
 
-export interface Trend {
+interface Trend {
   /** The median of the values. */
   level: number;
   /** By how much the series grows over its whole length. */
@@ -29,7 +29,7 @@ export function isFlat({ level, growth }: Trend, { share, floor }: { share: numb
   return growth <= Math.max(share * level, floor);
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { ConnectionOptions } from '../../src/platform/db.ts';
 
-export interface Dump {
+interface Dump {
   /** The host's time of the dump. */
   at: Date;
   /** In an order that satisfies foreign keys. */

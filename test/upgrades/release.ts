@@ -9,12 +9,12 @@ import { migrationsFolder } from '../../src/main/database.ts';
 export const fixtureKey = { id: 'fixture', key: Buffer.alloc(32, 'fixture') };
 export const fixtureToken = 'fixture$token-of-the-fixtures';
 
-export interface Answer {
+interface Answer {
   path: string;
   body: unknown;
 }
 
-export interface Release {
+interface Release {
   /** The time on the release's host when the fixture was made. */
   at: Date;
   parameters: Record<string, string>;
@@ -24,7 +24,7 @@ export interface Release {
 }
 
 /** A job of graphile-worker, which 0.2.0 used. */
-export interface ReleasedJob {
+interface ReleasedJob {
   identifier: string;
   payload: { resource?: string; id?: string; client_id?: number };
 }

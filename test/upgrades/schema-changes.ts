@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 
-export interface Column {
+interface Column {
   table: string;
   name: string;
   type: string;

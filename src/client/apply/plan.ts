@@ -23,7 +23,7 @@ export interface Step {
   body?: Record<string, unknown>;
 }
 
-export interface Plan {
+interface Plan {
   changes: FieldChange[];
   steps: Step[];
   /** Fields that differ and cannot change. */
@@ -109,7 +109,7 @@ function tagChange(wanted: unknown, live: Live): Change | undefined {
   };
 }
 
-export function tagsOf(live: Live): Record<string, string> {
+function tagsOf(live: Live): Record<string, string> {
   // Load balancers have their tags in tags_v2.
   const tags = (live['tags_v2'] ?? live['tags'] ?? []) as { key: string; value: string; read_only?: boolean }[];
   return Object.fromEntries(tags.filter((tag) => !tag.read_only).map(({ key, value }) => [key, value]));

@@ -14,7 +14,7 @@ import { limited } from '../turns.ts';
 import type { Progress } from '../volume.ts';
 import { extend, replaceFile } from './layout.ts';
 
-export interface Copy {
+interface Copy {
   from: string;
   to: string;
   /** The copy is extended to this size if it is shorter. */

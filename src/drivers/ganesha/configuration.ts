@@ -57,7 +57,7 @@ export function renderExport(spec: Spec, path: string, settings: ServerSettings)
 }
 
 /** An export of any storage. */
-export interface ExportBlock extends Pick<Spec, 'id' | 'exportId' | 'rootSquash' | 'access'> {
+interface ExportBlock extends Pick<Spec, 'id' | 'exportId' | 'rootSquash' | 'access'> {
   path: string;
   protocols: string;
   /** Parameters of the storage. */

@@ -27,7 +27,7 @@ import type { Layout } from './layout.ts';
 import { mounts } from './mounts.ts';
 
 /** Paths as Ganesha sees them. */
-export interface Seen {
+interface Seen {
   configuration: string;
   state: string;
   share(id: string): string;

@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { DriverError } from '../driver.ts';
 
-export interface Network {
+interface Network {
   bytes: number[];
   prefix: number;
 }

@@ -42,7 +42,7 @@ export interface Rendered {
   files: Files;
 }
 
-export interface Endpoint {
+interface Endpoint {
   address: string;
   port: number;
 }
@@ -72,9 +72,9 @@ const STICKY_SECONDS = 1_800;
 const SESSION_COOKIE = 'SRV';
 
 export const listenerName = (id: string) => `listener_${quote.id(id)}`;
-export const poolName = (id: string) => `pool_${quote.id(id)}`;
+const poolName = (id: string) => `pool_${quote.id(id)}`;
 const FILES_SERVER = 'files';
-export const EXPORTER = 'cloudyard_exporter';
+const EXPORTER = 'cloudyard_exporter';
 
 export function renderGlobal(settings: GlobalSettings, layout: Layout, revision: string, structure: string): string {
   return `global
@@ -87,7 +87,7 @@ ${fixedSections(settings, layout)}`;
  * With `no strict-limits` a low limit of open files means fewer connections instead of no service. Finite-field
  * Diffie-Hellman is off: a client chooses its size, and 8,192 bits cost the server 13 ms for a handshake.
  */
-export function globalSettings(settings: GlobalSettings, layout: Layout): string {
+function globalSettings(settings: GlobalSettings, layout: Layout): string {
   return `  no strict-limits
   maxconn ${quote.whole('maxConnections', settings.maxConnections, 1, 10_000_000)}
   hard-stop-after ${quote.whole('hardStopSeconds', settings.hardStopSeconds, 1, 2_000_000)}s

@@ -25,7 +25,7 @@ export interface HaproxyFinding {
   remedy?: string;
 }
 
-export const INSTALL_HAPROXY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
+const INSTALL_HAPROXY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
 const NEEDED: [number, number] = [2, 6];
 
 export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
@@ -51,7 +51,7 @@ function absent(detail: string): HaproxyFinding {
   return { haproxy: null, nginx: null, ping: null, detail, remedy: INSTALL_HAPROXY };
 }
 
-export function thisHost(): HostFacts {
+function thisHost(): HostFacts {
   return {
     program: findProgram,
     haproxyVersion: (path) => output(path, '-v'),

@@ -61,7 +61,7 @@ const KINDS: Record<string, { prefix: string; metrics: Metric[] }> = {
   },
 };
 
-export interface Exporter {
+interface Exporter {
   start(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -182,7 +182,7 @@ export function markRunning(host: Host): void {
   host.running = new Map([...host.rendered].map(([id, { settings }]) => [id, settings]));
 }
 
-export function structure({ settings, layout, rendered }: Host): string {
+function structure({ settings, layout, rendered }: Host): string {
   return structureOf(settings, layout, rendered.values());
 }
 

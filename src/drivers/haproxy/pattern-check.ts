@@ -19,7 +19,7 @@ import { word } from './quote.ts';
 /** Returns why a pattern cannot be used, or null. @throws DriverError without a verdict */
 export type CheckPattern = (pattern: string) => Promise<string | null>;
 
-export interface PatternCheckOptions {
+interface PatternCheckOptions {
   /** The program; default: that of this machine. Null: not installed. */
   haproxy?: string | null;
   timeoutMs?: number;

@@ -28,7 +28,7 @@ export interface Probes {
   stop(): void;
 }
 
-export interface ProbesOptions {
+interface ProbesOptions {
   /** Those of disabled load balancers are not probed. */
   specs(): Iterable<Pick<Spec, 'tenant' | 'enabled' | 'pools'>>;
   ping: string | null;

@@ -21,7 +21,7 @@ import { rejectedConfiguration, unavailable } from './errors.ts';
 import { type Layout, replaceFile } from './layout.ts';
 import { type Ask, retrying, runtimeSocket } from './runtime-socket.ts';
 
-export interface Running {
+interface Running {
   revision: string;
   structure: string;
   /** The pid of the worker that accepts connections. */
@@ -48,7 +48,7 @@ export interface HaproxyProcess {
   release(): Promise<void>;
 }
 
-export interface HaproxyProcessOptions {
+interface HaproxyProcessOptions {
   layout: Layout;
   haproxy: string;
   log: Logger;

@@ -24,7 +24,7 @@ type Counters = Map<string, ListenerCounters>;
 /** The pool of each TCP listener: frontends do not count failed connections to members. */
 type TcpPools = Map<string, string>;
 
-export interface TrafficCounters {
+interface TrafficCounters {
   /** By listener id, the sum over all workers. */
   read(statistics: string): Promise<Counters>;
   /** Reads the counters of the worker that the reload will replace. */

@@ -47,7 +47,7 @@ async function observe(host: Host, pools: RenderedPool[]): Promise<Map<string, O
 }
 
 /** For members that the driver probes, and members without a monitor. */
-export function healthCommands(host: Host, pool: RenderedPool, observed: ObservedServer[]): string[] {
+function healthCommands(host: Host, pool: RenderedPool, observed: ObservedServer[]): string[] {
   if (pool.checked) return [];
   const current = new Map(observed.map((server) => [server.name, server]));
   return pool.servers.flatMap(({ name, member, maint }) => {

@@ -49,7 +49,7 @@ export interface ObservedServer {
   checkPort: number;
 }
 
-export interface Difference {
+interface Difference {
   commands: string[];
   /** For the log. */
   changed: string[];

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 
-export interface Member {
+interface Member {
   port: number;
   /** The numbers of all and of open connections. */
   connections(): number;
@@ -112,7 +112,7 @@ export function askUdp(address: string, from?: string, timeoutMs = 500): Promise
   });
 }
 
-export interface Answer {
+interface Answer {
   status: number;
   headers: IncomingMessage['headers'];
   name: string | null;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { unavailable } from '../own-host.ts';
 
-export interface BlockFiles {
+interface BlockFiles {
   pathOf(router: string): string;
   /** What an earlier process has written. */
   isUnblocked(router: string): boolean;

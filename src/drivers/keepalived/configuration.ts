@@ -12,13 +12,13 @@
 import { isIP } from 'node:net';
 import type { VirtualRouter } from './routers.ts';
 
-export interface RouterSettings extends VirtualRouter {
+interface RouterSettings extends VirtualRouter {
   priority: number;
   /** While it contains 1, this host does not hold the router. */
   blockFile: string;
 }
 
-export interface KeepalivedSettings {
+interface KeepalivedSettings {
   /** Of this host. */
   name: string;
   address: string;

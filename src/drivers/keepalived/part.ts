@@ -39,7 +39,7 @@ export interface MovingAddressesOptions {
   program?: string | null;
 }
 
-export interface MovingAddresses extends HostPart<never> {
+interface MovingAddresses extends HostPart<never> {
   /** The addresses of all load balancers. Resolves when those that this host holds can be used. @throws DriverError */
   setBalancerAddresses(addresses: Iterable<string>): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { markerOf } from './configuration.ts';
 import { ownAddresses } from './host-addresses.ts';
 import type { VirtualRouter } from './routers.ts';
 
-export interface PresentRouters {
+interface PresentRouters {
   isHeld(router: VirtualRouter): boolean;
   /** Those of the region that this host holds. */
   held(): VirtualRouter[];

@@ -17,7 +17,7 @@ import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon
 import { hostError } from '../command.ts';
 import { confined } from '../confined.ts';
 
-export interface KeepalivedProcess {
+interface KeepalivedProcess {
   /** Starts or adopts it. Returns whether it was adopted. @throws DriverError */
   start(): Promise<'adopted' | 'started'>;
   isUp(): boolean;

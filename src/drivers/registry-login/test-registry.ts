@@ -14,7 +14,7 @@ export const password = 'correct-horse-9f3b2c6d';
 /** bcrypt with the lowest cost. */
 const htpasswd = `${login}:$2b$04$whQkmbJKwdaQMUn1cvohKeeTWBCn0zVcsNTH3PU1BOtPB3yklkY1O\n`;
 
-export interface TestRegistry {
+interface TestRegistry {
   authority: string;
   stop(): Promise<void>;
 }

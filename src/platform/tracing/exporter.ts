@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import type { Attributes, EndedSpan } from './tracer.ts';
 
-export interface ExporterOptions {
+interface ExporterOptions {
   /** Base URL of the collector; spans go to `/v1/traces` below it. */
   endpoint: string;
   headers: Record<string, string>;
@@ -18,7 +18,7 @@ export interface ExporterOptions {
   intervalMs?: number;
 }
 
-export interface Exporter {
+interface Exporter {
   record(span: EndedSpan): void;
   /** Sends the remaining spans. */
   stop(): Promise<void>;

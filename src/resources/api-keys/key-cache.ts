@@ -34,7 +34,7 @@ export const refusals = {
   no_containers: { status: 403, message: 'the API key grants access to no container: its list is empty' },
   other_container: { status: 403, message: 'the API key does not grant access to this container' },
 } as const;
-export type Refusal = keyof typeof refusals;
+type Refusal = keyof typeof refusals;
 
 /** The container of a request. Without project and region, keys of any project and region are valid. */
 export interface ContainerRequest {

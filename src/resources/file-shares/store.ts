@@ -15,7 +15,7 @@ export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
 
 const resource = 'file_share';
 
-export const { lock, findById, lockById, update } = kit.singleRows(fileShares);
+export const { lock, lockById, update } = kit.singleRows(fileShares);
 export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(fileShares, {
   condition: `status = 'available'`,
 });

@@ -72,7 +72,7 @@ function templateErrors(template: string): FieldError[] {
 }
 
 /** The name of a snapshot that a schedule creates. */
-export function snapshotName(
+function snapshotName(
   schedule: Pick<ScheduleRow, 'id' | 'policyId' | 'given'>,
   volumeId: string,
   scheduledAt: Date,

@@ -31,7 +31,7 @@ interface GivenNetwork {
 }
 
 /** The fields of the request that name them, for errors. */
-export interface NetworkFields {
+interface NetworkFields {
   network: string;
   subnet: string;
   /** The field to report when the project has no network. */

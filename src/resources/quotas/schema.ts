@@ -5,7 +5,7 @@ import { Collection, Described, IntegerId, Nullable } from '../../http/shapes.ts
 import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 
-export const maxLimit = Number.MAX_SAFE_INTEGER;
+const maxLimit = Number.MAX_SAFE_INTEGER;
 
 const figures = (kinds: Kind[]): Record<string, TOptional<TInteger>> =>
   Object.fromEntries(

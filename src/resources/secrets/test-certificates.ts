@@ -6,17 +6,17 @@ import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:cr
 import type { KeyObject } from 'node:crypto';
 import { writePem } from './pem.ts';
 
-export interface Authority {
+interface Authority {
   pem: string;
   name: string;
   key: KeyObject;
 }
 
-export interface TestCertificate extends Authority {
+interface TestCertificate extends Authority {
   keyPem: string;
 }
 
-export interface CertificateOptions {
+interface CertificateOptions {
   name?: string;
   dnsNames?: string[];
   /** Absent: the certificate is self-signed. */

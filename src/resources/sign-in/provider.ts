@@ -33,8 +33,6 @@ export interface Device {
   interval: number;
 }
 
-export type Provider = ReturnType<typeof createProvider>;
-
 const timeoutSeconds = 10;
 const toleratedSkewSeconds = 30;
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';

@@ -16,7 +16,7 @@ export interface Visible {
   projectIds: number[] | null;
 }
 
-export interface TaskFilter {
+interface TaskFilter {
   from?: Date;
   to?: Date;
   acknowledged?: boolean;

@@ -17,7 +17,7 @@ import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import * as store from './store.ts';
 import type { TokenFacts, TokenRow } from './store.ts';
 
-export interface NewToken {
+interface NewToken {
   clientId: number;
   name: string;
   role: Role;

@@ -17,7 +17,7 @@ export type VolumeView = VolumeRow & { snapshotIds: string[]; taskId: string | n
 const resource = 'volume';
 
 /** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
-export const { lock, findById, lockById, update } = kit.singleRows(volumes);
+export const { lock, lockById, update } = kit.singleRows(volumes);
 /**
  * Expected on the host are volumes that it created and that are not being changed or deleted. One in status error is not on
  * its host: if a real host has created it, its data was lost, and may come back.

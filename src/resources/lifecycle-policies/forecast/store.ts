@@ -3,7 +3,7 @@ import { prepared } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
 
 /** How long a schedule retains snapshots, and its next runs in ascending order. */
-export interface Retention {
+interface Retention {
   id: string;
   quantity: number;
   retention: number | null;

@@ -100,7 +100,7 @@ const writeVolumes = prepared(
    select v.*, 'pending' from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[]) as v`,
 );
 
-export type NewRunVolume = Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>;
+type NewRunVolume = Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>;
 
 export async function insertVolumes(tx: Tx, volumes: NewRunVolume[]): Promise<void> {
   await writeVolumes(

@@ -17,7 +17,7 @@ import {
 import { examplePool, NestedPool } from '../pools/schema.ts';
 import { listenerTimeouts, Port, ShowStats, StatsOrNull, statuses } from '../shapes.ts';
 
-export const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMINATED_HTTPS', 'UDP'], {
+const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMINATED_HTTPS', 'UDP'], {
   title: 'ListenerProtocol',
   description:
     'Protocol of the clients. `HTTPS` passes TLS through to the members, `TERMINATED_HTTPS` decrypts it with the ' +

@@ -4,7 +4,7 @@ import type { Db } from '../../../platform/db.ts';
 import type { Stats } from '../shapes.ts';
 
 /** Counters of a listener since the start of the proxy process. */
-export interface Reading {
+interface Reading {
   listenerId: string;
   activeConnections: number;
   totalConnections: number;

@@ -10,7 +10,7 @@ import { lbL7Rules } from '../../table.ts';
 import type { L7RuleRow } from '../../table.ts';
 import type { ListL7Rules } from './schema.ts';
 
-export const { find, update } = kit.singleRows(lbL7Rules);
+export const update = kit.updateRow(lbL7Rules);
 export const lockL7Rule = lockPart<Locked<L7RuleRow>>(lbL7Rules);
 export const insert = kit.insertRow(lbL7Rules);
 
