@@ -22,7 +22,7 @@ export const Named = <T extends TSchema>(title: string, schema: T, description: 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** An integer in the range of the PostgreSQL type `integer`. */
-export const IntegerId = Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647 });
+export const IntegerId = Type.Integer({ title: 'IntegerId', minimum: -2_147_483_648, maximum: 2_147_483_647 });
 
 export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 export const Uuid = Type.String({ format: 'uuid' });

@@ -4566,7 +4566,7 @@ export interface components {
             /** @description Rejected with 400: instances are not supported */
             instance_id_to_attach_to?: string;
             /** @description IDs of lifecycle policies that take snapshots of the volume */
-            lifecycle_policy_ids?: number[];
+            lifecycle_policy_ids?: components["schemas"]["IntegerId"][];
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
@@ -4785,14 +4785,14 @@ export interface components {
             name: string;
             role: components["schemas"]["TokenRole"];
             /** @description Projects that the token is limited to; null: all projects of the client */
-            project_ids?: number[] | null;
+            project_ids?: components["schemas"]["IntegerId"][] | null;
             /**
              * Format: iso-date-time
              * @description When the token expires, ISO 8601, UTC if it has no offset; null: never
              */
             expires_at?: string | null;
             /** @description ID of the client; only the operator may name another client than its own */
-            client_id?: number;
+            client_id?: components["schemas"]["IntegerId"];
         };
         CreateVastFileShare: {
             name: components["schemas"]["Name"];
@@ -4828,7 +4828,7 @@ export interface components {
             /** @description Rejected with 400: instances are not supported */
             instance_id_to_attach_to?: string;
             /** @description IDs of lifecycle policies that take snapshots of the volume */
-            lifecycle_policy_ids?: number[];
+            lifecycle_policy_ids?: components["schemas"]["IntegerId"][];
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
@@ -4854,7 +4854,7 @@ export interface components {
             /** @description Rejected with 400: instances are not supported */
             instance_id_to_attach_to?: string;
             /** @description IDs of lifecycle policies that take snapshots of the volume */
-            lifecycle_policy_ids?: number[];
+            lifecycle_policy_ids?: components["schemas"]["IntegerId"][];
             tags?: components["schemas"]["CreateTags"];
             /** @description Another name for `tags`, which the Terraform provider sends */
             metadata?: components["schemas"]["CreateTags"];
@@ -5533,6 +5533,7 @@ export interface components {
         };
         /** @enum {unknown} */
         HttpMethod: "CONNECT" | "DELETE" | "GET" | "HEAD" | "OPTIONS" | "PATCH" | "POST" | "PUT" | "TRACE";
+        IntegerId: number;
         IntervalSchedule: {
             /**
              * Format: uuid
@@ -6351,7 +6352,7 @@ export interface components {
         /** @description Log settings, stored and returned without effect: no log service is connected */
         LoadBalancerLoggingInput: {
             /** @description ID of the region of the log service */
-            destination_region_id?: number | null;
+            destination_region_id?: components["schemas"]["IntegerId"] | null;
             /**
              * @description Whether logging is requested
              * @default false
@@ -7033,7 +7034,7 @@ export interface components {
         };
         RegionalLimits: {
             /** @description ID of the region */
-            region_id?: number;
+            region_id?: components["schemas"]["IntegerId"];
             /** @description Limit: basic bare metal servers */
             baremetal_basic_count_limit?: number;
             /** @description Limit: bare metal servers with A100 GPU */
@@ -7347,7 +7348,7 @@ export interface components {
         };
         RegionalQuotasMessage: {
             /** @description ID of the region */
-            region_id: number;
+            region_id: components["schemas"]["IntegerId"];
             /** @description Name of the region */
             region_name: string;
             baremetal_basic_count_limit?: components["schemas"]["QuotaFigure"];
@@ -7733,7 +7734,7 @@ export interface components {
         };
         RequestedRegionalLimits: {
             /** @description ID of the region */
-            region_id?: number;
+            region_id?: components["schemas"]["IntegerId"];
             /**
              * @deprecated
              * @description Ignored
@@ -8348,7 +8349,7 @@ export interface components {
         };
         UpdateClientQuotas: {
             /** @description ID of the region, for regional kinds */
-            region_id?: number;
+            region_id?: components["schemas"]["IntegerId"];
             baremetal_basic_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
             /** @description Limit: bare metal servers with A100 GPU; null: the default */
             baremetal_gpu_a100_count_limit?: components["schemas"]["QuotaLimitOrDefault"];
@@ -9301,7 +9302,7 @@ export interface components {
          * @description ID of the client
          * @example 1
          */
-        client_id: number;
+        client_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the delivery
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
@@ -9316,7 +9317,7 @@ export interface components {
          * @description ID of the fault
          * @example 1
          */
-        fault_id: number;
+        fault_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the file share
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
@@ -9381,7 +9382,7 @@ export interface components {
          * @description ID of the lifecycle policy
          * @example 1
          */
-        policy_id: number;
+        policy_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the pool
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
@@ -9391,7 +9392,7 @@ export interface components {
          * @description ID of the project
          * @example 1
          */
-        project_id: number;
+        project_id: components["schemas"]["IntegerId"];
         /** @description Only actions of these types */
         query_action_type: components["schemas"]["UserActionType"][];
         /** @description Only actions in these groups */
@@ -9403,7 +9404,7 @@ export interface components {
         /** @description No volume is bootable: `true` returns an empty list */
         query_bootable: boolean;
         /** @description ID of the client; only the operator may name another client than its own */
-        query_client_id: number;
+        query_client_id: components["schemas"]["IntegerId"];
         /** @description Clusters are not supported: any value returns an empty list */
         query_cluster_id: string;
         /** @description Number of runs of each schedule */
@@ -9449,7 +9450,7 @@ export interface components {
         /** @description As the header `Last-Event-ID`, which takes precedence */
         query_last_event_id: string;
         /** @description Only snapshots that this lifecycle policy created */
-        query_lifecycle_policy_id: number;
+        query_lifecycle_policy_id: components["schemas"]["IntegerId"];
         /** @description Maximum number of results */
         query_limit: number;
         /** @description Only the traffic of this listener */
@@ -9489,15 +9490,15 @@ export interface components {
         /** @description Only regions with this product; none has one */
         query_product: "containers" | "inference";
         /** @description Only tasks of this project */
-        query_project_id: number;
+        query_project_id: components["schemas"]["IntegerId"];
         /** @description Only load balancers with this provisioning status */
         query_provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
         /** @description Only tasks of this region */
-        query_region_id: number;
+        query_region_id: components["schemas"]["IntegerId"];
         /** @description Only changes by this request */
         query_request_id: string;
         /** @description Only requests with these IDs */
-        query_request_ids: number[];
+        query_request_ids: components["schemas"]["IntegerId"][];
         /** @description Only tasks of this resource */
         query_resource_id: string;
         /** @description Page of the console to show afterwards */
@@ -9541,7 +9542,7 @@ export interface components {
         /** @description Only tasks created at or before this ISO 8601 date */
         query_to_timestamp: string;
         /** @description Only changes by this token */
-        query_token_id: number;
+        query_token_id: components["schemas"]["IntegerId"];
         /** @description Only notifications of this type */
         query_type: components["schemas"]["NotificationType"];
         /** @description Only shares of this type */
@@ -9560,12 +9561,12 @@ export interface components {
          * @description ID of the region
          * @example 1
          */
-        region_id: number;
+        region_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the registry
          * @example 1
          */
-        registry_id: number;
+        registry_id: components["schemas"]["IntegerId"];
         /**
          * @description Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`
          * @example team/app
@@ -9575,7 +9576,7 @@ export interface components {
          * @description ID of the request
          * @example 1
          */
-        request_id: number;
+        request_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the schedule
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
@@ -9615,7 +9616,7 @@ export interface components {
          * @description ID of the token
          * @example 1
          */
-        token_id: number;
+        token_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the user action
          * @example 1
@@ -9625,7 +9626,7 @@ export interface components {
          * @description ID of the user of the registry
          * @example 1
          */
-        user_id: number;
+        user_id: components["schemas"]["IntegerId"];
         /**
          * @description ID of the volume
          * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
@@ -10216,9 +10217,9 @@ export interface operations {
                 /** @description Use `order_by` */
                 sorting?: components["parameters"]["query_sorting"];
                 /** @description Only tasks of these projects */
-                project_id?: number[];
+                project_id?: components["schemas"]["IntegerId"][];
                 /** @description Only tasks of these regions */
-                region_id?: number[];
+                region_id?: components["schemas"]["IntegerId"][];
                 /** @description Only tasks of these states */
                 state?: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
                 /** @description Only tasks of this type, such as `create_volume` */
@@ -10615,7 +10616,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only hosts of this region */
-                region_id?: number;
+                region_id?: components["schemas"]["IntegerId"];
             };
             header?: never;
             path?: never;
@@ -18256,11 +18257,11 @@ export interface operations {
                 /** @description Only changes by this operationId */
                 operation?: components["parameters"]["query_operation"];
                 /** @description Only changes of this client */
-                client_id?: number;
+                client_id?: components["schemas"]["IntegerId"];
                 /** @description Only changes in this project */
-                project_id?: number;
+                project_id?: components["schemas"]["IntegerId"];
                 /** @description Only changes in this region */
-                region_id?: number;
+                region_id?: components["schemas"]["IntegerId"];
                 /** @description Only changes by this token */
                 token_id?: components["parameters"]["query_token_id"];
                 /** @description Only changes by this request */
@@ -18306,7 +18307,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only resources of these projects, or of none */
-                project_id?: number[];
+                project_id?: components["schemas"]["IntegerId"][];
                 /** @description Only resources of these kinds */
                 kinds?: components["parameters"]["query_kinds"];
                 /** @description As the header `Last-Event-ID`, which takes precedence */
@@ -18350,9 +18351,9 @@ export interface operations {
                 /** @description Use `order_by` */
                 sorting?: components["parameters"]["query_sorting"];
                 /** @description Only actions in these projects */
-                project_id?: number[];
+                project_id?: components["schemas"]["IntegerId"][];
                 /** @description Only actions in these regions */
-                region_id?: number[];
+                region_id?: components["schemas"]["IntegerId"][];
                 /** @description Only actions on resources with these IDs */
                 resource_id?: string[];
                 /** @description Only actions on resources with this name */
@@ -18688,9 +18689,9 @@ export interface operations {
                 /** @description Namespace of the container */
                 namespace?: components["parameters"]["query_namespace"];
                 /** @description ID of the project; when omitted, keys of any project are valid */
-                project_id?: number;
+                project_id?: components["schemas"]["IntegerId"];
                 /** @description ID of the region; when omitted, keys of any region are valid */
-                region_id?: number;
+                region_id?: components["schemas"]["IntegerId"];
             };
             header?: never;
             path?: never;
