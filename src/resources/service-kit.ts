@@ -1,5 +1,6 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
+import type { RequestContext } from '../authz/actor.ts';
 import { inUse, invalidInput, nameTaken, notFound, resourceLocked } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
@@ -41,6 +42,24 @@ export function rowTask(
   more: Pick<NewTask, 'id' | 'createdResources'> = {},
 ): NewTask {
   return { type: `${action}_${resource}`, key: { resource, id, regionId }, projectId, generation: 1, ...more };
+}
+
+interface ReconciledRow extends RowKey {
+  generation: number;
+}
+
+/** Returns a function that writes changes which the host must follow, and the task that waits for them. */
+export function changesOnHost<Row extends ReconciledRow>(
+  tasks: Tasks,
+  keyOf: (row: Row) => NewTask['key'],
+  update: (tx: Tx, id: string, changes: Partial<Row>) => Promise<void>,
+) {
+  return async (tx: Tx, context: RequestContext, row: Row, type: string, changes: Partial<Row>): Promise<TaskIds> => {
+    const { id, projectId } = row;
+    const generation = row.generation + 1;
+    await update(tx, id, { ...changes, generation });
+    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(row), projectId, generation })] };
+  };
 }
 
 /** @throws ClientError 404 */

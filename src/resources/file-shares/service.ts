@@ -11,6 +11,7 @@ import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import {
   changedColumns,
+  changesOnHost,
   isEmpty,
   patchedTags,
   requireFound,
@@ -55,19 +56,7 @@ export function createFileShares(deps: FileSharesDeps) {
     return share;
   };
 
-  /** Writes a change that the host must follow, and the task that waits for it. */
-  const changeOnHost = async (
-    tx: Tx,
-    context: RequestContext,
-    share: FileShareRow,
-    type: string,
-    changes: Partial<FileShareRow>,
-  ): Promise<TaskIds> => {
-    const generation = share.generation + 1;
-    await store.update(tx, share.id, { ...changes, generation });
-    const { projectId } = share;
-    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(share), projectId, generation })] };
-  };
+  const changeOnHost = changesOnHost<FileShareRow>(tasks, keyOf, store.update);
 
   const view = async (scope: Scope, id: string): Promise<FileShareView> =>
     requireFound(await store.view(db, scope, id), 'file share', id);

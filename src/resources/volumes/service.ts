@@ -12,6 +12,7 @@ import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
 import {
   changedColumns,
+  changesOnHost,
   isEmpty,
   patchedTags,
   requireFound,
@@ -49,19 +50,9 @@ export function createVolumes(deps: VolumesDeps) {
     return volume;
   };
 
-  /** Writes a change that the host must follow, and the task that waits for it. */
-  const changeOnHost = async (
-    tx: Tx,
-    context: RequestContext,
-    volume: VolumeRow,
-    type: string,
-    changes: Partial<VolumeRow>,
-  ): Promise<TaskIds> => {
-    const generation = volume.generation + 1;
-    await store.update(tx, volume.id, { ...changes, generation, updatedAt: clock.now() });
-    const { projectId } = volume;
-    return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(volume), projectId, generation })] };
-  };
+  const changeOnHost = changesOnHost<VolumeRow>(tasks, keyOf, (tx, id, changes) =>
+    store.update(tx, id, { ...changes, updatedAt: clock.now() }),
+  );
 
   const view = async (scope: Scope, id: string): Promise<VolumeView> =>
     requireFound(await store.view(db, scope, id), 'volume', id);
