@@ -1,7 +1,8 @@
 /**
  * Moves repeated parts of an OpenAPI document into its components, so that generated clients get named types: every schema
- * with a `title` becomes the schema of that name, and the most frequent parameter of a name, request body and response with
- * a schema become the component of that name. A type or null becomes a list of two types, which is shorter than a union.
+ * with a `title` becomes the schema of that name; a parameter, request body or response with a schema becomes a component
+ * if it is used twice, and a path parameter always. Of different parts with one name, the most frequent becomes the
+ * component. A type or null becomes a list of two types, which is shorter than a union.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -46,19 +47,17 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
         'parameters',
         operations.flatMap(({ parameters }) => parameters ?? []),
         parameterName,
-        1,
+        (parameter) => (parameter['in'] === 'path' ? 1 : 2),
       ),
       requestBodies: shareParts(
         'requestBodies',
         operations.flatMap(({ requestBody }) => (requestBody ? [requestBody] : [])),
         schemaName,
-        2,
       ),
       responses: shareParts(
         'responses',
         operations.flatMap(({ responses }) => Object.values(responses)),
         schemaName,
-        2,
       ),
     },
   };
@@ -115,19 +114,19 @@ function schemaName(part: Json): string | null {
   return typeof reference === 'string' ? reference.slice(reference.lastIndexOf('/') + 1) : null;
 }
 
-/** Replaces the parts that are used at least `leastUses` times with references, in place, and returns the components. */
+/** Replaces parts that are used `leastUses` times or more with references, in place, and returns the components. */
 function shareParts(
   kind: string,
   parts: Json[],
   nameOf: (part: Json) => string | null,
-  leastUses: number,
+  leastUses: (part: Json) => number = () => 2,
 ): Record<string, Json> {
   const named = Map.groupBy(parts, nameOf);
   named.delete(null);
   const shared: Record<string, Json> = {};
   for (const [name, uses] of named) {
     const most = mostFrequent(uses);
-    if (most.length < leastUses) continue;
+    if (most.length < leastUses(most[0]!)) continue;
     shared[name!] = { ...most[0] };
     for (const part of most) {
       for (const key of Object.keys(part)) delete part[key];

@@ -9393,168 +9393,46 @@ export interface components {
          * @example 1
          */
         project_id: components["schemas"]["IntegerId"];
-        /** @description Only actions of these types */
-        query_action_type: components["schemas"]["UserActionType"][];
-        /** @description Only actions in these groups */
-        query_api_group: components["schemas"]["UserActionGroup"][];
-        /** @description `true`: only load balancers with a floating IP, which none has */
-        query_assigned_floating: boolean;
-        /** @description `next` of the previous page */
-        query_before: number;
-        /** @description No volume is bootable: `true` returns an empty list */
-        query_bootable: boolean;
-        /** @description ID of the client; only the operator may name another client than its own */
-        query_client_id: components["schemas"]["IntegerId"];
-        /** @description Clusters are not supported: any value returns an empty list */
-        query_cluster_id: string;
-        /** @description Number of runs of each schedule */
-        query_count: number;
-        /** @description Only requests created at or after this date */
-        query_created_from: string;
-        /** @description Only requests created at or before this date */
-        query_created_to: string;
-        /** @description Whether to delete the default pool with the listener */
-        query_delete_default_pool: boolean;
-        /** @description Only notifications with a delivery in this state */
-        query_delivery_state: "pending" | "delivered" | "simulated" | "failed";
-        /** @description Whether to return whole members instead of their IDs */
-        query_details: boolean;
-        /** @description Only regions whose name contains this text */
-        query_display_name: string;
         /** @description Only external, or only internal networks */
         query_external: boolean;
-        /** @description Only this share */
-        query_file_share_id: string;
-        /** @description `json` is a page; `csv` and `jsonl` (a JSON object in each line) are streams. Default: by `Accept` */
-        query_format: "json" | "csv" | "jsonl";
-        /** @description Only tasks created at or after this ISO 8601 date */
-        query_from_timestamp: string;
-        /** @description No volume is attached: `true` returns an empty list */
-        query_has_attachments: boolean;
-        /** @description Length of the period before now */
-        query_hours: number;
-        /** @description Only volumes whose ID contains this text */
-        query_id_part: string;
-        /** @description Whether to list deleted projects too */
-        query_include_deleted: boolean;
-        /** @description Whether the answer contains the price of each flavor */
-        query_include_prices: boolean;
         /** @description Instances are not supported: any value returns an empty list */
         query_instance_id: string;
-        /** @description Only tasks that are, or are not, acknowledged */
-        query_is_acknowledged: boolean;
         /** @description Key of the tag */
         query_key: string;
-        /** @description Only resources of these kinds */
-        query_kinds: ("api_key" | "client" | "development_clock" | "development_fault" | "file_share" | "l7_policy" | "l7_rule" | "lb_listener" | "lb_pool" | "lifecycle_policy" | "load_balancer" | "network" | "notification" | "project" | "pull_secret" | "quota" | "quota_request" | "region" | "registry" | "secret" | "snapshot" | "subnet" | "task" | "threshold" | "token" | "user_action_subscription" | "volume" | "webhook" | "worker")[];
-        /** @description As the header `Last-Event-ID`, which takes precedence */
-        query_last_event_id: string;
-        /** @description Only snapshots that this lifecycle policy created */
-        query_lifecycle_policy_id: components["schemas"]["IntegerId"];
         /** @description Maximum number of results */
         query_limit: number;
-        /** @description Only the traffic of this listener */
-        query_listener_id: string;
-        /** @description Only listeners of this load balancer */
-        query_load_balancer_id: string;
         /** @description Use `load_balancer_id` */
         query_loadbalancer_id: string;
-        /** @description Only load balancers whose `logging.enabled` has this value */
-        query_logging_enabled: boolean;
         /** @description Use `tag_key` */
         query_metadata_k: string;
         /** @description Use `tag_key_value` */
         query_metadata_kv: string;
         /** @description Only networks whose name contains this text */
         query_name: string;
-        /** @description Only volumes whose name contains this text */
-        query_name_part: string;
-        /** @description Namespace of the container */
-        query_namespace: string;
         /** @description Whether the answer contains `volumes` */
         query_need_volumes: boolean;
-        /** @description Only subnets of this network */
-        query_network_id: string;
         /** @description Only networks of this type */
         query_network_type: "vlan" | "vxlan";
         /** @description Number of results to skip */
         query_offset: number;
-        /** @description Only load balancers with this operating status */
-        query_operating_status: components["schemas"]["LoadBalancerOperatingStatus"];
-        /** @description Only changes by this operationId */
-        query_operation: string;
         /** @description Field and direction of the order */
         query_order_by: "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc" | "priority.desc";
-        /** @description `project`: only networks of the project; `any`: shared ones too */
-        query_owned_by: "any" | "project";
-        /** @description Only regions with this product; none has one */
-        query_product: "containers" | "inference";
         /** @description Only tasks of this project */
         query_project_id: components["schemas"]["IntegerId"];
-        /** @description Only load balancers with this provisioning status */
-        query_provisioning_status: components["schemas"]["LoadBalancerProvisioningStatus"];
         /** @description Only tasks of this region */
         query_region_id: components["schemas"]["IntegerId"];
-        /** @description Only changes by this request */
-        query_request_id: string;
-        /** @description Only requests with these IDs */
-        query_request_ids: components["schemas"]["IntegerId"][];
-        /** @description Only tasks of this resource */
-        query_resource_id: string;
-        /** @description Page of the console to show afterwards */
-        query_return_to: string;
-        /** @description Only changes of the resource with this ID */
-        query_row_id: string;
-        /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
-        query_row_name: string;
-        /** @description Only snapshots that this schedule of a lifecycle policy created */
-        query_schedule_id: string;
-        /** @description Requested access, `repository:<name>:<actions>`; several are separated by spaces, or the parameter is repeated */
-        query_scope: string[];
-        /** @description Only actions on resources with this name */
-        query_search_field: string;
-        /** @description Name of the registry host */
-        query_service: string;
-        /** @description No network is shared with other projects: `true` returns an empty list */
-        query_shared: boolean;
         /** @description Whether to return traffic counters in `stats` */
         query_show_stats: boolean;
         /** @description Whether to return `available_volume_types` */
         query_show_volume_types: boolean;
-        /** @description Accepted and ignored: all snapshots of the volume are deleted */
-        query_snapshots: string;
         /** @description Use `order_by` */
         query_sorting: "asc" | "desc";
-        /** @description Only actions from these addresses */
-        query_source_user_ips: string[];
-        /** @description Only tokens in this state */
-        query_state: "active" | "expired" | "revoked";
-        /** @description Only requests in these states */
-        query_status: ("done" | "in progress" | "rejected")[];
-        /** @description Only changes of this table, such as `file_shares` */
-        query_table: string;
         /** @description Only resources that have a tag with this key; repeat the parameter to require several keys */
         query_tag_key: string[];
         /** @description Only resources that have these tags: a JSON object such as `{"env":"test"}`, or `env=test` */
         query_tag_key_value: string;
-        /** @description Only tasks of this type, such as `create_volume` */
-        query_task_type: string;
-        /** @description Only tasks created at or before this ISO 8601 date */
-        query_to_timestamp: string;
-        /** @description Only changes by this token */
-        query_token_id: components["schemas"]["IntegerId"];
-        /** @description Only notifications of this type */
-        query_type: components["schemas"]["NotificationType"];
-        /** @description Only shares of this type */
-        query_type_name: "standard" | "vast";
-        /** @description Only actions with these user agents */
-        query_user_agents: string[];
-        /** @description Only snapshots of this volume */
-        query_volume_id: string;
         /** @description Seconds to wait for the end of the task before answering */
         query_wait: number;
-        /** @description Only notifications that were sent to this webhook */
-        query_webhook_id: string;
         /** @description Accepted and ignored */
         query_with_ddos: boolean;
         /**
@@ -9997,7 +9875,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Page of the console to show afterwards */
-                return_to?: components["parameters"]["query_return_to"];
+                return_to?: string;
             };
             header?: never;
             path?: never;
@@ -10089,9 +9967,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description ID of the client; only the operator may name another client than its own */
-                client_id?: components["parameters"]["query_client_id"];
+                client_id?: components["schemas"]["IntegerId"];
                 /** @description Only tokens in this state */
-                state?: components["parameters"]["query_state"];
+                state?: "active" | "expired" | "revoked";
                 /** @description Maximum number of results */
                 limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
@@ -10207,11 +10085,11 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only tasks created at or after this ISO 8601 date */
-                from_timestamp?: components["parameters"]["query_from_timestamp"];
+                from_timestamp?: string;
                 /** @description Only tasks created at or before this ISO 8601 date */
-                to_timestamp?: components["parameters"]["query_to_timestamp"];
+                to_timestamp?: string;
                 /** @description Only tasks that are, or are not, acknowledged */
-                is_acknowledged?: components["parameters"]["query_is_acknowledged"];
+                is_acknowledged?: boolean;
                 /** @description Order by the creation date; `desc` by default */
                 order_by?: "asc" | "desc";
                 /** @description Use `order_by` */
@@ -10223,9 +10101,9 @@ export interface operations {
                 /** @description Only tasks of these states */
                 state?: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
                 /** @description Only tasks of this type, such as `create_volume` */
-                task_type?: components["parameters"]["query_task_type"];
+                task_type?: string;
                 /** @description Only tasks of this resource */
-                resource_id?: components["parameters"]["query_resource_id"];
+                resource_id?: string;
             };
             header?: never;
             path?: never;
@@ -10422,7 +10300,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether to list deleted projects too */
-                include_deleted?: components["parameters"]["query_include_deleted"];
+                include_deleted?: boolean;
                 /** @description Only projects whose name contains this text */
                 name?: string;
                 /** @description Field and direction of the order */
@@ -10554,11 +10432,11 @@ export interface operations {
                 /** @description Whether to return `available_volume_types` */
                 show_volume_types?: components["parameters"]["query_show_volume_types"];
                 /** @description Only regions whose name contains this text */
-                display_name?: components["parameters"]["query_display_name"];
+                display_name?: string;
                 /** @description Field and direction of the order */
                 order_by?: "created_at.asc" | "created_at.desc" | "display_name.asc" | "display_name.desc";
                 /** @description Only regions with this product; none has one */
-                product?: components["parameters"]["query_product"];
+                product?: "containers" | "inference";
             };
             header?: never;
             path?: never;
@@ -10762,7 +10640,7 @@ export interface operations {
                 /** @description Field and direction of the order */
                 order_by?: components["parameters"]["query_order_by"];
                 /** @description `project`: only networks of the project; `any`: shared ones too */
-                owned_by?: components["parameters"]["query_owned_by"];
+                owned_by?: "any" | "project";
             };
             header?: never;
             path: {
@@ -11132,7 +11010,7 @@ export interface operations {
                 /** @description Use `tag_key_value` */
                 metadata_kv?: components["parameters"]["query_metadata_kv"];
                 /** @description Only subnets of this network */
-                network_id?: components["parameters"]["query_network_id"];
+                network_id?: string;
                 /** @description Field and direction of the order */
                 order_by?: "available_ips.asc" | "available_ips.desc" | "cidr.asc" | "cidr.desc" | "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc" | "total_ips.asc" | "total_ips.desc" | "updated_at.asc" | "updated_at.desc";
                 /** @description `project`: only subnets of the project; `any`: shared ones too */
@@ -11498,7 +11376,7 @@ export interface operations {
                 /** @description Only the network with this ID */
                 network_id?: string;
                 /** @description No network is shared with other projects: `true` returns an empty list */
-                shared?: components["parameters"]["query_shared"];
+                shared?: boolean;
             };
             header?: never;
             path: {
@@ -11717,7 +11595,7 @@ export interface operations {
                 /** @description Only shares whose name contains this text */
                 name?: string;
                 /** @description Only shares of this type */
-                type_name?: components["parameters"]["query_type_name"];
+                type_name?: "standard" | "vast";
             };
             header?: never;
             path: {
@@ -11890,7 +11768,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only this share */
-                file_share_id?: components["parameters"]["query_file_share_id"];
+                file_share_id?: string;
             };
             header?: never;
             path: {
@@ -12348,17 +12226,17 @@ export interface operations {
                 /** @description Use `tag_key_value` */
                 metadata_kv?: components["parameters"]["query_metadata_kv"];
                 /** @description `true`: only load balancers with a floating IP, which none has */
-                assigned_floating?: components["parameters"]["query_assigned_floating"];
+                assigned_floating?: boolean;
                 /** @description Only load balancers whose `logging.enabled` has this value */
-                logging_enabled?: components["parameters"]["query_logging_enabled"];
+                logging_enabled?: boolean;
                 /** @description Only load balancers whose name contains this text */
                 name?: string;
                 /** @description Field and direction of the order */
                 order_by?: "created_at.asc" | "created_at.desc" | "flavor.asc" | "flavor.desc" | "name.asc" | "name.desc" | "operating_status.asc" | "operating_status.desc" | "provisioning_status.asc" | "provisioning_status.desc" | "updated_at.asc" | "updated_at.desc" | "vip_address.asc" | "vip_address.desc" | "vip_ip_family.asc" | "vip_ip_family.desc";
                 /** @description Only load balancers with this operating status */
-                operating_status?: components["parameters"]["query_operating_status"];
+                operating_status?: components["schemas"]["LoadBalancerOperatingStatus"];
                 /** @description Only load balancers with this provisioning status */
-                provisioning_status?: components["parameters"]["query_provisioning_status"];
+                provisioning_status?: components["schemas"]["LoadBalancerProvisioningStatus"];
                 /** @description Whether to return traffic counters in `stats` */
                 show_stats?: components["parameters"]["query_show_stats"];
                 /** @description Accepted and ignored */
@@ -12815,9 +12693,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Length of the period before now */
-                hours?: components["parameters"]["query_hours"];
+                hours?: number;
                 /** @description Only the traffic of this listener */
-                listener_id?: components["parameters"]["query_listener_id"];
+                listener_id?: string;
             };
             header?: never;
             path: {
@@ -13172,7 +13050,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only listeners of this load balancer */
-                load_balancer_id?: components["parameters"]["query_load_balancer_id"];
+                load_balancer_id?: string;
                 /** @description Use `load_balancer_id` */
                 loadbalancer_id?: components["parameters"]["query_loadbalancer_id"];
                 /** @description Only listeners whose name contains this text */
@@ -13281,7 +13159,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Whether to delete the default pool with the listener */
-                delete_default_pool?: components["parameters"]["query_delete_default_pool"];
+                delete_default_pool?: boolean;
             };
             header?: never;
             path: {
@@ -13396,7 +13274,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether to return whole members instead of their IDs */
-                details?: components["parameters"]["query_details"];
+                details?: boolean;
                 /** @description Only pools that this listener uses */
                 listener_id?: string;
                 /** @description Only pools of this load balancer */
@@ -14461,17 +14339,17 @@ export interface operations {
                 /** @description Use `tag_key_value` */
                 metadata_kv?: components["parameters"]["query_metadata_kv"];
                 /** @description No volume is bootable: `true` returns an empty list */
-                bootable?: components["parameters"]["query_bootable"];
+                bootable?: boolean;
                 /** @description Clusters are not supported: any value returns an empty list */
-                cluster_id?: components["parameters"]["query_cluster_id"];
+                cluster_id?: string;
                 /** @description No volume is attached: `true` returns an empty list */
-                has_attachments?: components["parameters"]["query_has_attachments"];
+                has_attachments?: boolean;
                 /** @description Only volumes whose ID contains this text */
-                id_part?: components["parameters"]["query_id_part"];
+                id_part?: string;
                 /** @description Instances are not supported: any value returns an empty list */
                 instance_id?: components["parameters"]["query_instance_id"];
                 /** @description Only volumes whose name contains this text */
-                name_part?: components["parameters"]["query_name_part"];
+                name_part?: string;
             };
             header?: never;
             path: {
@@ -14563,7 +14441,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Accepted and ignored: all snapshots of the volume are deleted */
-                snapshots?: components["parameters"]["query_snapshots"];
+                snapshots?: string;
             };
             header?: never;
             path: {
@@ -15044,11 +14922,11 @@ export interface operations {
                 /** @description Instances are not supported: any value returns an empty list */
                 instance_id?: components["parameters"]["query_instance_id"];
                 /** @description Only snapshots that this lifecycle policy created */
-                lifecycle_policy_id?: components["parameters"]["query_lifecycle_policy_id"];
+                lifecycle_policy_id?: components["schemas"]["IntegerId"];
                 /** @description Only snapshots that this schedule of a lifecycle policy created */
-                schedule_id?: components["parameters"]["query_schedule_id"];
+                schedule_id?: string;
                 /** @description Only snapshots of this volume */
-                volume_id?: components["parameters"]["query_volume_id"];
+                volume_id?: string;
             };
             header?: never;
             path: {
@@ -15792,7 +15670,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Number of runs of each schedule */
-                count?: components["parameters"]["query_count"];
+                count?: number;
                 /** @description Maximum number of snapshots */
                 limit?: number;
             };
@@ -17031,7 +16909,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether the answer contains the price of each flavor */
-                include_prices?: components["parameters"]["query_include_prices"];
+                include_prices?: boolean;
             };
             header?: never;
             path: {
@@ -17208,13 +17086,13 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only requests created at or after this date */
-                created_from?: components["parameters"]["query_created_from"];
+                created_from?: string;
                 /** @description Only requests created at or before this date */
-                created_to?: components["parameters"]["query_created_to"];
+                created_to?: string;
                 /** @description Only requests with these IDs */
-                request_ids?: components["parameters"]["query_request_ids"];
+                request_ids?: components["schemas"]["IntegerId"][];
                 /** @description Only requests in these states */
-                status?: components["parameters"]["query_status"];
+                status?: ("done" | "in progress" | "rejected")[];
             };
             header?: never;
             path?: never;
@@ -18000,11 +17878,11 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only notifications of this type */
-                type?: components["parameters"]["query_type"];
+                type?: components["schemas"]["NotificationType"];
                 /** @description Only notifications that were sent to this webhook */
-                webhook_id?: components["parameters"]["query_webhook_id"];
+                webhook_id?: string;
                 /** @description Only notifications with a delivery in this state */
-                delivery_state?: components["parameters"]["query_delivery_state"];
+                delivery_state?: "pending" | "delivered" | "simulated" | "failed";
                 /** @description Field and direction of the order */
                 order_by?: "created_at.asc" | "created_at.desc";
             };
@@ -18255,7 +18133,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only changes by this operationId */
-                operation?: components["parameters"]["query_operation"];
+                operation?: string;
                 /** @description Only changes of this client */
                 client_id?: components["schemas"]["IntegerId"];
                 /** @description Only changes in this project */
@@ -18263,15 +18141,15 @@ export interface operations {
                 /** @description Only changes in this region */
                 region_id?: components["schemas"]["IntegerId"];
                 /** @description Only changes by this token */
-                token_id?: components["parameters"]["query_token_id"];
+                token_id?: components["schemas"]["IntegerId"];
                 /** @description Only changes by this request */
-                request_id?: components["parameters"]["query_request_id"];
+                request_id?: string;
                 /** @description Only changes of this table, such as `file_shares` */
-                table?: components["parameters"]["query_table"];
+                table?: string;
                 /** @description Only changes of the resource with this ID */
-                row_id?: components["parameters"]["query_row_id"];
+                row_id?: string;
                 /** @description Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table` */
-                row_name?: components["parameters"]["query_row_name"];
+                row_name?: string;
                 /** @description Only changes at or after this date */
                 from_timestamp?: string;
                 /** @description Only changes at or before this date */
@@ -18279,9 +18157,9 @@ export interface operations {
                 /** @description Maximum number of entries; 100 by default, and all of them as `csv` or `jsonl` */
                 limit?: number;
                 /** @description `json` is a page; `csv` and `jsonl` (a JSON object in each line) are streams. Default: by `Accept` */
-                format?: components["parameters"]["query_format"];
+                format?: "json" | "csv" | "jsonl";
                 /** @description `next` of the previous page */
-                before?: components["parameters"]["query_before"];
+                before?: number;
             };
             header?: never;
             path?: never;
@@ -18309,9 +18187,9 @@ export interface operations {
                 /** @description Only resources of these projects, or of none */
                 project_id?: components["schemas"]["IntegerId"][];
                 /** @description Only resources of these kinds */
-                kinds?: components["parameters"]["query_kinds"];
+                kinds?: ("api_key" | "client" | "development_clock" | "development_fault" | "file_share" | "l7_policy" | "l7_rule" | "lb_listener" | "lb_pool" | "lifecycle_policy" | "load_balancer" | "network" | "notification" | "project" | "pull_secret" | "quota" | "quota_request" | "region" | "registry" | "secret" | "snapshot" | "subnet" | "task" | "threshold" | "token" | "user_action_subscription" | "volume" | "webhook" | "worker")[];
                 /** @description As the header `Last-Event-ID`, which takes precedence */
-                last_event_id?: components["parameters"]["query_last_event_id"];
+                last_event_id?: string;
             };
             header?: never;
             path?: never;
@@ -18339,9 +18217,9 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only actions of these types */
-                action_type?: components["parameters"]["query_action_type"];
+                action_type?: components["schemas"]["UserActionType"][];
                 /** @description Only actions in these groups */
-                api_group?: components["parameters"]["query_api_group"];
+                api_group?: components["schemas"]["UserActionGroup"][];
                 /** @description Only actions at or after this date */
                 from_timestamp?: string;
                 /** @description Only actions at or before this date */
@@ -18357,11 +18235,11 @@ export interface operations {
                 /** @description Only actions on resources with these IDs */
                 resource_id?: string[];
                 /** @description Only actions on resources with this name */
-                search_field?: components["parameters"]["query_search_field"];
+                search_field?: string;
                 /** @description Only actions from these addresses */
-                source_user_ips?: components["parameters"]["query_source_user_ips"];
+                source_user_ips?: string[];
                 /** @description Only actions with these user agents */
-                user_agents?: components["parameters"]["query_user_agents"];
+                user_agents?: string[];
             };
             header?: never;
             path?: never;
@@ -18631,9 +18509,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Name of the registry host */
-                service?: components["parameters"]["query_service"];
+                service?: string;
                 /** @description Requested access, `repository:<name>:<actions>`; several are separated by spaces, or the parameter is repeated */
-                scope?: components["parameters"]["query_scope"];
+                scope?: string[];
             };
             header?: never;
             path?: never;
@@ -18687,7 +18565,7 @@ export interface operations {
                 /** @description Name of the container */
                 name?: string;
                 /** @description Namespace of the container */
-                namespace?: components["parameters"]["query_namespace"];
+                namespace?: string;
                 /** @description ID of the project; when omitted, keys of any project are valid */
                 project_id?: components["schemas"]["IntegerId"];
                 /** @description ID of the region; when omitted, keys of any region are valid */
