@@ -1,5 +1,5 @@
 /**
- * Sends messages. Deliveries are one-shot: no state is reconciled, so there is no `apply` and no `remove`. A message
+ * Sends messages. Deliveries are one-shot: no state is reconciled, so their drivers have no `apply` and no `remove`. A message
  * is sent at least once, and every attempt carries the same id, so that the receiver can discard duplicates.
  */
 import type { DriverStatus } from '../platform/driver-status.ts';

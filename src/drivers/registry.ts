@@ -46,7 +46,7 @@ export type RequestHold = (prefix: string, repository: string) => Promise<Hold |
 
 /**
  * Serves images on one host. A registry is a prefix of repository names (`<prefix>/<repository>`). It needs no creation: a
- * token for the prefix is enough. So there is no `apply`; the other members are as in driver.ts, with prefixes as ids.
+ * token for the prefix is enough. So it has no `apply`; the other members are as in driver.ts, with prefixes as ids.
  */
 export interface RegistryDriver extends Omit<Driver<{ id: string }, never>, 'apply'> {
   /** `host:port`, which precedes the prefix in the name of an image. */

@@ -54,7 +54,7 @@ export interface FieldError {
   message: string;
 }
 
-/** Refusals that a retry cannot resolve: the response tells clients not to retry by themselves. */
+/** Refusals that a retry cannot resolve: the response asks clients not to retry by themselves. */
 const final = new Set<ErrorCode>([
   'NameTaken',
   'InUse',

@@ -105,7 +105,7 @@ function sharedLogger(log: Logger): Logger {
   return shared;
 }
 
-/** The header `Date` is the time of the clock that clients move, so that they can tell how long ago something happened. */
+/** The header `Date` is the time of the clock that clients move, so that they can compare it with the times in responses. */
 function datesOf(app: App, now: () => Date): void {
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('date', now().toUTCString());

@@ -3,7 +3,7 @@
  * `Connection: close`, and idle connections are ended after a time in which a request may still arrive.
  *
  * Why not `server.close()`: it destroys idle connections at once. A client that has just sent a request then sees a reset,
- * and cannot tell whether the request was handled.
+ * and cannot know whether the request was handled.
  */
 import type { Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';

@@ -8,7 +8,7 @@ export const idempotencyKeys = pgTable(
     tokenId: integer('token_id').notNull(),
     key: text('key').notNull(),
     fingerprint: text('fingerprint').notNull(),
-    /** The body of the answer; null: there is no body. */
+    /** The body of the answer; null: it has none. */
     answer: jsonb('answer'),
     createdAt: instant('created_at').notNull(),
   },

@@ -82,7 +82,7 @@ function endOnce(log: Logger, regionId: number): () => void {
   return () => {
     if (isEnding) return;
     isEnding = true;
-    log.fatal({ regionId }, 'another worker took over the region; stopping');
+    log.fatal({ regionId }, 'another worker claimed the region; stopping');
     process.exitCode = 1;
     process.kill(process.pid, 'SIGINT');
   };

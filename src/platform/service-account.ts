@@ -36,7 +36,7 @@ export function ensureServiceAccount(name: string): ServiceAccount {
   return account;
 }
 
-/** Null when there is no account `name`. */
+/** Null if the account does not exist. */
 export function findServiceAccount(name: string): ServiceAccount | null {
   return parseAccount(name, readFileSync('/etc/passwd', 'utf8')) ?? parseAccount(name, queryNameService(name));
 }

@@ -147,8 +147,8 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
     for (const entry of await findLost(session.db, workerId, running, ended)) {
       const { kind, id } = entry.job;
       entry.isLost = true;
-      log.warn({ kind, id }, 'another worker took over a job; aborting it');
-      entry.abort.abort(new Error('another worker took over the job'));
+      log.warn({ kind, id }, 'another worker claimed a job; aborting it');
+      entry.abort.abort(new Error('another worker claimed the job'));
     }
     for (const queue of queues) hungry.add(queue);
     while (!mayStop() && !isBroken) {

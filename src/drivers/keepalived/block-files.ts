@@ -1,5 +1,5 @@
 /**
- * The files that tell keepalived which routers this host must not hold: a router is blocked while its file contains 1.
+ * The files in which keepalived reads which routers this host must not hold: a router is blocked while its file contains 1.
  * keepalived reads a file when it changes.
  */
 import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';

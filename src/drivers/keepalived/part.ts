@@ -3,7 +3,7 @@
  * holds which router (routers.ts). A host may hold one only if the agent's lease is valid, the host serves, the service behind
  * the addresses works, and it has not handed the router over.
  *
- * Failure modes: keepalived dies: its addresses are removed and it is started again, while another host takes over. The agent
+ * Failure modes: keepalived dies: its addresses are removed and it is started again, while another host gets them. The agent
  * dies: the lease ends. The service dies: all its routers move. Two hosts that do not see each other hold the same router;
  * when they do again, one steps down and the other announces its addresses.
  */

@@ -53,7 +53,7 @@ function rotated<T>(list: T[], number: number): T[] {
   return [...list.slice(first, first + 1), ...others.slice(second), ...others.slice(0, second)];
 }
 
-/** Far apart, because the host with the next priority takes over first by a fraction of the interval. */
+/** Far apart, because the host with the next priority is the first to claim the router, by a fraction of the interval. */
 export function priorityOf(router: Pick<VirtualRouter, 'id'>, region: RegionView): number {
   const rank = preferenceOrder(router, region).indexOf(region.self);
   const step = (HIGHEST_PRIORITY - LOWEST_PRIORITY) / Math.max(region.hosts.length - 1, 1);

@@ -81,7 +81,7 @@ function healthOf(reading: LoadBalancerReading | undefined): string {
   return `${[...reading.members].join(' ')} ${[...reading.listeners.keys()].join(' ')}`;
 }
 
-/** Null when there are no changes. */
+/** Null if nothing changed. */
 function merged(found: StatusChanges[]): StatusChanges | null {
   const all: StatusChanges = {
     loadBalancers: new Map(found.flatMap((changes) => [...changes.loadBalancers])),

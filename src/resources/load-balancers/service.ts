@@ -166,7 +166,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       });
     },
 
-    /** There is no standby: the host is compared with the rows and repaired. */
+    /** A load balancer has no standby: the host is compared with the rows and repaired. */
     async failover(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);

@@ -129,7 +129,7 @@ export const ciphertexts = kit.ciphertextsOf(subscriptions, subscriptions.authHe
 
 export type DeliveryRow = typeof deliveries.$inferSelect;
 
-/** The delivery of an entry to the subscription of a client; entries that are no user action have none. */
+/** The delivery of an entry to the subscription of a client; entries that are not user actions have none. */
 const isDelivery = (on: Db | Tx, clientId: number, entryId: number) =>
   and(
     eq(deliveries.entryId, entryId),
