@@ -18,6 +18,7 @@ export interface Actor {
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
+/** Each role includes those before it in `roles`. */
 export function atLeast(actor: Actor, role: Role): boolean {
   return roles.indexOf(actor.role) >= roles.indexOf(role);
 }

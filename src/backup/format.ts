@@ -86,8 +86,10 @@ export interface Manifest {
   files: FileCopy[] | null;
 }
 
+/** SHA-256 in hexadecimal. */
 export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
+/** The path of a block in a store, relative to it. */
 export const blockPath = (hash: string): string => `blocks/${hash.slice(0, 2)}/${hash}.zst`;
 
 const idPattern = /^\d{8}T\d{6}\.\d{3}Z$/;
@@ -95,6 +97,7 @@ export const isBackupId = (text: string): boolean => idPattern.test(text);
 /** Sorts by time. */
 export const backupIdOf = (instant: Date): string => instant.toISOString().replace(/[-:]/g, '');
 
+/** `name`: of the file, for the message. @throws BackupError if another version wrote it */
 export function requireFormat(format: unknown, name: string): void {
   if (format === formatVersion) return;
   throw new BackupError(`${name} has format ${String(format)}, but this version reads format ${formatVersion} only`);

@@ -59,6 +59,7 @@ export async function backupState(db: Db): Promise<BackupState> {
   };
 }
 
+/** The last scheduled instant whose backup ended, in success or failure; null: none did. */
 export async function lastRun(db: Db): Promise<Date | null> {
   const { rows } = await db.$client.query<{ at: Date | null }>(
     'select max(scheduled_at) as at from backup_runs where ended_at is not null',

@@ -91,6 +91,7 @@ function showOf({ command }: Operation): Operation | undefined {
   return operationOf([...command.slice(0, -1), 'show']);
 }
 
+/** The value of `--timeout`. @throws CommandError */
 export function secondsOf(text: string | undefined): number {
   if (text === undefined) return defaultTimeout;
   if (!/^\d{1,9}(\.\d+)?$/.test(text))

@@ -33,6 +33,7 @@ export async function makeFolder(path: string, owner: Owner | null): Promise<voi
   }
 }
 
+/** When it resolves, the new name survives a crash of the host. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to);
   await syncPath(dirname(to));

@@ -38,6 +38,7 @@ const targetOf = {
   REDIRECT_TO_POOL: { field: 'redirect_pool_id', key: 'redirectPoolId' },
 } as const;
 
+/** Violations by field of the API. `pool`: the protocol of the redirect pool; null: none. */
 export function l7PolicyViolations(
   policy: L7PolicySettings,
   listener: ListenerProtocol,
@@ -94,6 +95,7 @@ const comparisons: Partial<Record<L7RuleType, L7CompareType[]>> = {
   SSL_VERIFY_RESULT: ['EQUAL_TO'],
 };
 
+/** Violations by field of the API. */
 export function l7RuleViolations(rule: L7RuleSettings, listener: ListenerProtocol): FieldError[] {
   const { type, compareType, key } = rule;
   const violations: FieldError[] = [];

@@ -56,6 +56,7 @@ export function poolModes(protocol: PoolProtocol, listeners: ListenerProtocol[])
   return [protocol === 'HTTP' || protocol === 'HTTPS' ? 'http' : 'tcp'];
 }
 
+/** Violations by field of the API, of the listener alone: not of conflicts with other listeners or pools. */
 export function listenerViolations(listener: ListenerSettings): FieldError[] {
   const { protocol, certificate, sniCertificates, users } = listener;
   const { violations, report } = collector();
@@ -122,6 +123,7 @@ export function sharePort(a: Pick<ListenerSettings, 'protocol' | 'port'>, b: typ
   return a.port === b.port && (a.protocol === 'UDP') === (b.protocol === 'UDP');
 }
 
+/** Listeners of one load balancer that need the same port. */
 export function portViolations(listeners: Pick<ListenerSettings, 'protocol' | 'port'>[]): FieldError[] {
   return listeners.flatMap((listener, i) => {
     const first = listeners.findIndex((other) => sharePort(other, listener));
@@ -168,6 +170,7 @@ const requestFields = {
   expected_codes: 'expectedCodes',
 } as const;
 
+/** Violations by field of the API; `protocol` is that of the pool. */
 export function monitorViolations(monitor: DesiredMonitor, protocol: PoolProtocol): FieldError[] {
   const { type, httpMethod, urlPath, domainName, expectedCodes } = monitor;
   const { violations, report } = collector();
@@ -256,6 +259,7 @@ export function memberListViolations(members: MemberSettings[], pool: PoolSettin
   return [...violations, { path: `${maxServers}`, message: `exceeds the limit of ${maxServers} members` }];
 }
 
+/** Violations by field of the API. Where a member may be: `placementViolations`. */
 export function memberViolations(member: MemberSettings, pool: PoolSettings): FieldError[] {
   const { address, port, weight, monitorAddress, monitorPort } = member;
   const { violations, report } = collector();
@@ -285,6 +289,7 @@ export function placementViolations(member: MemberSettings, rule: MemberRule): F
   return [...violations, ...violation(refusal, { address: 'monitor_address', port: portField })];
 }
 
+/** The violations of a part, with paths from the whole: `listeners.0.` and `protocol_port`. */
 export function prefixed(prefix: string, violations: FieldError[]): FieldError[] {
   return violations.map(({ path, message }) => ({ path: `${prefix}${path}`, message }));
 }

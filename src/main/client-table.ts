@@ -132,6 +132,7 @@ const exceptions: Record<string, string> = {
 /** Commands of the client that are not operations. */
 const otherFirstWords = ['api', 'apply', 'batch', 'diff', 'context', 'login', 'completion', '__complete'];
 
+/** The words of the command of an operation. @throws Error if its noun is not in `nouns` */
 export function commandOf(id: string): string[] {
   if (exceptions[id]) return exceptions[id].split(' ');
   const [, verb = '', rest = '', version = ''] = /^([a-z]+)(.*?)(V\d)?$/.exec(id) ?? [];

@@ -60,6 +60,9 @@ interface Marked {
   loose: string[];
 }
 
+/**
+ * Removes unreferenced data, and returns the content of every registry. @throws DriverError, retryable, when aborted
+ */
 export async function collect(options: CollectOptions): Promise<RegistryContents[]> {
   const { layout, signal } = options;
   const trashed = new Set(await digestsIn(layout.trash));

@@ -106,10 +106,12 @@ export function layoutIn(root: string, places: Partial<Places> = {}): Layout {
   };
 }
 
+/** The hash of a digest, without `sha256:`. @throws DriverError, permanent, if it is not a SHA-256 digest */
 export function hexOf(digest: string): string {
   return checked(DIGEST, digest).slice('sha256:'.length);
 }
 
+/** Whether it is a SHA-256 digest, the only kind that is stored. */
 export function isDigest(text: unknown): text is string {
   return typeof text === 'string' && DIGEST.test(text);
 }
@@ -119,6 +121,7 @@ export function isName(name: string): boolean {
   return name.length <= 255 && REPOSITORY.test(name) && PREFIX.test(name.split('/', 1)[0]!);
 }
 
+/** The tag, which may become part of a path. @throws DriverError, permanent */
 export function checkedTag(name: string): string {
   return checked(TAG, name);
 }

@@ -35,6 +35,7 @@ interface Pass {
   pending: number;
 }
 
+/** Repairs all repositories. Nothing else may write meanwhile. */
 export async function repair(layout: Layout, log: Logger): Promise<void> {
   const manifests = await removeTruncatedManifests(layout);
   const pass: Pass = { layout, before: Number.POSITIVE_INFINITY, repaired: 0, pending: 0 };

@@ -142,6 +142,7 @@ export async function sweepLink(folder: string, digest: string): Promise<void> {
   await syncPath(join(folder, hexOf(digest)));
 }
 
+/** Removes a link or tag; succeeds as well if it does not exist. Survives a crash of the host. */
 export async function removeLink(folder: string, name: string): Promise<void> {
   await rm(join(folder, name), { recursive: true, force: true });
   await syncPath(folder).catch((error: NodeJS.ErrnoException) => {

@@ -114,6 +114,7 @@ export function loopNumber(device: string): number | null {
   return digits === undefined ? null : Number(digits);
 }
 
+/** The path of the file behind `/dev/loop<device>`; null if it has none. */
 export async function backingFile(device: number): Promise<string | null> {
   const text = await readFile(`/sys/block/loop${device}/loop/backing_file`, 'utf8').catch(() => null);
   return text?.trimEnd() ?? null;

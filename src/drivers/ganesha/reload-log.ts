@@ -58,6 +58,7 @@ export async function logEnd(logFile: string): Promise<number> {
   return 0;
 }
 
+/** The text of the log after an offset in bytes. */
 export async function readFrom(logFile: string, offset: number): Promise<string> {
   const file = await open(logFile, 'r');
   try {

@@ -8,6 +8,7 @@ const LAST_FRAGMENT = 0x8000_0000;
 export const PORTMAPPER = { program: 100_000, version: 2 };
 export const NFS4 = { program: 100_003, version: 4 };
 
+/** Resolves when the server responds. @throws Error after `timeoutMs`, or when it refuses the connection or the call */
 export function callNull(
   address: { host: string; port: number },
   { program, version }: { program: number; version: number },

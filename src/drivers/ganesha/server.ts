@@ -275,6 +275,7 @@ function legacyPidFile(layout: Layout): string {
   return join(layout.ganesha, 'ganesha.pid');
 }
 
+/** Null if the file is missing or has no number. */
 export async function readPid(pidFile: string): Promise<number | null> {
   const pid = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10);
   return Number.isSafeInteger(pid) ? pid : null;

@@ -25,6 +25,7 @@ export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
 
 const LAST_EXPORT_ID = 65_535;
 
+/** The specs on disk, by id. Unreadable ones are logged and omitted. */
 export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string, Spec>> {
   const specs = new Map<string, Spec>();
   for (const id of await idsIn(layout.specs, '.json')) {

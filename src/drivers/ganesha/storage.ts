@@ -26,6 +26,7 @@ export interface ShareStorage {
   close(): Promise<void>;
 }
 
+/** A permanent error: a share that was created is never created again, empty. */
 export function dataMissing(id: string, path: string): DriverError {
   return new DriverError(`the data of ${id} is missing: ${path} does not exist`, {
     customerMessage: 'the data of this share is missing on the storage host; ask the operator',

@@ -6,6 +6,7 @@ import { addressesOf } from '../load-balancer.ts';
 import { listenerName } from './configuration.ts';
 import type { Host } from './host.ts';
 
+/** The number of requests in progress at these addresses. */
 export async function activeRequests({ specs, process }: Host, addresses: ReadonlySet<string>): Promise<number> {
   const frontends = new Set(
     [...specs.values()]

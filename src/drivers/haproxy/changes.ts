@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { addressesOf } from '../load-balancer.ts';
 import type { Spec } from './specs.ts';
 
+/** `before` undefined: the load balancer is new; `after` null: it is removed. */
 export function changesOf(before: Spec | undefined, after: Spec | null): string[] {
   if (!before) return after ? ['created'] : [];
   if (!after) return ['removed'];

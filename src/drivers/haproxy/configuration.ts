@@ -158,6 +158,10 @@ export function structureOf(settings: GlobalSettings, layout: Layout, rendered: 
   return hash.digest('hex').slice(0, 32);
 }
 
+/**
+ * Renders the sections of one load balancer, its files and what the runtime API can change. Disabled parts and UDP are
+ * omitted.
+ */
 export function renderBalancer(spec: Spec, layout: Layout, maxConnections: number): Rendered {
   const files: Files = new Map();
   const listeners = spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol !== 'UDP') : [];

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import type { Rendered } from './configuration.ts';
 import { cannotListen, portConflict } from './errors.ts';
 
+/** Where it listens: `<address> <port>`, with ` UDP` for UDP. */
 export function endpointsOf({ endpoints, udpPorts, addresses }: Rendered): string[] {
   const udp = addresses.flatMap((address) => udpPorts.map((port) => `${address} ${port} UDP`));
   return [...[...endpoints.values()].flat().map(({ address, port }) => `${address} ${port}`), ...udp];

@@ -76,6 +76,7 @@ export async function restore(host: Host): Promise<void> {
   await removeUnusedFiles(host.layout, usedFiles(host));
 }
 
+/** Renders a spec from disk. An invalid one is logged and kept in `broken`, so that it does not prevent the others. */
 export function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
   try {
     host.specs.set(spec.id, spec);
@@ -100,6 +101,7 @@ export function admitterFor(host: Host, specs: Iterable<Spec>): (spec: Spec) => 
   };
 }
 
+/** Logs each omitted member once. */
 export function setAdmission(host: Host, id: string, admission: Admission): void {
   const before = host.admitted.get(id)?.refused;
   host.admitted.set(id, admission);
@@ -164,6 +166,7 @@ async function writeAll(host: Host, revision: string): Promise<void> {
   await writeGlobal(host, revision);
 }
 
+/** Writes or removes the file of each. HAProxy reads them at its next reload. */
 export async function writeBalancers(host: Host, list: Iterable<Pick<Rendered, 'id' | 'text'>>): Promise<void> {
   for (const { id, text } of list) {
     const file = host.layout.balancerFile(id);
@@ -178,6 +181,7 @@ export async function writeGlobal(host: Host, revision: string): Promise<void> {
   await replaceFile(layout.globalFile, text);
 }
 
+/** Notes that HAProxy runs with what is rendered now. */
 export function markRunning(host: Host): void {
   host.running = new Map([...host.rendered].map(([id, { settings }]) => [id, settings]));
 }
@@ -196,6 +200,7 @@ export function newRevision(): string {
   return randomBytes(5).toString('hex');
 }
 
+/** The names of the files in all specs: certificates and lists. */
 export function usedFiles(host: Host): Set<string> {
   const used = new Set<string>();
   for (const spec of host.specs.values()) {

@@ -63,6 +63,7 @@ function planOf(host: Host, change: Change): Plan {
   return { change, before, after: null, failed: undefined, changed: [], reloaded: false, reloadRefused: false };
 }
 
+/** Runs `work` unless the plan has failed. An error fails this plan only. */
 export async function attempt(plan: Plan, work: () => Promise<void>): Promise<void> {
   try {
     if (isActive(plan)) await work();
@@ -75,6 +76,7 @@ export function isActive({ failed }: Plan): boolean {
   return failed === undefined;
 }
 
+/** Whether the change needs a reload of HAProxy: its settings differ from those that HAProxy runs with. */
 export function takesReload(host: Host, { change, after }: Plan): boolean {
   return (host.running.get(change.id) ?? '') !== (after?.rendered.settings ?? '');
 }

@@ -15,6 +15,7 @@ import { isFreeText, isHeaderName, isNetwork, isPlainAddress, isRequestPath, isT
 /** HAProxy's timers are 31 bits of milliseconds. */
 const MAX_MS = 2_147_483_647;
 
+/** A permanent error about a value that cannot be written into a configuration. */
 export function invalid(field: string, value: unknown): DriverError {
   return new DriverError(`invalid ${field} for a proxy configuration: ${JSON.stringify(value)?.slice(0, 200)}`, {
     customerMessage: `The load balancer does not support this ${field}.`,
@@ -42,6 +43,7 @@ export function network(text: string): string {
   return text;
 }
 
+/** An integer from `min` to `max`. @throws DriverError */
 export function whole(field: string, value: number, min: number, max: number): number {
   if (!Number.isSafeInteger(value) || value < min || value > max) throw invalid(field, value);
   return value;
@@ -64,6 +66,7 @@ export function literalFormat(field: string, text: string): string {
   return word(field, text.replaceAll('%', '%%'));
 }
 
+/** 1 to 128 letters, digits, `_`, `.` and `-`, unquoted. @throws DriverError */
 export function token(field: string, text: string): string {
   if (!isToken(text)) throw invalid(field, text);
   return text;

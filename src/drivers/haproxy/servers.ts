@@ -61,6 +61,7 @@ const MAINT_BITS = 0x01 | 0x04;
 const DRAIN_BITS = 0x08;
 const CHECK_ENABLED_OR_PAUSED = 0x04 | 0x08;
 
+/** Parses the response to `show servers state`, of version 1. Servers that are not members are omitted. */
 export function parseServersState(text: string): ObservedServer[] {
   const servers: ObservedServer[] = [];
   for (const line of text.split('\n')) {
@@ -102,6 +103,7 @@ export function serverLine(pool: RenderedPool, server: Server): string {
   return `  server ${[server.name, ...serverWords(pool, server)].join(' ')}${server.maint ? ' disabled' : ''}\n`;
 }
 
+/** The commands of the runtime API that make the observed servers those of the pool. */
 export function difference(pool: RenderedPool, observed: ObservedServer[]): Difference {
   const current = new Map(observed.map((server) => [server.name, server]));
   const wanted = new Set(pool.servers.map(({ name }) => name));

@@ -20,6 +20,7 @@ const NO_LIMIT = 1_000_000;
 /** Texts by file name. */
 export type Files = Map<string, string>;
 
+/** Replaces the PEM texts by names of files, which contain the hash of the text. */
 export function extractFiles(desired: DesiredLoadBalancer): { spec: Spec; files: Files } {
   const files: Files = new Map();
   const put = (text: string | null) => (text === null ? null : nameFile(files, text, 'pem'));
@@ -47,6 +48,7 @@ export function nameFile(files: Files, text: string, ending: 'pem' | 'list'): st
   return name;
 }
 
+/** Existing files are not written again: their name is the hash of their text. */
 export async function writeFiles(layout: Layout, files: Files): Promise<void> {
   for (const [name, text] of files) {
     if (!existsSync(layout.certificate(name))) await writeDurably(layout.certificate(name), text);

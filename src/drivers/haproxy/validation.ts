@@ -29,6 +29,7 @@ export function requireValid(desired: DesiredLoadBalancer, capabilities?: Capabi
   throw new DriverError(`invalid load balancer: ${text}`, { customerMessage: `${text}.`, retryable: false });
 }
 
+/** Everything that cannot be served, in sentences for the client without their full stop; empty: valid. */
 export function violationsOf(desired: DesiredLoadBalancer, capabilities = everything): string[] {
   const { tenant, listeners, pools } = desired;
   const policies = listeners.flatMap(({ l7Policies }) => l7Policies);

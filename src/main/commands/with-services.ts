@@ -50,6 +50,7 @@ export async function requireClient({ clients }: Services, clientId: number): Pr
   throw new Error(`client ${clientId} not found; list clients with: ${program} client list`);
 }
 
+/** @throws UsageError that names the argument */
 export function wholeNumber(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${name} must be a whole number, not ${JSON.stringify(text)}`);
   return Number(text);

@@ -130,6 +130,7 @@ export function isSameTiming(a: CreateSchedule, b: CreateSchedule): boolean {
   return isDeepStrictEqual(timingOf(a), timingOf(b));
 }
 
+/** Whether two requests mean the same schedule: omitted fields equal their defaults. */
 export function isSameSchedule(a: CreateSchedule, b: CreateSchedule): boolean {
   return isDeepStrictEqual(toGiven(a), toGiven(b));
 }

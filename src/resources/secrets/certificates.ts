@@ -41,6 +41,7 @@ export interface Pair {
   key: KeyObject;
 }
 
+/** Reads DER certificates. `path`: the field of the request, for faults. Yields to the event loop. */
 export async function readCertificates(encoded: Buffer[], path: string): Promise<Found<PlacedCertificate>> {
   const found: PlacedCertificate[] = [];
   const faults: FieldError[] = [];
@@ -93,6 +94,7 @@ export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKe
   return readPrivateKeyBytes(key.bytes, encoding, path);
 }
 
+/** Reads a DER private key. `path`: the field of the request, for faults. */
 export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
     const message = `the private key has ${bytes.length} bytes; the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;

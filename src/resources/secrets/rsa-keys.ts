@@ -9,6 +9,7 @@ import { child, octetsOf, readBer, tags } from './ber.ts';
 const maxModulusBits = 8192;
 export const oversized = `an RSA key of more than ${maxModulusBits} bits`;
 
+/** False for keys of other algorithms. */
 export function isOversized(key: KeyObject): boolean {
   return (key.asymmetricKeyDetails?.modulusLength ?? 0) > maxModulusBits;
 }

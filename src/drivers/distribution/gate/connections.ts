@@ -8,6 +8,7 @@ const shareOfAddress = 1 / 4;
 /** The connection of the client, one to distribution, and a file. */
 const descriptorsEach = 3;
 
+/** Closes connections above the limits, which follow from the limit of open files, and returns them. */
 export function limitConnections(server: Server): { total: number; perAddress: number } {
   const total = Math.min(maxConnections, Math.floor(descriptors() / descriptorsEach));
   const perAddress = Math.floor(total * shareOfAddress);

@@ -165,6 +165,7 @@ function hasBody({ headers }: IncomingMessage, method: string): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** The headers to pass on, from and in the form of `rawHeaders`: names and values alternate. */
 export function headersOf(raw: string[], isKept = (_name: string) => true): string[] {
   const kept: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {

@@ -18,6 +18,7 @@ export interface Measured {
   uploads: Map<string, Upload>;
 }
 
+/** Measures the registry with this prefix. Files that disappear meanwhile count as absent. */
 export async function measure(layout: Layout, prefix: string): Promise<Measured> {
   const digests = new Set<string>();
   const uploads = new Map<string, Upload>();

@@ -16,6 +16,7 @@ export class Refusal extends Error {
 /** How long a client may continue to send its body after a response. */
 const lingerMs = 5000;
 
+/** Responds in the format of the registry API, and closes the connection if the client continues to send its body. */
 export function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const { status, code, message, retryAfter } = refusal;

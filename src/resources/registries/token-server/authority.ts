@@ -85,6 +85,7 @@ export const announceApi = prepared<object, [url: string, first: boolean, silenc
    where id = ${onlyRow} and ($2 or api_url is null or api_url = $1 or api_seen_at < now() - $3 * interval '1 second')`,
 );
 
+/** The URL of the API that API servers last announced; null: none did. */
 export async function announcedApi(db: Db): Promise<string | null> {
   const [row] = await db.select({ apiUrl: registryAuthority.apiUrl }).from(registryAuthority);
   return row?.apiUrl ?? null;
