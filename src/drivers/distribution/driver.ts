@@ -16,6 +16,7 @@ import { collect } from './collect.ts';
 import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';
 import { layoutOf, makeFolders, namesIn } from './layout.ts';
+import type { Layout } from './layout.ts';
 import { sendCertificate, storeCertificate } from './gate-certificate.ts';
 import { readReport, startGate } from './gate.ts';
 import { startDistribution } from './process.ts';
@@ -93,7 +94,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
   /** Leaves the processes running for the next driver to adopt, as a crash does. */
   release(): Promise<void>;
 } {
-  const { dataDir, address, patience, log, finding, shared } = options;
+  const { dataDir, address, log, finding, shared } = options;
   const replica = shared?.replica ?? null;
   const layout = layoutOf(dataDir, replica);
   const turns = oneAtATime();
@@ -202,6 +203,18 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
         await mount?.release();
       });
     },
+    ...createContents(layout, options.patience, log),
+  };
+}
+
+/** What the driver does with the images on the disk, whether or not the processes run. */
+function createContents(
+  layout: Layout,
+  patience: number,
+  log: Logger,
+): Pick<RegistryDriver, 'removeContents' | 'remove' | 'list' | 'quarantine' | 'idleUploads' | 'collect'> {
+  const turns = oneAtATime();
+  return {
     async removeContents(removal, signal) {
       refuseAborted(signal);
       await onHost('the removal failed', () => removeContents(layout, removal));
