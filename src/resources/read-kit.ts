@@ -3,7 +3,7 @@
  * Drizzle would build each query and map each row, which takes longer than PostgreSQL does. Only the filters and the order of
  * a page are built for a request.
  */
-import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
 import type { Column, SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
@@ -144,6 +144,9 @@ export function ordersOf<Field extends string>(id: PgColumn, fields: Record<Fiel
   ]);
   return Object.fromEntries(orders) as Record<Order<Field>, SQL[]>;
 }
+
+/** The order of a list that has no other. */
+export const oldestFirst = ({ createdAt, id }: { createdAt: PgColumn; id: PgColumn }) => [asc(createdAt), asc(id)];
 
 const defaultLimit = 1000;
 /** Each one is a statement of its own, so the list is short. */

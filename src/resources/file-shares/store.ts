@@ -1,5 +1,5 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
-import { asc, getTableColumns, sql } from 'drizzle-orm';
+import { getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -36,7 +36,7 @@ const selection = {
 };
 export const view = kit.viewOf<FileShareView>(fileShares, selection);
 const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted: resource });
-const oldestFirst = [asc(fileShares.createdAt), asc(fileShares.id)];
+const oldestFirst = kit.oldestFirst(fileShares);
 
 /** Oldest first. */
 export async function list(db: Db, scope: ProjectRegion, filter: ListFileShares): Promise<kit.Found<FileShareView>> {

@@ -60,9 +60,6 @@ const stats = sql<Stats>`(
 /** Parts that are provisioned, and removed when the host has been seen without them. */
 type PartTable = typeof lbListeners | typeof lbPools | typeof lbL7Policies | typeof lbL7Rules;
 
-/** Oldest first. */
-export const byAge = ({ createdAt, id }: typeof loadBalancers | PartTable) => [asc(createdAt), asc(id)];
-
 /** The load balancer of a listener or pool, in the two spellings of a query. */
 export const ofLoadBalancer = (
   { loadBalancerId }: typeof lbListeners | typeof lbPools,
@@ -246,13 +243,13 @@ export async function readL7Policies(
     .select()
     .from(lbL7Policies)
     .where(isOneOf(lbL7Policies.listenerId, listenerIds))
-    .orderBy(asc(lbL7Policies.position), ...byAge(lbL7Policies));
+    .orderBy(asc(lbL7Policies.position), ...kit.oldestFirst(lbL7Policies));
   if (l7Policies.length === 0) return { l7Policies, l7Rules: [] };
   const l7Rules = await on
     .select()
     .from(lbL7Rules)
     .where(isOneOf(lbL7Rules.policyId, idsOf(l7Policies)))
-    .orderBy(...byAge(lbL7Rules));
+    .orderBy(...kit.oldestFirst(lbL7Rules));
   return { l7Policies, l7Rules };
 }
 

@@ -18,7 +18,7 @@ export const insert = kit.insertRow(secrets);
 export const ciphertexts = kit.ciphertextsOf(secrets, secrets.payload);
 
 const readPage = kit.pagesOf<SecretRow>(secrets, { columns });
-const oldestFirst = [asc(secrets.createdAt), asc(secrets.id)];
+const oldestFirst = kit.oldestFirst(secrets);
 
 /** Oldest first. */
 export async function list(db: Db, scope: ProjectRegion, page: ListSecrets): Promise<kit.Found<SecretRow>> {

@@ -1,5 +1,5 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
-import { asc, getTableColumns, sql } from 'drizzle-orm';
+import { getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -64,7 +64,7 @@ const viewColumns = {
 const selection = { columns: viewColumns, joins: sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}` };
 export const view = kit.viewOf<SnapshotView>(snapshots, selection);
 const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: resource });
-const oldestFirst = [asc(snapshots.createdAt), asc(snapshots.id)];
+const oldestFirst = kit.oldestFirst(snapshots);
 
 /** Oldest first. */
 export async function list(db: Db, scope: ProjectRegion, filter: ListSnapshots): Promise<kit.Found<SnapshotView>> {

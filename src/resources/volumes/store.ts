@@ -1,5 +1,5 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
-import { asc, getTableColumns, sql } from 'drizzle-orm';
+import { getTableColumns, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -46,7 +46,7 @@ const lockingTask = sql<string | null>`coalesce(
 const columns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
 export const view = kit.viewOf<VolumeView>(volumes, { columns });
 const readPage = kit.pagesOf<VolumeView>(volumes, { columns, counted: resource });
-const oldestFirst = [asc(volumes.createdAt), asc(volumes.id)];
+const oldestFirst = kit.oldestFirst(volumes);
 
 /** Oldest first. `tags` are the requested ones. */
 export async function list(

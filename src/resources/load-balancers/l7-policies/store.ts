@@ -7,7 +7,7 @@ import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import type { OperatingStatus } from '../shapes.ts';
-import { byAge, lockPart } from '../store.ts';
+import { lockPart } from '../store.ts';
 import type { Locked } from '../store.ts';
 import { lbL7Policies, lbL7Rules } from '../table.ts';
 import type { L7PolicyRow } from '../table.ts';
@@ -36,7 +36,7 @@ export const viewsById = kit.rowsByIds<L7PolicyView>(lbL7Policies, { columns: vi
 
 const bytes = sql<number>`200 + 64 * (select count(*) from lb_l7_rules r where r.policy_id = lb_l7_policies.id)`;
 const readSizes = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: lbL7Policies.id, bytes } });
-const oldestFirst = byAge(lbL7Policies);
+const oldestFirst = kit.oldestFirst(lbL7Policies);
 
 /** Oldest first, with the size of their references to rules. */
 export async function list(db: Db, scope: ProjectRegion, page: ListL7Policies): Promise<kit.Found<SizedRow<string>>> {

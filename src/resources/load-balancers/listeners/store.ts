@@ -3,7 +3,7 @@ import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
-import { byAge, lockPart, ofLoadBalancer } from '../store.ts';
+import { lockPart, ofLoadBalancer } from '../store.ts';
 import type { Locked } from '../store.ts';
 import { lbListeners } from '../table.ts';
 import type { ListenerRow } from '../table.ts';
@@ -32,7 +32,7 @@ const viewColumns = {
 
 export const view = kit.viewOf<ListenerView>(lbListeners, { columns: viewColumns });
 const readPage = kit.pagesOf<ListenerView>(lbListeners, { columns: viewColumns });
-const oldestFirst = byAge(lbListeners);
+const oldestFirst = kit.oldestFirst(lbListeners);
 
 export async function poolCount(tx: Tx, id: string): Promise<number> {
   const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
@@ -53,5 +53,5 @@ export async function findByLoadBalancer(on: Db | Tx, loadBalancerId: string): P
     .select()
     .from(lbListeners)
     .where(eq(lbListeners.loadBalancerId, loadBalancerId))
-    .orderBy(...byAge(lbListeners));
+    .orderBy(...kit.oldestFirst(lbListeners));
 }

@@ -9,7 +9,7 @@ import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import { selectUsesOfPool } from '../l7-policies/store.ts';
 import type { Member } from '../members/schema.ts';
-import { byAge, lockPart, ofLoadBalancer } from '../store.ts';
+import { lockPart, ofLoadBalancer } from '../store.ts';
 import type { Locked } from '../store.ts';
 import { lbMembers, lbPools, loadBalancers } from '../table.ts';
 import type { ListenerRow, MemberRow, PoolRow } from '../table.ts';
@@ -73,7 +73,7 @@ const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_
 const readSizes = kit.pagesOf<SizedRow<string>>(lbPools, {
   columns: { id: lbPools.id, bytes: sql`${memberCount} * ${sql.raw(String(bytesOfMember))}` },
 });
-const oldestFirst = byAge(lbPools);
+const oldestFirst = kit.oldestFirst(lbPools);
 
 /** Oldest first. A thousand pools may have a million members, so the rows themselves are read in groups. */
 export async function list(db: Db, scope: ProjectRegion, filter: ListPools): Promise<kit.Found<SizedRow<string>>> {

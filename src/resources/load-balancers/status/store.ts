@@ -2,9 +2,9 @@
 import { asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { inScope, viewOf } from '../../store-kit.ts';
+import { inScope, oldestFirst, viewOf } from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
-import { byAge, readL7Policies } from '../store.ts';
+import { readL7Policies } from '../store.ts';
 import { lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, MemberRow, PoolRow } from '../table.ts';
 
@@ -43,7 +43,7 @@ export async function sizes(db: Db, scope: ProjectRegion): Promise<SizedRow<stri
     .select({ id: loadBalancers.id, bytes: bytesOfParts })
     .from(loadBalancers)
     .where(inScope(loadBalancers, scope))
-    .orderBy(...byAge(loadBalancers));
+    .orderBy(...oldestFirst(loadBalancers));
 }
 
 /** Oldest first, with the size of their members, policies and rules. */
@@ -57,7 +57,7 @@ export async function listenerSizes(db: Db, loadBalancerId: string): Promise<Siz
     .select({ id: lbListeners.id, bytes })
     .from(lbListeners)
     .where(eq(lbListeners.loadBalancerId, loadBalancerId))
-    .orderBy(...byAge(lbListeners));
+    .orderBy(...oldestFirst(lbListeners));
 }
 
 export async function listeners(db: Db, ids: string[]): Promise<ListenerWithParts[]> {

@@ -4,7 +4,7 @@ import type { Db } from '../../../../platform/db.ts';
 import * as kit from '../../../store-kit.ts';
 import type { ProjectRegion } from '../../../store-kit.ts';
 import type { OperatingStatus } from '../../shapes.ts';
-import { byAge, lockPart } from '../../store.ts';
+import { lockPart } from '../../store.ts';
 import type { Locked } from '../../store.ts';
 import { lbL7Rules } from '../../table.ts';
 import type { L7RuleRow } from '../../table.ts';
@@ -29,6 +29,7 @@ const viewColumns = {
 
 export const view = kit.viewOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
 const readPage = kit.pagesOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
+const oldestFirst = kit.oldestFirst(lbL7Rules);
 
 /** Oldest first. */
 export async function list(
@@ -39,7 +40,7 @@ export async function list(
 ): Promise<kit.Found<L7RuleView>> {
   return readPage(db, scope, {
     filters: [eq(lbL7Rules.policyId, policyId)],
-    order: byAge(lbL7Rules),
+    order: oldestFirst,
     page,
   });
 }
