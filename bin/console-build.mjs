@@ -9,7 +9,7 @@
  * build) and without the right to write, an existing build is kept.
  */
 import { accessSync, constants, existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
 import { main, root } from './installed.mjs';
 import { modified, withLock } from './directory-lock.mjs';
@@ -63,7 +63,7 @@ function newestIn(path) {
 async function build() {
   const started = new Date();
   // The server that started this build has precedence.
-  setPriority(10);
+  if (getPriority() < 10) setPriority(10);
   const { build: viteBuild } = await import('vite');
   const outDir = made;
   await viteBuild({ root: folder, configLoader: 'native', logLevel: 'error', build: { outDir, emptyOutDir: true } });

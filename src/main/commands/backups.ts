@@ -1,9 +1,9 @@
 /** `backup` and `restore`. Backups are made while servers run; a restore needs an empty installation. */
 import { createReadStream, mkdirSync, statSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
 import type { Manifest } from '../../backup/format.ts';
+import { lowerPriority } from '../../platform/low-priority.ts';
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
@@ -30,8 +30,9 @@ const backup = command({
     const { backupStream, openBackupDirectory } = await import('../../backup/block-store.ts');
     const { backupOptions } = await import('../backups.ts');
     await withDatabase(settings, async ({ connection }) => {
-      // Not earlier: an embedded PostgreSQL that was started above would inherit it, and a server may use it afterwards.
-      setPriority(lowPriority);
+      // Requests of servers on the same host go first. Not earlier: an embedded PostgreSQL that was started above would
+      // inherit it, and a server may use it afterwards.
+      lowerPriority();
       const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
       const { copyFiles } = await import('../../backup/files.ts');
       const files = (target: BackupSink) => copyFiles(settings.dataDir, target);
@@ -87,9 +88,6 @@ const restore = command({
 });
 
 export const backupCommands: Command[] = [backup, restore];
-
-/** Requests of servers on the same host go first. */
-const lowPriority = 10;
 
 /** For messages, because standard output may be the backup. */
 function note(text: string): void {
