@@ -84,7 +84,9 @@ export function createFileShares(deps: FileSharesDeps) {
         rootSquash: settings.root_squash,
       });
       const hostChanges = settingsChanges(share, settings);
-      if (!isEmpty(hostChanges)) {
+      // After a failure the same update is a retry.
+      const isRetry = share.status === 'error' && share.observedSize !== null && !isEmpty(settings);
+      if (!isEmpty(hostChanges) || isRetry) {
         requireOnHost(share);
         return changeOnHost(tx, context, share, 'update_sfs', { ...rowChanges, ...hostChanges, status: 'ensuring' });
       }

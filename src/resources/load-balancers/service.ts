@@ -83,9 +83,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
         logging: body.logging && newLogging(body.logging),
         tags: patchedTags(loadBalancer.tags, body.tags),
       });
-      const { admin_state_up: up = loadBalancer.adminStateUp } = body;
+      const { admin_state_up: up } = body;
       const type = 'update_loadbalancer';
-      if (up === loadBalancer.adminStateUp) return record(tx, context, loadBalancer, type, written);
+      // After a failure the same update is a retry.
+      const isFollowed = up !== loadBalancer.adminStateUp || loadBalancer.provisioningStatus === 'ERROR';
+      if (up === undefined || !isFollowed) return record(tx, context, loadBalancer, type, written);
       return {
         tasks: [await changes.enqueue(tx, context, loadBalancer, { type }, { ...written, adminStateUp: up })],
       };
