@@ -50,6 +50,30 @@ it('reject all unknown query parameters by name', async () => {
   expect(faulty).toEqual([]);
 });
 
+it.each([
+  ['a number', '/cloud/v1/tasks', 'limit=1&limit=2', 'limit'],
+  ['a text', '/cloud/v1/tasks', 'task_type=a&task_type=b', 'task_type'],
+  ['a choice', '/cloud/v1/projects', 'order_by=name.asc&order_by=name.desc', 'order_by'],
+  ['equal values', '/cloud/v1/regions', 'show_volume_types=true&show_volume_types=true', 'show_volume_types'],
+])('refuse a parameter that is not a list and given twice: %s', async (_name, url, query, path) => {
+  const { status, body } = await cloud.get(`${url}?${query}`);
+  expect([status, body.errors]).toEqual([400, [{ path, message: 'must be given once' }]]);
+});
+
+it.each([
+  ['texts', { dns_nameservers: ['8.8.8.8', '1.1.1.1', '8.8.8.8'] }, 'dns_nameservers.2'],
+  [
+    'objects',
+    {
+      host_routes: ['10.1.0.1', '10.1.0.2', '10.1.0.1'].map((nexthop) => ({ destination: '10.9.0.0/16', nexthop })),
+    },
+    'host_routes.2',
+  ],
+])('name the later one of two equal items: %s', async (_name, body, path) => {
+  const refused = await cloud.patch('/cloud/v1/subnets/1/1/11111111-1111-4111-8111-111111111111', body);
+  expect([refused.status, refused.body.errors]).toEqual([400, [{ path, message: 'repeats item 0' }]]);
+});
+
 it('may omit a body whose fields are all optional, and no other body', async () => {
   const faulty: unknown[] = [];
   const optional: string[] = [];

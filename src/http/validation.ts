@@ -66,13 +66,19 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const branches = schemas.map((s) => ajv.compile(s));
   const numbers = httpPart === 'body' ? [] : numbersOf(schema as TSchema);
   const knownNames = httpPart === 'querystring' ? parametersOf(schema as TSchema) : null;
+  const single = httpPart === 'querystring' ? singleParametersOf(schema as TSchema) : [];
   return (data) => {
     // Checked before the conversion.
+    const repeated = single.filter((name) => Array.isArray((data as Record<string, unknown>)[name]));
     const misspelt = numbers.filter(({ name, type }) => isMisspelt((data as Record<string, unknown>)[name], type));
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
-    const errors = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
+    const found = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
+    const errors = [
+      ...repeated.map((path) => ({ path, message: 'must be given once' })),
+      ...found.filter(({ path }) => !repeated.includes(path)),
+    ];
     for (const { name: path, type } of misspelt) {
       if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${type}` });
     }
@@ -94,6 +100,12 @@ function numbersOf(schema: TSchema): { name: string; type: keyof typeof spelling
 function parametersOf(schema: TSchema): Set<string> | null {
   const { properties = {}, additionalProperties } = schema as { properties?: object; additionalProperties?: boolean };
   return additionalProperties ? null : new Set(Object.keys(properties));
+}
+
+/** The names of query parameters that are not lists. */
+function singleParametersOf(schema: TSchema): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string; anyOf?: unknown }> };
+  return Object.entries(properties).flatMap(([name, { type, anyOf }]) => (type === 'array' || anyOf ? [] : [name]));
 }
 
 function unknownParameters(query: object, known: Set<string>): FieldError[] {
@@ -167,8 +179,11 @@ function fieldError(error: ErrorObject): FieldError {
       return { path: at(error.params.additionalProperty), message: 'is not a known field' };
     case 'enum':
       return { path: at(), message: `must be one of ${error.params.allowedValues.map(show).join(', ')}` };
-    case 'uniqueItems':
-      return { path: at(String(error.params.j)), message: `repeats item ${error.params.i}` };
+    case 'uniqueItems': {
+      // Which of the two is the first one depends on the type of the items.
+      const { i, j } = error.params as { i: number; j: number };
+      return { path: at(String(Math.max(i, j))), message: `repeats item ${Math.min(i, j)}` };
+    }
     case 'const':
       return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
     case 'format':

@@ -181,7 +181,10 @@ export async function createServices(deps: ServicesDeps) {
   const volumes = createVolumes({
     ...shared,
     snapshots,
-    joinPolicies: (...args) => lifecyclePolicies.joinNewVolume(...args),
+    policies: {
+      newVolumeErrors: (...args) => lifecyclePolicies.newVolumeErrors(...args),
+      joinNewVolume: (...args) => lifecyclePolicies.joinNewVolume(...args),
+    },
   });
   const pricing = createPricing(configuration.bookOfRegion, log, { regions, volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });

@@ -1,7 +1,7 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext } from '../authz/actor.ts';
-import { inUse, invalidInput, nameTaken, notFound, resourceLocked } from '../errors/catalogue.ts';
+import { ClientError, inUse, invalidInput, nameTaken, notFound, resourceLocked } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { instantOf } from '../platform/clock.ts';
@@ -110,6 +110,16 @@ export async function orNameTaken<T>(write: Promise<T>, constraint: string, mess
   return write.catch((error: unknown) => {
     throw violatedConstraint(error) === constraint ? nameTaken(message) : error;
   });
+}
+
+/** The result of a check. @throws ClientError 400 with these errors and those of the check, before any other refusal of it */
+export async function withErrors<T>(errors: FieldError[], check: Promise<T>): Promise<T> {
+  const result = await check.catch((error: unknown) => {
+    if (!(error instanceof ClientError) || errors.length === 0) throw error;
+    throw invalidInput([...errors, ...(error.code === 'InvalidInput' ? error.errors : [])]);
+  });
+  if (errors.length > 0) throw invalidInput(errors);
+  return result;
 }
 
 /**

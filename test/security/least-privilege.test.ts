@@ -1,5 +1,6 @@
 /** A token sees and changes only what its role and its projects allow. */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { transaction } from '../../src/platform/db.ts';
 import { useCloudyard } from '../harness.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
@@ -44,6 +45,25 @@ describe('an admin token that is limited to projects', () => {
     const threshold = `/cloud/v2/client_quotas/${tenant.clientId}/notification_threshold`;
     expect(await cloud.request('PUT', threshold, { threshold: 1 }, { token: limited })).toMatchObject(forbidden);
     expect(await cloud.delete(threshold, { token: limited })).toMatchObject(forbidden);
+  });
+
+  it('sees no notification about a policy of another project', async () => {
+    const other = await cloud.post('/cloud/v1/projects', { name: 'the other' }, tenant);
+    const type = 'lifecycle_policy_run_failed' as const;
+    const issue = (subject: string, data: object) => {
+      const message = { clientId: tenant.clientId, type, subject, body: { paragraphs: [] }, data: { ...data } };
+      return transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
+    };
+    const hidden = await issue('other', { project_id: other.body.id });
+    const own = await issue('own', { project_id: tenant.projectId });
+    const ofClient = await issue('client', {});
+    const feed = `${tenantPath}/notifications`;
+    const { body } = await cloud.get(feed, { token: limited });
+    expect(body.count).toBe(2);
+    expect(new Set(body.results.map(({ id }: { id: string }) => id))).toEqual(new Set([own, ofClient]));
+    expect((await cloud.get(`${feed}/${hidden}`, { token: limited })).status).toBe(404);
+    expect((await cloud.get(`${feed}/${own}`, { token: limited })).status).toBe(200);
+    expect((await cloud.get(`${feed}/${hidden}`, tenant)).status).toBe(200);
   });
 
   it('cannot create a project and keeps access to its project', async () => {

@@ -311,3 +311,37 @@ describe('if the file share reconciler fails or dies at any step, any number of 
 describe('if a client changes a share while it is being reconciled', () => {
   it.each(Object.entries(concurrentRequests))('%s reaches the expected state', everywhere, 120_000);
 });
+
+describe('a change of settings that the host rejected', () => {
+  const settings = { share_settings: { root_squash: true } };
+  const patch = async (id: string) => (await cloud.patch(`/cloud/v3/file_shares/1/1/${id}`, settings)).body.tasks;
+  const show = async (id: string) => (await cloud.get(`${shares}/${id}`)).body;
+
+  it('is repeated by the same update', async () => {
+    host.trouble();
+    const id = await requestShare();
+    await reconcileOnce(id);
+    host.trouble(() => ({ error: terminal(), done: false }));
+    await patch(id);
+    await reconcileOnce(id);
+    host.trouble();
+    expect(await show(id)).toMatchObject({ status: 'error', ...settings });
+    const tasks = await patch(id);
+    expect(tasks).toHaveLength(1);
+    await reconcileOnce(id);
+    expect((await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.state).toBe('FINISHED');
+    expect(await show(id)).toMatchObject({ status: 'available', ...settings });
+    expect(host.shares.get(id)).toMatchObject({ rootSquash: true });
+    expect(await patch(id)).toEqual([]);
+  });
+
+  it('is no change of a share that was never created', async () => {
+    host.trouble(() => ({ error: terminal(), done: false }));
+    const id = await requestShare();
+    await reconcileOnce(id);
+    host.trouble();
+    const same = { share_settings: { root_squash: false } };
+    await cloud.patch(`/cloud/v3/file_shares/1/1/${id}`, same);
+    expect((await cloud.patch(`/cloud/v3/file_shares/1/1/${id}`, same)).body).toEqual({ tasks: [] });
+  });
+});

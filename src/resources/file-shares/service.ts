@@ -19,6 +19,7 @@ import {
   requireUnlocked,
   sizeErrors,
   toRequiredQuota,
+  withErrors,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { accessErrors, createAccessRules, keyOf, newAccessRules, requireOnHost } from './access-rules.ts';
@@ -73,7 +74,9 @@ export function createFileShares(deps: FileSharesDeps) {
         rootSquash: settings.root_squash,
       });
       const hostChanges = settingsChanges(share, settings);
-      if (!isEmpty(hostChanges)) {
+      // After a failure the same update is a retry.
+      const isRetry = share.status === 'error' && share.observedSize !== null && !isEmpty(settings);
+      if (!isEmpty(hostChanges) || isRetry) {
         requireOnHost(share);
         return changeOnHost(tx, context, share, 'update_sfs', { ...rowChanges, ...hostChanges, status: 'ensuring' });
       }
@@ -92,10 +95,11 @@ export function createFileShares(deps: FileSharesDeps) {
       const typeName = typeOf(body);
       const settings = body.share_settings ?? {};
       const access = 'access' in body ? (body.access ?? []) : [];
-      checkCreate(deps.regions, scope, typeName, settings, access);
+      const ruleErrors = createErrors(deps.regions, scope, typeName, settings, access);
       const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const network = await deps.networks.forNewResource(scope, 'network' in body ? body.network : undefined);
+        const given = 'network' in body ? body.network : undefined;
+        const network = await withErrors(ruleErrors, deps.networks.forNewResource(scope, given));
         const id = randomUUID();
         const creatorTaskId = await tasks.enqueue(tx, context, {
           type: 'create_sfs',
@@ -113,8 +117,8 @@ export function createFileShares(deps: FileSharesDeps) {
           ...network,
           ...(await placeExport(tx, deps.regions.get(regionId)!)),
         };
-        const given = { name, typeName, size, tags, ...newSettings(typeName, settings) };
-        await store.insert(tx, { id, ...placed, ...given, creatorTaskId, createdAt });
+        const columns = { name, typeName, size, tags, ...newSettings(typeName, settings) };
+        await store.insert(tx, { id, ...placed, ...columns, creatorTaskId, createdAt });
         await store.insertAccessRules(tx, newAccessRules(id, access, createdAt));
         await quota.reserve(tx, scope, { sfs_count: 1, sfs_size: body.size });
         return { tasks: [creatorTaskId] };
@@ -210,20 +214,19 @@ function typeOf(body: CreateFileShare): FileShareTypeName {
   return body.type_name ?? (body.volume_type === 'vast_share_type' ? 'vast' : 'standard');
 }
 
-function checkCreate(
+function createErrors(
   regions: Regions,
   scope: Scope,
   typeName: FileShareTypeName,
   settings: ShareSettingsInput,
   access: Parameters<typeof accessErrors>[0],
-): void {
+): FieldError[] {
   const errors = settingsErrors(typeName, settings);
   const offered = regions.get(scope.regionId)!.fileShareTypes;
   if (!offered.includes(typeName)) {
     errors.push({ path: 'type_name', message: `the region offers ${offered.join(', ') || 'no file shares'}` });
   }
-  errors.push(...accessErrors(access));
-  if (errors.length > 0) throw invalidInput(errors);
+  return [...errors, ...accessErrors(access)];
 }
 
 function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInput): FieldError[] {

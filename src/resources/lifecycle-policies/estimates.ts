@@ -7,8 +7,8 @@ import type { Db } from '../../platform/db.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
-import { requireVolumes, uniqueIds } from './requested-volumes.ts';
-import { checkSchedule, checkSchedules, localTime, maxRetained } from './schedules.ts';
+import { uniqueIds, volumeErrors } from './requested-volumes.ts';
+import { checkSchedule, localTime, maxRetained, readSchedules } from './schedules.ts';
 import type {
   CreateLifecyclePolicy,
   CreateSchedule,
@@ -30,11 +30,12 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
   /** The most snapshots that these schedules keep of these volumes. @throws ClientError 400 */
   const usage = async (scope: Scope, schedules: CreateSchedule[], volumeIds: string[]) => {
     const now = wholeSecond(clock.now());
+    const { checked, errors } = readSchedules(schedules, now);
+    const volumes = await store.findVolumes(db, scope, uniqueIds(volumeIds));
+    errors.push(...volumeErrors(volumeIds, volumes));
+    if (errors.length > 0) throw invalidInput(errors);
     let perVolume = 0;
-    for (const schedule of checkSchedules(schedules, now)) perVolume += await maxRetained(schedule, now);
-    const ids = uniqueIds(volumeIds);
-    const volumes = await store.findVolumes(db, scope, ids);
-    requireVolumes(volumeIds, volumes);
+    for (const schedule of checked) perVolume += await maxRetained(schedule, now);
     const gib = volumes.reduce((sum, { size }) => sum + size, 0) * perVolume;
     return { perVolume, count: volumes.length * perVolume, gib, volumes };
   };

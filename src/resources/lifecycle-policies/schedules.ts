@@ -24,12 +24,23 @@ export interface CheckedSchedule {
   retentionSeconds: number | null;
 }
 
+/** The valid schedules, and all errors in the others. */
+export function readSchedules(
+  schedules: CreateSchedule[],
+  anchor: Date,
+): { checked: CheckedSchedule[]; errors: FieldError[] } {
+  const results = schedules.map((schedule, i) => checkSchedule(schedule, anchor, `schedules.${i}`));
+  return {
+    checked: results.flatMap((one) => ('errors' in one ? [] : [one])),
+    errors: results.flatMap((one) => ('errors' in one ? one.errors : [])),
+  };
+}
+
 /** @throws ClientError 400 with all errors in all schedules */
-export function checkSchedules(schedules: CreateSchedule[], anchor: Date, path = 'schedules'): CheckedSchedule[] {
-  const checked = schedules.map((schedule, i) => checkSchedule(schedule, anchor, `${path}.${i}`));
-  const errors = checked.flatMap((one) => ('errors' in one ? one.errors : []));
+export function checkSchedules(schedules: CreateSchedule[], anchor: Date): CheckedSchedule[] {
+  const { checked, errors } = readSchedules(schedules, anchor);
   if (errors.length > 0) throw invalidInput(errors);
-  return checked as CheckedSchedule[];
+  return checked;
 }
 
 /** `anchor` is the start of an interval. `path` is that of the schedule in the body; empty: it is the body. */

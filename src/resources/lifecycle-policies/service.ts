@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
 import { wholeSecond } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -15,11 +16,11 @@ import { changedColumns, isEmpty, requireFound, requireProject } from '../servic
 import type { ServiceDeps } from '../service-kit.ts';
 import { createEstimates } from './estimates.ts';
 import type { EstimatesDeps } from './estimates.ts';
-import { requireVolumes, uniqueIds } from './requested-volumes.ts';
+import { requireVolumes, uniqueIds, volumeErrors } from './requested-volumes.ts';
 import { scheduleExpiry } from './retention/store.ts';
 import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
-import { checkSchedules, isSameSchedule, timesOf, toSchedule } from './schedules.ts';
+import { checkSchedules, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedules.ts';
 import type { CheckedSchedule } from './schedules.ts';
 import { maxSchedules } from './schema.ts';
 import type {
@@ -68,12 +69,14 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       needVolumes = false,
     ): Promise<LifecyclePolicy> {
       const now = wholeSecond(clock.now());
-      const schedules = checkSchedules(body.schedules ?? [], now);
+      const { checked: schedules, errors: scheduleErrors } = readSchedules(body.schedules ?? [], now);
       const volumeIds = body.volume_ids ?? [];
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { clientId, projectId, regionId } = scope;
         await requireProject(tx, projectId);
-        requireVolumes(volumeIds, await store.holdVolumes(tx, scope, uniqueIds(volumeIds)));
+        const volumes = await store.holdVolumes(tx, scope, uniqueIds(volumeIds));
+        const errors = [...scheduleErrors, ...volumeErrors(volumeIds, volumes)];
+        if (errors.length > 0) throw invalidInput(errors);
         const { name, action, status = 'active' } = body;
         const placed = { clientId, projectId, regionId, userId: context.actor.tokenId, createdAt: now };
         const policy = await store.insert(tx, { ...placed, name, action, status });
@@ -151,13 +154,16 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         await scheduleExpiry(tx, policy.id);
       }),
 
-    /** Adds a new volume to policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
-    async joinNewVolume(tx: Tx, scope: Scope, volumeId: string, policyIds: number[]): Promise<void> {
-      const known = await store.holdPolicies(tx, scope, policyIds);
-      const errors = policyIds.flatMap((id, i) =>
+    /** Names each unknown policy as `lifecycle_policy_ids.<i>`; the known ones are held until the transaction ends. */
+    async newVolumeErrors(tx: Tx, scope: Scope, policyIds: number[]): Promise<FieldError[]> {
+      const known = policyIds.length > 0 ? await store.holdPolicies(tx, scope, policyIds) : new Set<number>();
+      return policyIds.flatMap((id, i) =>
         known.has(id) ? [] : [{ path: `lifecycle_policy_ids.${i}`, message: `lifecycle policy ${id} was not found` }],
       );
-      if (errors.length > 0) throw invalidInput(errors);
+    },
+
+    /** Adds a new volume to policies that `newVolumeErrors` holds. */
+    async joinNewVolume(tx: Tx, volumeId: string, policyIds: number[]): Promise<void> {
       await store.addVolumes(
         tx,
         policyIds.map((policyId) => ({ policyId, volumeId })),

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
@@ -10,7 +9,7 @@ import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota } from '../service-kit.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota, withErrors } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
@@ -83,9 +82,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
         logging: body.logging && newLogging(body.logging),
         tags: patchedTags(loadBalancer.tags, body.tags),
       });
-      const { admin_state_up: up = loadBalancer.adminStateUp } = body;
+      const { admin_state_up: up } = body;
       const type = 'update_loadbalancer';
-      if (up === loadBalancer.adminStateUp) return record(tx, context, loadBalancer, type, written);
+      // After a failure the same update is a retry.
+      const isFollowed = up !== loadBalancer.adminStateUp || loadBalancer.provisioningStatus === 'ERROR';
+      if (up === undefined || !isFollowed) return record(tx, context, loadBalancer, type, written);
       return {
         tasks: [await changes.enqueue(tx, context, loadBalancer, { type }, { ...written, adminStateUp: up })],
       };
@@ -96,7 +97,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { listeners = [] } = body;
-        const { region, network, flavor } = await checkCreate(deps, scope, body);
+        const { region, network, flavor } = await checkCreate(deps, tx, scope, body);
         const taskId = randomUUID();
         const now = clock.now();
         const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
@@ -193,6 +194,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 /** The region with the ranges of its addresses, its network and its flavor. @throws ClientError 400 with all errors */
 async function checkCreate(
   { networks, listeners, regions }: LoadBalancersDeps,
+  tx: Tx,
   scope: Scope,
   body: CreateLoadBalancer,
 ) {
@@ -202,31 +204,15 @@ async function checkCreate(
   const errors = [
     ...unsupportedFields(scope, region, body),
     ...flavorErrors(loadBalancerFlavors, flavor),
-    ...listeners.nestedErrors(scope, body.listeners ?? [], body.vip_ip_family ?? 'ipv4'),
+    ...(await listeners.nestedErrors(tx, scope, body.listeners ?? [], body.vip_ip_family ?? 'ipv4')),
   ];
-  const network = await findNetwork(networks, scope, body, errors);
-  if (errors.length > 0 || !network) throw invalidInput(errors);
+  const { vip_network_id, vip_subnet_id } = body;
+  const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
+  const network = await withErrors(errors, networks.forNewResource(scope, given || undefined, networkFields));
   return { region, network, flavor };
 }
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };
-
-/** The network and subnet to show. Adds to `errors`. */
-async function findNetwork(
-  networks: Networks,
-  scope: Scope,
-  { vip_network_id, vip_subnet_id }: CreateLoadBalancer,
-  errors: FieldError[],
-): Promise<{ networkId: string; subnetId: string } | null> {
-  const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
-  try {
-    return await networks.forNewResource(scope, given || undefined, networkFields);
-  } catch (error) {
-    if (!(error instanceof ClientError) || error.code !== 'InvalidInput') throw error;
-    errors.push(...error.errors);
-    return null;
-  }
-}
 
 /**
  * Inserts the row with the lowest free addresses. Of two concurrent creates with the same address, the unique indexes let

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
+import { terminal } from '../../../test/drivers.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
 import { balancers, builders, paths, v2 as asV2 } from './test-balancers.ts';
 
@@ -45,6 +46,20 @@ describe('updating a load balancer', () => {
     await expect.poll(async () => (await get(id)).operating_status).toBe('OFFLINE');
     await cloud.ended(await cloud.patch(v2(id), { admin_state_up: true }));
     expect(host.balancers.get(id)!.enabled).toBe(true);
+  });
+
+  it('v2 repeats a change that the host rejected', async () => {
+    const { id } = await aBalancer();
+    host.trouble(() => ({ error: terminal(), done: false }));
+    const failed = await cloud.ended(await cloud.patch(v2(id), { admin_state_up: false }));
+    host.trouble();
+    expect(failed.body.state).toBe('ERROR');
+    expect(await get(id)).toMatchObject({ admin_state_up: false, provisioning_status: 'ERROR' });
+    expect(host.balancers.get(id)!.enabled).toBe(true);
+    const again = await cloud.ended(await cloud.patch(v2(id), { admin_state_up: false }));
+    expect(again.body.state).toBe('FINISHED');
+    expect(host.balancers.get(id)!.enabled).toBe(false);
+    expect((await cloud.patch(v2(id), { admin_state_up: false })).body).toEqual({ tasks: [] });
   });
 
   it('v1 returns the load balancer', async () => {

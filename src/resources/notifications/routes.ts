@@ -23,14 +23,14 @@ export const notificationOperations = (notifications: Notifications) => [
     access: clientReader,
     query: ListNotifications,
     answer: NotificationCollection,
-    handle: ({ params, query }) => notifications.list(params.client_id, query),
+    handle: ({ by, params, query }) => notifications.list(by.actor, params.client_id, query),
   }),
   operation('GET', one, {
     id: 'getNotification',
     summary: 'Get a notification',
     access: clientReader,
     answer: Notification,
-    handle: ({ params }) => notifications.get(params.client_id, params.notification_id),
+    handle: ({ by, params }) => notifications.get(by.actor, params.client_id, params.notification_id),
   }),
   operation('POST', `${one}/deliveries/:delivery_id/replay`, {
     id: 'replayDelivery',

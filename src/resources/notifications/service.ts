@@ -5,7 +5,7 @@
  * job of its own, so that no crash loses a message.
  */
 import { randomUUID } from 'node:crypto';
-import type { RequestContext } from '../../authz/actor.ts';
+import type { Actor, RequestContext } from '../../authz/actor.ts';
 import { ClientError, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -22,7 +22,7 @@ import type {
   NotificationType,
 } from './schema.ts';
 import * as store from './store.ts';
-import type { DeliveryRow, NotificationRow } from './store.ts';
+import type { DeliveryRow, NotificationRow, Visible } from './store.ts';
 
 /** A message from any part of Cloudyard to a client. */
 export interface Message {
@@ -54,8 +54,8 @@ export function createNotifications(deps: NotificationsDeps) {
     return rows.map((row) => toResponse(row, deliveries));
   };
 
-  const get = async (on: Db | Tx, clientId: number, id: string): Promise<Notification> => {
-    const row = requireFound(await store.find(on, clientId, id), 'notification', id);
+  const get = async (on: Db | Tx, visible: Visible, id: string): Promise<Notification> => {
+    const row = requireFound(await store.find(on, visible, id), 'notification', id);
     return (await toResponses(on, [row]))[0]!;
   };
 
@@ -79,11 +79,11 @@ export function createNotifications(deps: NotificationsDeps) {
   };
 
   return {
-    get: (clientId: number, id: string) => get(db, clientId, id),
+    get: (actor: Actor, clientId: number, id: string) => get(db, visibleTo(actor, clientId), id),
 
-    async list(clientId: number, filter: ListNotifications): Promise<NotificationCollection> {
+    async list(actor: Actor, clientId: number, filter: ListNotifications): Promise<NotificationCollection> {
       await deps.clients.require(clientId);
-      const { count, rows } = await store.list(db, clientId, filter);
+      const { count, rows } = await store.list(db, visibleTo(actor, clientId), filter);
       return { count, results: await toResponses(db, rows) };
     },
 
@@ -98,7 +98,8 @@ export function createNotifications(deps: NotificationsDeps) {
     /** Sends the message again under the same id, in any state of the delivery. */
     async replay(context: RequestContext, clientId: number, id: string, deliveryId: string): Promise<Notification> {
       return deps.idempotency.auditedTransaction(db, context, async (tx) => {
-        const notification = requireFound(await store.find(tx, clientId, id), 'notification', id);
+        const visible = visibleTo(context.actor, clientId);
+        const notification = requireFound(await store.find(tx, visible, id), 'notification', id);
         const delivery = await store.lock(tx, deliveryId);
         if (delivery?.notificationId !== notification.id) throw notFound('delivery', deliveryId);
         if (delivery.channel === 'webhook' && delivery.webhookId === null) {
@@ -113,10 +114,15 @@ export function createNotifications(deps: NotificationsDeps) {
           endedAt: null,
         });
         await store.requestAttempts(tx, [deliveryId]);
-        return get(tx, clientId, id);
+        return get(tx, visible, id);
       });
     },
   };
+}
+
+/** A token that is limited to projects does not see messages about other projects. */
+function visibleTo({ projectIds }: Actor, clientId: number): Visible {
+  return { clientId, projectIds };
 }
 
 function toResponse(row: NotificationRow, deliveries: DeliveryRow[]): Notification {

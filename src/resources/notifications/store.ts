@@ -1,5 +1,5 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -105,16 +105,30 @@ export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> 
 const readPage = kit.pageReader<NotificationRow>(notifications);
 const orders = kit.ordersOf(notifications.id, { created_at: notifications.createdAt });
 
-export async function list(db: Db, clientId: number, filter: ListNotifications): Promise<kit.Found<NotificationRow>> {
+/** The notifications that a caller sees: of a client, and of these projects of it; `projectIds` null: of all. */
+export interface Visible {
+  clientId: number;
+  projectIds: number[] | null;
+}
+
+export async function list(db: Db, visible: Visible, filter: ListNotifications): Promise<kit.Found<NotificationRow>> {
   return readPage(db, {
     where: and(
-      eq(notifications.clientId, clientId),
+      eq(notifications.clientId, visible.clientId),
+      ofProjects(visible),
       filter.type === undefined ? undefined : eq(notifications.type, filter.type),
       deliveredAs(filter),
     ),
     order: orders[filter.order_by ?? 'created_at.desc'],
     page: filter,
   });
+}
+
+/** Whether a message is of one of the projects, or of no project. */
+function ofProjects({ projectIds }: Visible): SQL | undefined {
+  if (projectIds === null) return undefined;
+  const projectId = sql`(${notifications.data} ->> 'project_id')::int`;
+  return or(sql`${projectId} is null`, inArray(projectId, projectIds));
 }
 
 /** Whether one delivery has both the webhook and the state of the filter. */
@@ -129,9 +143,12 @@ function deliveredAs({ webhook_id, delivery_state }: ListNotifications): SQL | u
 
 const readRow = kit.rowById<NotificationRow>(notifications);
 
-export async function find(db: Db | Tx, clientId: number, id: string): Promise<NotificationRow | null> {
+export async function find(db: Db | Tx, visible: Visible, id: string): Promise<NotificationRow | null> {
   const notification = await readRow(db, id);
-  return notification?.clientId === clientId ? notification : null;
+  if (notification?.clientId !== visible.clientId) return null;
+  const projectId = notification.data['project_id'] as number | undefined;
+  const isVisible = visible.projectIds === null || projectId === undefined || visible.projectIds.includes(projectId);
+  return isVisible ? notification : null;
 }
 
 // The subselect hides the length of the array from the planner, which would plan each call again.

@@ -20,6 +20,7 @@ import {
   requireProject,
   requireUnlocked,
   sizeErrors,
+  withErrors,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
@@ -28,14 +29,18 @@ import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeCollection,
 import * as store from './store.ts';
 import type { VolumeRow, VolumeView } from './store.ts';
 
-/** Puts a new volume under policies. @throws ClientError 400 that names `lifecycle_policy_ids.<i>` */
-type JoinPolicies = (tx: Tx, scope: Scope, volumeId: string, policyIds: number[]) => Promise<void>;
+/** The policies of new volumes. */
+interface PoliciesOfVolumes {
+  /** Names each unknown policy as `lifecycle_policy_ids.<i>`; the known ones are held until the transaction ends. */
+  newVolumeErrors(tx: Tx, scope: Scope, policyIds: number[]): Promise<FieldError[]>;
+  joinNewVolume(tx: Tx, volumeId: string, policyIds: number[]): Promise<void>;
+}
 
 interface VolumesDeps extends ServiceDeps {
   regions: Regions;
   snapshots: Snapshots;
-  /** Policies depend on volumes, so main wires it. */
-  joinPolicies: JoinPolicies;
+  /** Policies depend on volumes, so main wires them. */
+  policies: PoliciesOfVolumes;
 }
 
 export type Volumes = ReturnType<typeof createVolumes>;
@@ -76,11 +81,13 @@ export function createVolumes(deps: VolumesDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
-      checkCreate(offeredTypes(deps, scope), body);
+      const fieldErrors = createErrors(offeredTypes(deps, scope), body);
+      const policyIds = body.lifecycle_policy_ids ?? [];
       const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         await requireProject(tx, projectId);
-        const source = await sourceOf(snapshots, tx, scope, body);
+        const policyErrors = await deps.policies.newVolumeErrors(tx, scope, policyIds);
+        const source = await withErrors([...fieldErrors, ...policyErrors], sourceOf(snapshots, tx, scope, body));
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
           type: 'create_volume',
@@ -92,8 +99,7 @@ export function createVolumes(deps: VolumesDeps) {
         const placed = { clientId, projectId, regionId };
         const given = { name: body.name, ...source, tags };
         await store.insert(tx, { id, ...placed, ...given, creatorTaskId: taskId, createdAt: clock.now() });
-        const policyIds = body.lifecycle_policy_ids ?? [];
-        if (policyIds.length > 0) await deps.joinPolicies(tx, scope, id, policyIds);
+        if (policyIds.length > 0) await deps.policies.joinNewVolume(tx, id, policyIds);
         await quota.reserve(tx, scope, { volume_count: 1, volume_size: source.size });
         return { tasks: [taskId] };
       });
@@ -201,16 +207,16 @@ function offeredTypes({ regions }: VolumesDeps, { regionId }: Scope): VolumeType
   return regions.get(regionId)!.volumeTypes;
 }
 
-function checkCreate(offered: VolumeTypeName[], body: CreateVolume): void {
+/** All errors but those of the source and the policies. */
+function createErrors(offered: VolumeTypeName[], body: CreateVolume): FieldError[] {
   const errors: FieldError[] = [];
-  if (body.source === 'image') errors.push(...noImages().errors);
   if (body.instance_id_to_attach_to !== undefined) {
     errors.push({ path: 'instance_id_to_attach_to', message: 'instances are not supported' });
   }
   // A volume from a snapshot has the type of the snapshot's volume by default, even if the region no longer offers it.
   const typeName = body.type_name ?? (body.source === 'snapshot' ? null : 'standard');
   if (typeName !== null) errors.push(...typeErrors(offered, 'type_name', typeName));
-  if (errors.length > 0) throw invalidInput(errors);
+  return errors;
 }
 
 function typeErrors(offered: VolumeTypeName[], path: string, typeName: VolumeTypeName): FieldError[] {

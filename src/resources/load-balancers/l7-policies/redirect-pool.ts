@@ -9,6 +9,19 @@ import type { ListenerRow } from '../table.ts';
 import type { L7PolicySettings } from './normalize.ts';
 import { l7PolicyErrors } from './validation.ts';
 
+function unknownPool(poolId: string): FieldError {
+  return { path: 'redirect_pool_id', message: `pool ${poolId} was not found in this project and region` };
+}
+
+/** The error of a policy that names an unknown pool, for one whose listener is unknown, too. */
+export async function unknownPoolErrors(
+  tx: Tx,
+  scope: ProjectRegion,
+  { redirectPoolId: poolId }: L7PolicySettings,
+): Promise<FieldError[]> {
+  return poolId === null || (await poolStore.find(tx, scope, poolId)) ? [] : [unknownPool(poolId)];
+}
+
 /** @throws ClientError 409 if the pool is being deleted */
 export async function policyErrors(
   tx: Tx,
@@ -21,7 +34,7 @@ export async function policyErrors(
   if (poolId === null || errors.length > 0) return errors;
   const error = (message: string) => [{ path: 'redirect_pool_id', message }];
   const pool = await poolStore.find(tx, scope, poolId);
-  if (!pool) return error(`pool ${poolId} was not found in this project and region`);
+  if (!pool) return [unknownPool(poolId)];
   if (pool.loadBalancerId !== listener.loadBalancerId) {
     return error(`belongs to load balancer ${pool.loadBalancerId}, but the listener to ${listener.loadBalancerId}`);
   }

@@ -1,7 +1,6 @@
 /** Listeners and pools in the create of a load balancer. Paths are such as `listeners.0.pools.0.members.1.address`. */
 import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../../authz/actor.ts';
-import { invalidInput } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { MemberRule } from '../../../platform/member-networks.ts';
@@ -20,11 +19,6 @@ import type { NestedListener } from './schema.ts';
 import * as store from './store.ts';
 import { listenerErrors, listenerSecrets, portErrors } from './validation.ts';
 
-interface NestedDeps {
-  secrets: SecretsForUse;
-  lbPools: Pick<LbPools, 'insert'>;
-}
-
 export interface NestedListeners {
   scope: Scope;
   loadBalancerId: string;
@@ -36,7 +30,7 @@ export interface NestedListeners {
 /** Ids under the keys of a task's `created_resources`. */
 type CreatedListeners = CreatedPool & { listeners: string[] };
 
-/** All errors but unknown secrets and subnets, which `insertNested` reports. `family`: of the load balancer. */
+/** All errors but those of `nestedReferenceErrors`. `family`: of the load balancer. */
 export function nestedErrors(listeners: NestedListener[], family: VipFamily, rule: MemberRule): FieldError[] {
   const address = family === 'ipv6' ? '::' : '0.0.0.0';
   const plans = listeners.map(planOf);
@@ -62,28 +56,33 @@ function planOf(body: NestedListener, i: number) {
   return { settings: newListenerSettings(body), pools, path };
 }
 
-/**
- * Call after `nestedErrors`, in the transaction that inserts the load balancer.
- * @throws ClientError 400 with all unknown secrets and subnets
- */
-export async function insertNested(
-  { secrets, lbPools }: NestedDeps,
+/** Unknown secrets and subnets; the known secrets are held until the transaction ends. */
+export function nestedReferenceErrors(
+  secrets: SecretsForUse,
   tx: Tx,
-  { scope, loadBalancerId, creatorTaskId, now, listeners }: NestedListeners,
-): Promise<CreatedListeners> {
+  scope: Scope,
+  listeners: NestedListener[],
+): Promise<FieldError[]> {
   const plans = listeners.map(planOf);
   const allPools = plans.flatMap((plan) => plan.pools);
-  const errors = await referenceErrors(tx, secrets, scope, {
+  return referenceErrors(tx, secrets, scope, {
     secrets: [
       ...plans.flatMap(({ settings, path }) => listenerSecrets(settings, null, path)),
       ...allPools.flatMap(({ settings, path }) => poolSecrets(settings, null, path)),
     ],
     subnets: allPools.flatMap(({ members, path }) => memberSubnets(members, [], `${path}members`)),
   });
-  if (errors.length > 0) throw invalidInput(errors);
+}
+
+/** Call when `nestedErrors` and `nestedReferenceErrors` found none, in the transaction that inserts the load balancer. */
+export async function insertNested(
+  lbPools: Pick<LbPools, 'insert'>,
+  tx: Tx,
+  { scope, loadBalancerId, creatorTaskId, now, listeners }: NestedListeners,
+): Promise<CreatedListeners> {
   const created: CreatedListeners = { listeners: [], pools: [], members: [], healthmonitors: [] };
   const { projectId, regionId } = scope;
-  for (const [i, { settings, pools }] of plans.entries()) {
+  for (const [i, { settings, pools }] of listeners.map(planOf).entries()) {
     // Lists are in the order of creation, so each listener gets a millisecond of its own.
     const createdAt = new Date(now.getTime() + i);
     const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt };

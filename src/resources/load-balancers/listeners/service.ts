@@ -22,7 +22,7 @@ import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
 import type { VipFamily } from '../schema.ts';
-import { insertNested, nestedErrors, newListener } from './nested-listeners.ts';
+import { insertNested, nestedErrors, nestedReferenceErrors, newListener } from './nested-listeners.ts';
 import type { NestedListeners } from './nested-listeners.ts';
 import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
 import type { ListenerSettings } from './normalize.ts';
@@ -147,9 +147,11 @@ export function createListeners(deps: ListenersDeps) {
     },
 
     /** For the create of a load balancer; see nested-listeners.ts. */
-    nestedErrors: (scope: Scope, listeners: NestedListener[], family: VipFamily) =>
-      nestedErrors(listeners, family, deps.memberRules(scope.regionId)),
-    insertNested: (tx: Tx, nested: NestedListeners) => insertNested({ secrets, lbPools }, tx, nested),
+    nestedErrors: async (tx: Tx, scope: Scope, listeners: NestedListener[], family: VipFamily) => [
+      ...nestedErrors(listeners, family, deps.memberRules(scope.regionId)),
+      ...(await nestedReferenceErrors(secrets, tx, scope, listeners)),
+    ],
+    insertNested: (tx: Tx, nested: NestedListeners) => insertNested(lbPools, tx, nested),
   };
 }
 
