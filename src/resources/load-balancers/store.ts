@@ -152,31 +152,15 @@ export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
 }
 
 /** A load balancer or a part, and the active task that locks the load balancer, if any. */
-export type Locked<Row> = Row & { lockedBy: string | null };
+export type Locked<Row> = kit.Locked<Row>;
 
 /** The id, project and region of the row, and the types of tasks that do not lock. */
 const parameters = ['uuid', 'int', 'int', 'text[]'];
 const inScope = 'id = $1 and project_id = $2 and region_id = $3';
 const lockedBy = (id: PgColumn) => kit.activeTask(id, sql.raw('t.task_type <> all($4)'));
 
-const lockRow = kit.lockThenRead<LoadBalancerRow & { under_lock: string | null }>('load_balancers_locked', {
-  parameters,
-  row: `${kit.selectOf(loadBalancers)} where ${inScope}`,
-  json: kit.textOf(sql`select to_json(${lockedBy(loadBalancers.id)}) from ${loadBalancers} where ${sql.raw(inScope)}`),
-});
-
-/** Locks a load balancer. Active tasks of the types `concurrent` do not lock. */
-export async function lock(
-  tx: Tx,
-  { projectId, regionId }: ProjectRegion,
-  id: string,
-  concurrent: readonly string[] = [],
-): Promise<Locked<LoadBalancerRow> | null> {
-  const [row] = await lockRow(tx, id, projectId, regionId, concurrent);
-  if (!row) return null;
-  const { under_lock: lockedBy, ...loadBalancer } = row;
-  return { ...loadBalancer, lockedBy };
-}
+/** Active tasks of the types `concurrent` do not lock. */
+export const lock = kit.lockWithTask(loadBalancers);
 
 /** Locks the load balancer of a part, and reads the part. Active tasks of the types `concurrent` do not lock. */
 export function lockPart<Row extends Part & Locked<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
