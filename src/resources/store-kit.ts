@@ -1,5 +1,6 @@
 /**
- * What every store needs: rows of a project and region (read-kit.ts), single rows by id, inserts, counts, pending rows.
+ * What every store needs: rows of a project and region (read-kit.ts), locks (lock-kit.ts), single rows by id, inserts,
+ * counts, pending rows.
  *
  * Statements on single rows are prepared and built from the table's columns, so a new column needs no change here or in
  * a store. Inserts, updates and deletes are deferred, so their errors are thrown by a later statement (platform/db.ts).
@@ -14,7 +15,6 @@ import type { Uses } from '../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import { defineWrite } from '../platform/deferred-writes.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Kind } from '../quota/kinds.ts';
@@ -22,6 +22,7 @@ import type { Placed } from '../tasks/tasks.ts';
 import { selectList, textOf, viewOf } from './read-kit.ts';
 import type { ProjectRegion, ScopedTable, TableWithId } from './read-kit.ts';
 
+export * from './lock-kit.ts';
 export * from './read-kit.ts';
 
 /** A table whose rows a reconciler brings to the host of their region. */
@@ -46,39 +47,6 @@ export function jsonRows(
   const fields = Object.entries(columns).map(([field, column]) => `'${field}', r."${column.name}"`);
   return `select coalesce(json_agg(json_build_object(${fields.join(', ')}) order by ${order.join(', ')}), '[]')
     from ${getTableName(table)} r where r.${condition}`;
-}
-
-const qualified = (column: PgColumn) => sql`${column.table}.${sql.identifier(column.name)}`;
-
-/**
- * The id of the oldest active task of the resource whose id is in the column; null when the resource is not locked.
- * `condition`: which tasks `t` lock it.
- */
-export function activeTask(id: PgColumn, condition = sql`true`): SQL<string | null> {
-  return sql`(select t.id from tasks t where t.resource_id = ${qualified(id)}::text and t.state in ('NEW', 'RUNNING')
-    and ${condition} order by t.created_on limit 1)`;
-}
-
-interface LockThenRead {
-  /** The SQL types of the parameters of both texts. */
-  parameters: string[];
-  /** SQL: selects the row to lock. */
-  row: string;
-  /** SQL: selects one JSON value, to be read under the lock. */
-  json: string;
-}
-
-/**
- * A prepared statement that locks a row, and then reads a JSON value into the column `under_lock`. A function reads it,
- * because each statement of a function sees all commits before it; a subselect would see those before the wait for the lock.
- */
-export function lockThenRead<Row extends object>(name: string, { parameters, row, json }: LockThenRead) {
-  const body = `return (${json});`;
-  const read = defineWrite(`${name}_read`, { parameters: parameters.join(', '), body, returns: 'json' });
-  const values = parameters.map((_, i) => `$${i + 1}`).join(', ');
-  // A subselect that locks is not merged into the outer select, whose columns are therefore computed under the lock.
-  const text = `select locked.*, ${read.name}(${values}) as under_lock from (${row} for update) as locked`;
-  return prepared<Row, unknown[], Tx>(name, text);
 }
 
 interface RowsOptions<Field extends string> {

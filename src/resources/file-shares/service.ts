@@ -53,7 +53,7 @@ export function createFileShares(deps: FileSharesDeps) {
   /** The share, locked for this transaction and without an active task. @throws ClientError 404, 409 */
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<FileShareRow> => {
     const share = requireFound(await store.lock(tx, scope, id), 'file share', id);
-    requireUnlocked(await tasks.lockedBy(tx, share.id), 'file share', id);
+    requireUnlocked(share.lockedBy, 'file share', id);
     return share;
   };
 

@@ -15,7 +15,8 @@ export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
 
 const resource = 'file_share';
 
-export const { lock, lockById, update } = kit.singleRows(fileShares);
+export const { lockById, update } = kit.singleRows(fileShares);
+export const lock = kit.lockWithTask(fileShares);
 export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(fileShares, {
   condition: `status = 'available'`,
 });

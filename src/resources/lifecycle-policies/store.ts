@@ -86,8 +86,13 @@ export async function updateSchedule(tx: Tx, id: string, changes: Partial<Schedu
   await tx.update(lifecyclePolicySchedules).set(changes).where(eq(lifecyclePolicySchedules.id, id));
 }
 
+const insertScheduleRows = kit.insertRows(lifecyclePolicySchedules);
+
 export async function insertSchedules(tx: Tx, schedules: Omit<ScheduleRow, 'failing'>[]): Promise<void> {
-  if (schedules.length > 0) await tx.insert(lifecyclePolicySchedules).values(schedules);
+  await insertScheduleRows(
+    tx,
+    schedules.map((schedule) => ({ ...schedule, failing: false })),
+  );
 }
 
 /** Returns how many existed. */
@@ -198,14 +203,11 @@ export async function findVolumesOfPolicies(
     .orderBy(asc(volumes.createdAt), asc(volumes.id));
 }
 
+const insertVolumeRows = kit.insertRows(lifecyclePolicyVolumes, { onConflict: 'do nothing' });
+
 /** Existing pairs are unchanged. */
 export async function addVolumes(tx: Tx, pairs: { policyId: number; volumeId: string }[]): Promise<void> {
-  if (pairs.length === 0) return;
-  // Two array parameters: 20,000 single parameters take longer to write than to insert.
-  const [policyIds, volumeIds] = [pairs.map((pair) => pair.policyId), pairs.map((pair) => pair.volumeId)];
-  await tx.execute(sql`
-    insert into ${lifecyclePolicyVolumes} (policy_id, volume_id)
-    select * from unnest(${sql.param(policyIds)}::int[], ${sql.param(volumeIds)}::uuid[]) on conflict do nothing`);
+  await insertVolumeRows(tx, pairs);
 }
 
 export async function removeVolumes(tx: Tx, policyId: number, volumeIds: string[]): Promise<void> {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Tx } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
@@ -28,6 +28,7 @@ import type {
   LoadBalancer,
   LoadBalancerQuota,
   UpdateLoadBalancer,
+  VipFamily,
 } from './schema.ts';
 import { createLoadBalancerStatuses } from './status/service.ts';
 import * as store from './store.ts';
@@ -95,29 +96,31 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateLoadBalancer): Promise<TaskIds> {
       const tags = newTags(body);
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const { listeners = [] } = body;
-        const { region, network, flavor } = await checkCreate(deps, tx, scope, body);
-        const taskId = randomUUID();
-        const now = clock.now();
-        const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
-        await insertWithAddresses(tx, region, row);
-        const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
-        const created = Object.entries(await deps.listeners.insertNested(tx, nested));
-        await tasks.enqueue(tx, context, {
-          id: taskId,
-          type: 'create_loadbalancer',
-          key: keyOf(row),
-          projectId: scope.projectId,
-          generation: row.generation,
-          createdResources: {
-            loadbalancers: [row.id],
-            ...Object.fromEntries(created.filter(([, ids]) => ids.length > 0)),
-          },
-        });
-        await quota.reserve(tx, scope, { loadbalancer_count: 1 });
-        return { tasks: [taskId] };
-      });
+      return retryTakenAddress(() =>
+        idempotency.auditedTransaction(db, context, async (tx) => {
+          const { listeners = [] } = body;
+          const { region, network, flavor } = await checkCreate(deps, tx, scope, body);
+          const taskId = randomUUID();
+          const now = clock.now();
+          const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
+          await store.insert(tx, { ...row, ...(await freeAddresses(db, region, row.vipIpFamily)) });
+          const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
+          const created = Object.entries(await deps.listeners.insertNested(tx, nested));
+          await tasks.enqueue(tx, context, {
+            id: taskId,
+            type: 'create_loadbalancer',
+            key: keyOf(row),
+            projectId: scope.projectId,
+            generation: row.generation,
+            createdResources: {
+              loadbalancers: [row.id],
+              ...Object.fromEntries(created.filter(([, ids]) => ids.length > 0)),
+            },
+          });
+          await quota.reserve(tx, scope, { loadbalancer_count: 1 });
+          return { tasks: [taskId] };
+        }),
+      );
     },
 
     async list(
@@ -214,21 +217,26 @@ async function checkCreate(
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };
 
-/**
- * Inserts the row with the lowest free addresses. Of two concurrent creates with the same address, the unique indexes let
- * one insert and the other tries the next address. @throws ClientError 409 if no address is free
- */
-async function insertWithAddresses(
-  tx: Tx,
-  { vipRange, vipRangeV6 }: RegionFacts,
-  row: Omit<LoadBalancerRow, 'vipAddress' | 'vipAddressV6'>,
-): Promise<void> {
+/** Of concurrent creates with the same address, the unique indexes let one insert; the others try the next address. */
+async function retryTakenAddress<T>(create: () => Promise<T>): Promise<T> {
   for (;;) {
-    const used = await store.usedAddresses(tx, row.regionId);
-    const vipAddressV6 = row.vipIpFamily === 'ipv4' ? null : freeAddress(vipRangeV6!, used);
-    const vipAddress = row.vipIpFamily === 'ipv6' ? vipAddressV6! : freeAddress(vipRange!, used);
-    if (await store.insert(tx, { ...row, vipAddress, vipAddressV6 })) return;
+    try {
+      return await create();
+    } catch (error) {
+      if (!store.isAddressTaken(error)) throw error;
+    }
   }
+}
+
+/** The lowest free addresses of a family, which are not reserved. @throws ClientError 409 if no address is free */
+async function freeAddresses(
+  db: Db,
+  { id, vipRange, vipRangeV6 }: RegionFacts,
+  family: VipFamily,
+): Promise<Pick<LoadBalancerRow, 'vipAddress' | 'vipAddressV6'>> {
+  const used = await store.usedAddresses(db, id);
+  const vipAddressV6 = family === 'ipv4' ? null : freeAddress(vipRangeV6!, used);
+  return { vipAddress: family === 'ipv6' ? vipAddressV6! : freeAddress(vipRange!, used), vipAddressV6 };
 }
 
 function freeAddress(range: string, used: ReadonlySet<string>): string {

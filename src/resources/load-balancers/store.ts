@@ -2,12 +2,12 @@
  * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
  * members are in their folders.
  */
-import { and, asc, eq, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
+import { and, asc, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { deferred, prepared } from '../../platform/db.ts';
+import { deferred, prepared, violatedConstraint } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -133,41 +133,24 @@ export async function viewsById(db: Db, ids: string[], showStats?: boolean): Pro
   return (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
 }
 
-/**
- * Inserts the row, or returns false if another load balancer of the region has one of its addresses. Waits for a concurrent
- * transaction that takes the address.
- */
-export async function insert(tx: Tx, row: LoadBalancerRow): Promise<boolean> {
-  const inserted = await tx.insert(loadBalancers).values(row).onConflictDoNothing().returning({ id: loadBalancers.id });
-  return inserted.length > 0;
+export const insert = kit.insertRow(loadBalancers);
+
+/** Whether an insert failed because another load balancer of the region has one of the addresses. */
+export function isAddressTaken(error: unknown): boolean {
+  const constraint = violatedConstraint(error);
+  return constraint === 'load_balancers_vip' || constraint === 'load_balancers_vip_v6';
 }
 
 /** A load balancer or a part, and the active task that locks the load balancer, if any. */
-export type Locked<Row> = Row & { lockedBy: string | null };
+export type Locked<Row> = kit.Locked<Row>;
 
 /** The id, project and region of the row, and the types of tasks that do not lock. */
 const parameters = ['uuid', 'int', 'int', 'text[]'];
 const inScope = 'id = $1 and project_id = $2 and region_id = $3';
 const lockedBy = (id: PgColumn) => kit.activeTask(id, sql.raw('t.task_type <> all($4)'));
 
-const lockRow = kit.lockThenRead<LoadBalancerRow & { under_lock: string | null }>('load_balancers_locked', {
-  parameters,
-  row: `${kit.selectOf(loadBalancers)} where ${inScope}`,
-  json: kit.textOf(sql`select to_json(${lockedBy(loadBalancers.id)}) from ${loadBalancers} where ${sql.raw(inScope)}`),
-});
-
-/** Locks a load balancer. Active tasks of the types `concurrent` do not lock. */
-export async function lock(
-  tx: Tx,
-  { projectId, regionId }: ProjectRegion,
-  id: string,
-  concurrent: readonly string[] = [],
-): Promise<Locked<LoadBalancerRow> | null> {
-  const [row] = await lockRow(tx, id, projectId, regionId, concurrent);
-  if (!row) return null;
-  const { under_lock: lockedBy, ...loadBalancer } = row;
-  return { ...loadBalancer, lockedBy };
-}
+/** Active tasks of the types `concurrent` do not lock. */
+export const lock = kit.lockWithTask(loadBalancers);
 
 /** Locks the load balancer of a part, and reads the part. Active tasks of the types `concurrent` do not lock. */
 export function lockPart<Row extends Part & Locked<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
@@ -366,12 +349,14 @@ export const usesOfSecret = prepared<Uses, [secretId: string], Tx>(
    group by kind order by kind`,
 );
 
+const readAddresses = prepared<{ address: string; addressV6: string | null }, [regionId: number]>(
+  'load_balancer_addresses',
+  'select vip_address as address, vip_address_v6 as "addressV6" from load_balancers where region_id = $1',
+);
+
 /** The VIP addresses of the region. */
-export async function usedAddresses(tx: Tx, regionId: number): Promise<Set<string>> {
-  const rows = await tx
-    .select({ address: loadBalancers.vipAddress, addressV6: loadBalancers.vipAddressV6 })
-    .from(loadBalancers)
-    .where(eq(loadBalancers.regionId, regionId));
+export async function usedAddresses(db: Db, regionId: number): Promise<Set<string>> {
+  const rows = await readAddresses(db, regionId);
   return new Set(rows.flatMap((row) => [row.address, ...(row.addressV6 === null ? [] : [row.addressV6])]));
 }
 

@@ -16,7 +16,7 @@ import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
-import type { LockedSnapshot, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+import type { LockedSnapshot, SnapshotOfVolume, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
@@ -55,7 +55,7 @@ export function createSnapshots(deps: ServiceDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await store.lockVolume(tx, scope, body.volume_id);
         if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} was not found` }]);
-        requireUnlocked(await tasks.lockedBy(tx, volume.id), 'volume', volume.id);
+        requireUnlocked(volume.lockedBy, 'volume', volume.id);
         if (!hasData(volume)) throw withoutData(volume);
         const { name, description = null } = body;
         const noRun = { lifecyclePolicyId: null, scheduleId: null, scheduledAt: null };
@@ -97,8 +97,8 @@ export function createSnapshots(deps: ServiceDeps) {
     ofVolume: store.ofVolume,
 
     /** For the service of volumes: deletes snapshots with their volume, whose task waits for them. @throws ClientError 409 */
-    async deleteWithVolume(tx: Tx, rows: SnapshotRow[]): Promise<void> {
-      for (const row of rows) requireUnlocked(await store.copyingTask(tx, row.id), 'snapshot', row.id);
+    async deleteWithVolume(tx: Tx, rows: SnapshotOfVolume[]): Promise<void> {
+      for (const row of rows) requireUnlocked(row.copyingTaskId, 'snapshot', row.id);
       await store.markDeleting(
         tx,
         rows.map(({ id }) => id),

@@ -3,16 +3,17 @@ import { getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { defineWrite } from '../../platform/deferred-writes.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import * as volumeStore from '../volumes/store.ts';
-import type { VolumeRow } from '../volumes/store.ts';
+import type { SnapshotOfVolume, VolumeRow } from '../volumes/store.ts';
 import { volumes } from '../volumes/table.ts';
 import type { ListSnapshots, SnapshotStatus } from './schema.ts';
 import { snapshots } from './table.ts';
 
 export const { lock: lockVolume, lockAll: lockVolumes } = volumeStore;
-export type { VolumeRow };
+export type { SnapshotOfVolume, VolumeRow };
 export type SnapshotRow = typeof snapshots.$inferSelect;
 
 /** A snapshot with the task that locks it; its status is `restoring` while its volume is reverted to it. */
@@ -152,20 +153,6 @@ export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(Made | null)[]> {
   return rows.map(({ snapshotId, taskId }) => (snapshotId && taskId ? { snapshotId, taskId } : null));
 }
 
-/** SQL: the active task that creates a volume from the snapshot; null when there is none. */
-const taskOfCopy = (id: string) => `(
-  select t.id from volumes v cross join lateral (
-    select id, created_on from tasks where resource_id = v.id::text and state in ('NEW', 'RUNNING')
-    order by created_on limit 1) t
-  where v.source_snapshot_id = ${id} and v.observed_size is null order by t.created_on limit 1)`;
-
-const readCopyingTask = prepared<{ id: string | null }>('snapshot_copying_task', `select ${taskOfCopy('$1')} as id`);
-
-/** The active task that creates a volume from the snapshot, or null. */
-export async function copyingTask(tx: Tx, id: string): Promise<string | null> {
-  return (await readCopyingTask(tx, id))[0]!.id;
-}
-
 /** A locked snapshot. */
 export type LockedSnapshot = SnapshotRow & {
   /** The active task that locks it or its volume, or null. */
@@ -174,23 +161,24 @@ export type LockedSnapshot = SnapshotRow & {
   copyingTaskId: string | null;
 };
 
-const lockVolumesOf = prepared(
-  'snapshots_lock_volumes',
-  `select from volumes where id in (
-     select volume_id from snapshots
-     where id = any($1::uuid[]) and ($2::int is null or project_id = $2) and ($3::int is null or region_id = $3))
-   order by id for update`,
-);
 const lockedColumns = {
   ...getTableColumns(snapshots),
   taskId: viewColumns.taskId,
-  copyingTaskId: sql.raw(taskOfCopy('snapshots.id')),
+  copyingTaskId: sql.raw(volumeStore.taskOfCopy('snapshots.id')),
 };
-const lockRows = prepared<LockedSnapshot>(
+const named = 'id = any($1) and ($2 is null or project_id = $2) and ($3 is null or region_id = $3)';
+// A function: its second statement sees the tasks of those that held the locks of the volumes before.
+const lockFunction = defineWrite('snapshots_lock_all', {
+  parameters: 'uuid[], int, int',
+  body: `
+  perform from volumes where id in (select volume_id from snapshots where ${named}) order by id for update;
+  return (select coalesce(json_agg(locked order by locked.id), '[]') from (
+    ${kit.selectOf(snapshots, { columns: lockedColumns })} where ${named} order by id for update) as locked);`,
+  returns: 'json',
+});
+const lockRows = prepared<{ locked: LockedSnapshot[] }>(
   'snapshots_lock_all',
-  `${kit.textOf(sql`select ${kit.selectList(lockedColumns)} from ${snapshots}`)}
-   where id = any($1::uuid[]) and ($2::int is null or project_id = $2) and ($3::int is null or region_id = $3)
-   order by id for update`,
+  `select ${lockFunction.name}($1, $2, $3) as locked`,
 );
 
 /**
@@ -202,9 +190,20 @@ export async function lockAllWithVolumes(
   ids: string[],
   scope: ProjectRegion | null = null,
 ): Promise<LockedSnapshot[]> {
-  await lockVolumesOf(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
-  // A statement of its own: it sees the tasks of those that held the locks before.
-  return lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
+  const [row] = await lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
+  return row!.locked.map(withDates);
+}
+
+/** JSON has times as texts. */
+function withDates(row: LockedSnapshot): LockedSnapshot {
+  const { createdAt, updatedAt, deletedAt, scheduledAt } = row;
+  return {
+    ...row,
+    createdAt: new Date(createdAt),
+    updatedAt: new Date(updatedAt),
+    deletedAt: deletedAt && new Date(deletedAt),
+    scheduledAt: scheduledAt && new Date(scheduledAt),
+  };
 }
 
 const writeDeleting = deferred('snapshots_deleting', {

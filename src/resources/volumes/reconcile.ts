@@ -6,7 +6,7 @@ import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredVolume } from './desired.ts';
 import * as store from './store.ts';
-import type { VolumeRow } from './store.ts';
+import type { ReconciledVolume, VolumeRow } from './store.ts';
 
 interface VolumeReconcilerDeps extends ReconcilerDeps {
   driver: VolumeDriver;
@@ -47,8 +47,8 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
 }
 
 /** Each snapshot is removed first, by its own reconcile. */
-async function remove(deps: VolumeReconcilerDeps, volume: VolumeRow, signal: AbortSignal): Promise<Outcome> {
-  const snapshots = await store.findSnapshots(deps.db, volume.id);
+async function remove(deps: VolumeReconcilerDeps, volume: ReconciledVolume, signal: AbortSignal): Promise<Outcome> {
+  const snapshots = volume.snapshots ?? [];
   if (snapshots.some((snapshot) => snapshot.isPending)) return { kind: 'again', afterSeconds: pollSeconds };
   const [failed] = snapshots;
   if (failed) return { kind: 'failed', message: `Snapshot ${failed.id} of the volume could not be deleted.` };

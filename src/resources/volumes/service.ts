@@ -50,8 +50,8 @@ export function createVolumes(deps: VolumesDeps) {
 
   /** The volume, locked for this transaction; neither it nor a snapshot of it has an active task. @throws ClientError 404, 409 */
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<VolumeRow> => {
-    const volume = requireFound(await store.lock(tx, scope, id), 'volume', id);
-    requireUnlocked(await store.findLockingTask(tx, volume.id), 'volume', id);
+    const volume = requireFound(await store.lockForChange(tx, scope, id), 'volume', id);
+    requireUnlocked(volume.lockedBy, 'volume', id);
     return volume;
   };
 
@@ -179,8 +179,9 @@ export function createVolumes(deps: VolumesDeps) {
     /** Deletes the snapshots with the volume, whose task waits for them. */
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const volume = await lockForChange(tx, scope, id);
-        await snapshots.deleteWithVolume(tx, await snapshots.ofVolume(tx, volume.id));
+        const volume = requireFound(await store.lockToDelete(tx, scope, id), 'volume', id);
+        requireUnlocked(volume.lockedBy, 'volume', id);
+        await snapshots.deleteWithVolume(tx, volume.snapshots);
         const deletedAt = volume.deletedAt ?? clock.now();
         return changeOnHost(tx, context, volume, 'delete_volume', { status: 'deleting', deletedAt });
       });

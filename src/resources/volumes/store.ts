@@ -17,12 +17,14 @@ export type VolumeView = VolumeRow & { snapshotIds: string[]; taskId: string | n
 const resource = 'volume';
 
 /** Every change of a volume or its snapshots holds the volume's lock from reading to commit. */
-export const { lock, lockById, update } = kit.singleRows(volumes);
+export const { lockById, update } = kit.singleRows(volumes);
+/** With the volume's own task. */
+export const lock = kit.lockWithTask(volumes);
 /**
  * Expected on the host are volumes that it created and that are not being changed or deleted. One in status error is not on
  * its host: if a real host has created it, its data was lost, and may come back.
  */
-export const { load, findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(volumes, {
+export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(volumes, {
   condition: `deleted_at is null and observed_size is not null and (status <> 'error' or observed_real)
     and observed_generation = generation`,
   onHost: `status <> 'error'`,
@@ -42,6 +44,53 @@ const lockingTask = sql<string | null>`coalesce(
      select id, created_on from tasks where resource_id = s.id::text and state in ('NEW', 'RUNNING')
      order by created_on limit 1) t
    where s.volume_id = volumes.id and s.observed_generation < s.generation order by t.created_on limit 1))`;
+
+/** With the task that locks the volume or a snapshot of it. */
+export const lockForChange = kit.lockWithTask(volumes, lockingTask, 'volumes_locked_for_change');
+
+/** SQL: the active task that creates a volume from the snapshot; null when there is none. */
+export const taskOfCopy = (snapshotId: string) => `(
+  select t.id from volumes v cross join lateral (
+    select id, created_on from tasks where resource_id = v.id::text and state in ('NEW', 'RUNNING')
+    order by created_on limit 1) t
+  where v.source_snapshot_id = ${snapshotId} and v.observed_size is null order by t.created_on limit 1)`;
+
+/** What the deletion of a volume needs of its snapshots. */
+export interface SnapshotOfVolume {
+  id: string;
+  clientId: number;
+  regionId: number;
+  /** The active task that creates a volume from it, or null. */
+  copyingTaskId: string | null;
+}
+
+interface VolumeToDelete {
+  lockedBy: string | null;
+  /** Oldest first. */
+  snapshots: SnapshotOfVolume[];
+}
+
+const lockRowToDelete = kit.lockThenRead<VolumeRow & { under_lock: VolumeToDelete }>('volumes_locked_to_delete', {
+  parameters: ['uuid', 'int', 'int'],
+  row: `${kit.selectOf(volumes)} where id = $1 and project_id = $2 and region_id = $3`,
+  json: `select json_build_object('lockedBy', ${kit.textOf(lockingTask)}, 'snapshots', (
+      select coalesce(json_agg(json_build_object('id', s.id, 'clientId', s.client_id, 'regionId', s.region_id,
+        'copyingTaskId', ${taskOfCopy('s.id')}) order by s.created_at, s.id), '[]')
+      from snapshots s where s.volume_id = volumes.id))
+    from volumes where id = $1`,
+});
+
+/** As `lockForChange`, with the snapshots of the volume. */
+export async function lockToDelete(
+  tx: Tx,
+  { projectId, regionId }: ProjectRegion,
+  id: string,
+): Promise<(VolumeRow & VolumeToDelete) | null> {
+  const [row] = await lockRowToDelete(tx, id, projectId, regionId);
+  if (!row) return null;
+  const { under_lock: read, ...volume } = row;
+  return { ...volume, ...read };
+}
 
 const columns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
 export const view = kit.viewOf<VolumeView>(volumes, { columns });
@@ -111,25 +160,22 @@ export const lockAll = prepared<VolumeRow, [ids: string[]], Tx>(
    where id = any($1::uuid[]) order by id for update`,
 );
 
-const readLockingTask = prepared<{ taskId: string | null }>(
-  'volume_locking_task',
-  `${kit.textOf(sql`select ${kit.selectList({ taskId: lockingTask })} from ${volumes}`)} where volumes.id = $1`,
+/** A volume as its reconcile reads it. */
+export type ReconciledVolume = VolumeRow & {
+  /** If the volume is being deleted: its snapshots, and whether the host has yet to follow a change of them. */
+  snapshots: { id: string; isPending: boolean }[] | null;
+};
+
+const snapshotsOfDeleted = sql`case when ${volumes.deletedAt} is not null then (
+  select coalesce(json_agg(json_build_object('id', s.id, 'isPending', s.observed_generation < s.generation)), '[]')
+  from snapshots s where s.volume_id = volumes.id) end`;
+
+/** Together with those of other reconciles. */
+export const load = kit.rowById<ReconciledVolume>(
+  volumes,
+  { columns: { ...getTableColumns(volumes), snapshots: snapshotsOfDeleted } },
+  'volumes_with_snapshots',
 );
-
-/** The task that locks the volume, or null. Lock the volume's row first. */
-export async function findLockingTask(tx: Tx, id: string): Promise<string | null> {
-  return (await readLockingTask(tx, id))[0]?.taskId ?? null;
-}
-
-const readSnapshots = prepared<{ id: string; isPending: boolean }>(
-  'volume_snapshots',
-  `select id, observed_generation < generation as "isPending" from snapshots where volume_id = $1`,
-);
-
-/** The snapshots of a volume, and whether the host has yet to follow a change of them. */
-export async function findSnapshots(db: Db, id: string): Promise<{ id: string; isPending: boolean }[]> {
-  return readSnapshots(db, id);
-}
 
 /** A snapshot is not listed: it never exists without its volume. */
 export const usesOfProject = kit.usesOfProject('volume', volumes);
