@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Publisher } from '../../hosts/part.ts';
 import { silentLogger } from '../../platform/log.ts';
@@ -41,7 +40,10 @@ it('a share that a dead worker unpublished is removed after the servers that may
   const id = randomUUID();
   const { driver, state } = await driverWith(id, 20);
   const removal = driver.remove(id, signal);
-  await sleep(200);
+  // It has read the record of the server, and reads it again.
+  await expect
+    .poll(() => state.calls.filter((call) => call === 'omap.get').length, { interval: 20 })
+    .toBeGreaterThan(2);
   expect(state.calls).not.toContain('auth rm');
   state.records = {};
   await removal;
