@@ -37,8 +37,10 @@ class ApiError extends CommandError {
   constructor({ status, body, text }: Response) {
     const faults = (body?.errors ?? []) as { path: string; message: string }[];
     const message = body?.message ?? (text.trim().slice(0, 200) || `the server answered with status ${status}`);
-    // The message of an invalid request repeats its faults.
-    const others = faults.filter((fault) => !String(message).includes(`${fault.path}: ${fault.message}`));
+    // The message of an invalid request repeats its faults, and that of an exceeded quota those that name their kind.
+    const textOf = ({ path, message: text }: { path: string; message: string }) =>
+      text.startsWith(path) ? text : `${path}: ${text}`;
+    const others = faults.filter((fault) => !String(message).includes(textOf(fault)));
     const lines = others.map((fault) => `\n  ${fault.path}: ${fault.message}`).join('');
     const trace = status >= 500 && body?.request_id ? ` (request ${body.request_id})` : '';
     super(`${message}${trace}${lines}`, status === 404 ? exitCodes.notFound : exitCodes.failed);

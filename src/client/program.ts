@@ -130,7 +130,7 @@ function operandOf(name: string): Argument {
 /** All texts of the option are collected; `values.ts` gives them their type. */
 function fieldOption(flag: string, schema: Schema, required: boolean): Option {
   const value = typeOf(schema) === 'boolean' ? '[BOOL]' : `<${placeholder(schema)}>`;
-  const notes = [valueSchema(schema).description, choicesNote(schema), required ? 'required' : undefined];
+  const notes = [valueSchema(schema).description, choicesNote(schema), requiredNote(schema, required)];
   const text = notes.filter((note) => note).join('; ');
   const option = new Option(`${flag} ${value}`, text);
   return option.argParser((given: string, before: string[] | true = []) => [...(before === true ? [] : before), given]);
@@ -141,6 +141,12 @@ function placeholder(schema: Schema): string {
   if (isObject(schema)) return 'KEY=VALUE,...';
   if (typeOf(schema) === 'array') return isObject(schema.items ?? {}) ? 'KEY=VALUE,...' : 'VALUE';
   return 'VALUE';
+}
+
+/** A body without the field gets its only choice. */
+function requiredNote(schema: Schema, required: boolean): string | undefined {
+  if (!required) return undefined;
+  return choicesOf(schema)?.length === 1 ? 'default' : 'required';
 }
 
 function choicesNote(schema: Schema): string | undefined {

@@ -21,7 +21,7 @@ export interface Sink {
 
 export interface StreamRequest {
   actor: Actor;
-  /** The projects to include; null: all. Resources that belong to no project are included. */
+  /** The projects to include; null: all. Projects themselves, and resources that belong to none, are included. */
   projectIds: readonly number[] | null;
   kinds: ReadonlySet<string> | null;
   lastEventId: string | null;
@@ -63,7 +63,9 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
 
   const sees = ({ actor, projectIds, kinds: wanted }: Stream, event: ResourceEvent): boolean => {
     if (wanted && !wanted.has(event.kind)) return false;
-    if (projectIds && event.project_id !== null && !projectIds.includes(event.project_id)) return false;
+    const { project_id: project, kind } = event;
+    // Changes of projects themselves are for all: a client that shows one project shows the names of the others.
+    if (projectIds && project !== null && kind !== 'project' && !projectIds.includes(project)) return false;
     const access = kinds.get(event.kind);
     return access !== undefined && mayRead(actor, access, event);
   };

@@ -29,6 +29,7 @@ const all =
 describe('a wrong command line', () => {
   it.each<[string[], string, string]>([
     [['strat'], 'strat is not a command; did you mean start?', all],
+    [['volumes', 'list'], 'volumes is not a command; did you mean volume?', all],
     [['xyzzy'], 'xyzzy is not a command', all],
     [['token'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', '--all'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
+import firstWords from '../client/first-words.json' with { type: 'json' };
 import type { Settings } from './settings.ts';
 import { closest } from './closest.ts';
 import { UsageError } from './usage-error.ts';
@@ -79,7 +80,7 @@ function selectCommands(commands: Command[], args: string[]): { matches: Command
     if (words > 0 && (word === '' || word.startsWith('-'))) return { matches, words };
     const named = matches.filter(({ name }) => name.split(' ')[words] === word);
     if (named.length === 0) {
-      const known = wordsAt(matches, words);
+      const known = [...wordsAt(matches, words), ...(words === 0 ? firstWords : [])];
       throw new UsageError(`${args.slice(0, words + 1).join(' ')} is not a command${suggestion(word, known)}`, {
         usage: usageOf(matches),
       });

@@ -79,7 +79,7 @@ describe('the pages of API keys', () => {
     await submit(page, 'Create API key');
     await page
       .getByRole('alert')
-      .getByText(/0.name: /)
+      .getByText(/row 1, name: /)
       .first()
       .waitFor();
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('taken');

@@ -37,7 +37,7 @@ describe('the pages of lifecycle policies', () => {
     await page.getByLabel('Snapshots to keep of each volume').fill('7');
     await page.getByLabel('database').check();
     await page.getByText('At 04:00, Monday through Friday').waitFor();
-    await page.getByRole('status', { name: 'Next runs' }).getByText('04:00:00').first().waitFor();
+    await page.getByRole('status', { name: 'Next runs' }).getByText('4:00 AM').first().waitFor();
     const usage = page.getByRole('status', { name: 'Maximum usage' });
     await usage.getByText('28 GiB').waitFor();
     await checkPage(page);
@@ -57,6 +57,9 @@ describe('the pages of lifecycle policies', () => {
     await submit(page, 'Create lifecycle policy');
     await page.locator('.field:has(> label:text-is("Hour")) [role=alert]').getByText(/./).first().waitFor();
     expect(await page.getByLabel('Hour', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    // The button is far below the field and the message.
+    await page.getByLabel('Hour', { exact: true }).and(page.locator(':focus')).waitFor();
+    await page.getByText('Correct the marked fields').waitFor();
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('wrong');
   });
 

@@ -45,6 +45,16 @@ describe('an open page', () => {
     await page.locator('main').getByText(text).first().waitFor();
   });
 
+  it('shows the new name of another project, in the list and in the switcher', async () => {
+    const { body } = await consoleOf.yard.post('/cloud/v1/projects', { name: 'named-once' });
+    const page = await open('projects');
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'named-once', exact: true }).waitFor();
+    await consoleOf.yard.patch(`/cloud/v1/projects/${body.id}`, { name: 'named-twice' });
+    await page.getByRole('link', { name: 'named-twice', exact: true }).waitFor();
+    await page.getByRole('option', { name: 'named-twice' }).waitFor({ state: 'attached' });
+  });
+
   it('shows an event within 1 s', async () => {
     const page = await open('file-shares');
     await page.getByRole('button', { name: 'Account and settings' }).click();

@@ -156,6 +156,31 @@ describe('a resource', () => {
   });
 });
 
+describe('a long name without spaces on a phone', () => {
+  it('leaves its status visible in the list, and wraps in dialogs', async () => {
+    const { yard } = consoleOf;
+    const name = 'a'.repeat(63);
+    await yard.ended(await yard.post('/cloud/v1/volumes/1/1', { name, size: 1, source: 'new-volume' }));
+    const page = await open('volumes', { viewport: { width: 360, height: HEIGHT } });
+    const row = page.getByRole('row').filter({ hasText: name });
+    const status = await row.getByText('available', { exact: true }).boundingBox();
+    expect(status!.x + status!.width).toBeLessThan(360);
+    await row.getByRole('link', { name }).click();
+    for (const action of ['Edit', 'Delete']) {
+      await page.locator('.page-head').getByRole('link', { name: action }).click();
+      const dialog = page.locator('dialog[open]');
+      await dialog.locator('form').waitFor();
+      const parts = '[...document.querySelectorAll("dialog[open] :is(header, .dialog-body, .field)")]';
+      const overflow = await page.evaluate<number>(
+        `Math.max(...${parts}.map((part) => part.scrollWidth - part.clientWidth))`,
+      );
+      expect({ action, overflow }).toEqual({ action, overflow: 0 });
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    }
+  });
+});
+
 describe('markup, right-to-left text, emoji and 255 characters', () => {
   it('are shown as text, and do not widen the page', async () => {
     const page = await open('secrets');

@@ -138,6 +138,14 @@ describe('commands of resources', () => {
   });
 });
 
+describe('help', () => {
+  it('marks the options that must be given, and not those with a single choice', async () => {
+    const { stdout } = await run(['file-share', 'create', '--help']);
+    const text = stdout.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('--protocol <VALUE> one of: NFS; default --size <N> Size in GiB; required');
+  });
+});
+
 describe('exit codes', () => {
   it.each([
     [2, ['file-share', 'crate'], "unknown command 'crate'\n(Did you mean create?)"],
@@ -174,6 +182,14 @@ describe('exit codes', () => {
     expect(ended.stderr).toContain(`cloudyard: `);
     expect(ended.stderr).toContain(message);
     expect(ended.stderr).not.toMatch(/\n {4}at /);
+  });
+
+  it('are 1 for an exceeded quota, which is named once', async () => {
+    const { code, stderr } = await run('volume create --name big --source new-volume --size 200000'.split(' '));
+    expect({ code, figures: stderr.match(/limit \d+, in use/g)?.length, stderr }).toMatchObject({
+      code: 1,
+      figures: 1,
+    });
   });
 
   it('are 1 for a task that fails, and 3 for one that takes too long', async () => {

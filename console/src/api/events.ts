@@ -195,10 +195,8 @@ const collected = new Set<string>();
 function collect(event: ResourceEvent): void {
   if (collected.size === 0) setTimeout(flush, COLLECT_MS);
   const kind = queryKindOf(event.kind);
-  // Quotas of no region count projects, whose own events are not in the stream of another project.
-  const counted = kind === 'quotas' && event.region_id === null ? ['projects'] : [];
   const tasks = event.task_id ? ['tasks'] : [];
-  for (const each of [kind, ...ALWAYS, ...tasks, ...counted, ...(DEPENDENTS[kind] ?? [])]) {
+  for (const each of [kind, ...ALWAYS, ...tasks, ...(DEPENDENTS[kind] ?? [])]) {
     collected.add(each);
   }
 }

@@ -18184,7 +18184,7 @@ export interface operations {
     streamEvents: {
         parameters: {
             query?: {
-                /** @description Only resources of these projects, or of none */
+                /** @description Only projects, and resources of these projects or of none */
                 project_id?: components["schemas"]["IntegerId"][];
                 /** @description Only resources of these kinds */
                 kinds?: ("api_key" | "client" | "development_clock" | "development_fault" | "file_share" | "l7_policy" | "l7_rule" | "lb_listener" | "lb_pool" | "lifecycle_policy" | "load_balancer" | "network" | "notification" | "project" | "pull_secret" | "quota" | "quota_request" | "region" | "registry" | "secret" | "snapshot" | "subnet" | "task" | "threshold" | "token" | "user_action_subscription" | "volume" | "webhook" | "worker")[];

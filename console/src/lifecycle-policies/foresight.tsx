@@ -13,6 +13,16 @@ import { ScheduleWords } from './schedule-words.tsx';
 
 const SHOWN_RUNS = 4;
 
+const wallClock = new Intl.DateTimeFormat(undefined, {
+  ...{ weekday: 'short', year: 'numeric', month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' },
+  timeZone: 'UTC',
+});
+
+/** `2026-11-30T03:00:00+01:00` as a date and time in the zone of the schedule, which is written beside it. */
+function localTime(text: string): string {
+  return wallClock.format(new Date(`${text.slice(0, 19)}Z`));
+}
+
 /** Words and next run times of a schedule while it is typed. */
 export function ScheduleForesight({ schedule }: { schedule: ScheduleInput }) {
   const scope = useScope();
@@ -39,7 +49,7 @@ export function ScheduleForesight({ schedule }: { schedule: ScheduleInput }) {
           {data?.runs.map((run) => (
             <li key={run.utc}>
               <time dateTime={run.utc} title={formatDate(parseDate(run.utc))}>
-                {run.local.replace('T', ' ')}
+                {localTime(run.local)}
               </time>
             </li>
           ))}

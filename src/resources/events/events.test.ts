@@ -91,6 +91,8 @@ describe('a stream', () => {
     await createSecret(other, token);
     await stream.next({ kind: 'secret', project_id: other });
     expect(stream.received.map(({ data }) => [data!['kind'], data!['project_id']])).toEqual([['secret', other]]);
+    const third = (await cloud.post('/cloud/v1/projects', { name: 'third' }, { token })).body.id as number;
+    await stream.next({ kind: 'project', resource_id: String(third), change: 'created', project_id: third });
     const stranger = await cloud.newClient();
     const statusOf = async (query: string, of = token) => (await read(of, { query })).status;
     expect(await statusOf(`?project_id=${stranger.projectId}`)).toBe(404);

@@ -9,7 +9,10 @@ const maxIdLength = 100;
 export const StreamEvents = (kinds: string[]) =>
   Type.Object({
     project_id: Type.Optional(
-      Type.Array(IntegerId, { maxItems: maxProjects, description: 'Only resources of these projects, or of none' }),
+      Type.Array(IntegerId, {
+        maxItems: maxProjects,
+        description: 'Only projects, and resources of these projects or of none',
+      }),
     ),
     kinds: Type.Optional(Type.Array(Type.Enum(kinds), { maxItems: 100, description: 'Only resources of these kinds' })),
     last_event_id: Type.Optional(

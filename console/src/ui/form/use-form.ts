@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { ApiError, messageOf } from '../../api/errors.ts';
 import { validate } from './schema.ts';
 import type { JsonSchema, Problem } from './schema.ts';
@@ -24,6 +24,8 @@ export interface Form {
   /** Fields announce themselves, so that errors of others are shown at the top. */
   readonly register: (path: string) => void;
 }
+
+const MARKED = 'Correct the marked fields';
 
 interface Options {
   readonly schema: JsonSchema;
@@ -53,6 +55,10 @@ export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty
   const [failure, setFailure] = useState<Form['failure']>(null);
   const [fromServer, setFromServer] = useState<readonly Problem[]>([]);
   const [fields] = useState(() => new Set<string>());
+  // In an effect: the marks of the fields are then in the document.
+  useEffect(() => {
+    if (failure) focusFirstError();
+  }, [failure]);
   const body = toBody(values);
   const problems = wasTried ? validate(schema, body) : [];
 
@@ -62,8 +68,7 @@ export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty
     setFromServer([]);
     const found = validate(schema, body);
     if (found.length > 0) {
-      setFailure(failureOf('Correct the marked fields', withoutField(found, fields)));
-      focusFirstError();
+      setFailure(failureOf(MARKED, withoutField(found, fields)));
       return;
     }
     setSubmitting(true);
@@ -76,8 +81,10 @@ export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty
       if (error instanceof ApiError && error.status === 401) return;
       const named = error instanceof ApiError ? error.fields : [];
       setFromServer(named);
-      setFailure(failureOf(messageOf(error), withoutField(named, fields)));
-      focusFirstError();
+      const others = withoutField(named, fields);
+      // The message of invalid input repeats those of the fields.
+      const isMarked = error instanceof ApiError && error.status === 400 && named.length > 0 && others.length === 0;
+      setFailure(failureOf(isMarked ? MARKED : messageOf(error), others));
     } finally {
       setSubmitting(false);
     }
@@ -95,9 +102,10 @@ export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty
       setValues((current) => setAt(current, path.split('.'), value) as Values);
       setFromServer((current) => current.filter((problem) => !belongsTo(problem.path, path)));
     },
-    errorsAt: (path) => [
-      ...new Set([...problems, ...fromServer].filter((problem) => belongsTo(problem.path, path)).map(describe(path))),
-    ],
+    errorsAt: (path) => {
+      const found = [...problems, ...fromServer].filter((problem) => belongsTo(problem.path, path));
+      return [...new Set(found.map(describe(path, Array.isArray(getAt(values, path)))))];
+    },
     register: (path) => void fields.add(path),
   };
 }
@@ -106,9 +114,15 @@ function belongsTo(problem: string, field: string): boolean {
   return problem === field || problem.startsWith(`${field}.`);
 }
 
-/** A problem inside a field (a tag, a row of a list) names its place. */
-function describe(field: string): (problem: Problem) => string {
-  return ({ path, message }) => (path === field ? message : `${path.slice(field.length + 1)}: ${message}`);
+/** A problem inside a field names its place: `row 2, name` of a list, or the key of a map. */
+function describe(field: string, isList: boolean): (problem: Problem) => string {
+  return ({ path, message }) => {
+    if (path === field) return message;
+    const place = path.slice(field.length + 1);
+    if (!isList) return `${place}: ${message}`;
+    const [index, ...rest] = place.split('.');
+    return `${[`row ${Number(index) + 1}`, ...rest].join(', ')}: ${message}`;
+  };
 }
 
 function withoutField(problems: readonly Problem[], fields: ReadonlySet<string>): string[] {
@@ -124,12 +138,10 @@ function failureOf(message: string, problems: readonly string[]) {
 }
 
 function focusFirstError(): void {
-  setTimeout(() => {
-    const first =
-      document.querySelector<HTMLElement>('[aria-invalid=true]') ??
-      document.querySelector<HTMLElement>('.form .notice.bad');
-    first?.focus();
-  });
+  const first =
+    document.querySelector<HTMLElement>('[aria-invalid=true]') ??
+    document.querySelector<HTMLElement>('.form .notice.bad');
+  first?.focus();
 }
 
 /** Values without empty texts, undefined and objects that thereby became empty. An empty list or map that was typed stays. */
