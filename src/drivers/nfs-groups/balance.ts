@@ -51,7 +51,7 @@ const nothingObserved: Observed = {
 
 export function groupBalance(options: GroupBalanceOptions) {
   const { groups, log } = options;
-  const { placement, takeIfDue, giveUp, forget } = observedGroups(options);
+  const { placement, takeIfDue, giveUp, isTaking, forget } = observedGroups(options);
   /** Whether free groups are taken. */
   let isAccepting = false;
   let polling: NodeJS.Timeout | undefined;
@@ -82,6 +82,7 @@ export function groupBalance(options: GroupBalanceOptions) {
 
   return {
     giveUp,
+    isTaking,
 
     /** Takes free groups from now on. */
     start(): void {
@@ -90,7 +91,7 @@ export function groupBalance(options: GroupBalanceOptions) {
       poll();
     },
 
-    /** Keeps the groups that this host holds, and takes no others. */
+    /** Keeps the groups that this host holds, and takes no others; a takeover may be in progress (`isTaking`). */
     refuseGroups(): void {
       isAccepting = false;
     },
@@ -147,6 +148,9 @@ function observedGroups({ groups, current, log }: GroupBalanceOptions) {
       const { released } = await group.end();
       await released;
     },
+
+    /** Whether a takeover is in progress: this host may soon hold another group. */
+    isTaking: () => [...observed.values()].some((seen) => seen.isTaking),
 
     forget: () => observed.clear(),
   };

@@ -10,6 +10,8 @@ import type { GroupRecords } from './records.ts';
 interface DrainOptions {
   groups: ReadonlyMap<string, NfsGroup>;
   giveUp(group: NfsGroup): Promise<void>;
+  /** Whether this host may soon hold another group. */
+  isTaking(): boolean;
   current(): { region: RegionView; records: GroupRecords };
   signal: AbortSignal;
 }
@@ -18,10 +20,15 @@ interface DrainOptions {
 const STEP_MS = 15_000;
 
 /** Resolves when this host holds no group. While no other host may take one, it keeps its groups and waits. */
-export async function drainGroups({ groups, giveUp, current, signal }: DrainOptions): Promise<void> {
+export async function drainGroups({ groups, giveUp, isTaking, current, signal }: DrainOptions): Promise<void> {
   for (;;) {
     const group = [...groups.values()].find((each) => each.isHeld());
-    if (!group) return;
+    if (!group) {
+      if (!isTaking()) return;
+      refuseAborted(signal);
+      await sleep(POLL_MS);
+      continue;
+    }
     while (eligibleHosts(current().region).every((name) => name === current().region.self)) {
       refuseAborted(signal);
       await sleep(POLL_MS);

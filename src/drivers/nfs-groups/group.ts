@@ -50,7 +50,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
     if (!mine) return false;
     tenure = mine;
     try {
-      await begin(mine, options, new Map(shares));
+      await begin(mine, new Map(shares));
     } catch (err) {
       await mine.end((err as Error).message);
       throw err;
@@ -107,18 +107,13 @@ function silentShares({ served, healthy }: Tenure): string[] {
   return [...served.keys()].filter((id) => !healthy.has(id));
 }
 
-async function begin(
-  tenure: Tenure,
-  { address, addresses }: Pick<TenureOptions, 'address' | 'addresses'>,
-  shares: ReadonlyMap<string, PublishedShare>,
-): Promise<void> {
+async function begin(tenure: Tenure, shares: ReadonlyMap<string, PublishedShare>): Promise<void> {
   const stamps = stampsOf(shares);
   await tenure.record(stamps);
-  tenure.requireValid();
-  await addresses.addLocally(address);
+  await tenure.addAddress('addLocally');
   tenure.healthy = await tenure.server.start(shares);
+  await tenure.addAddress('add');
   tenure.requireValid();
-  await addresses.add(address);
   tenure.isServing = true;
   tenure.unconfirmed = new Map([...stamps].filter(([id]) => !tenure.healthy.has(id)));
   tenure.served = new Map([...stamps].map(([id, stamp]) => [id, tenure.healthy.has(id) ? stamp : UNCERTAIN]));

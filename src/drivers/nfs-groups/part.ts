@@ -113,7 +113,7 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
 
     async drain(signal) {
       balance.refuseGroups();
-      await drainGroups({ groups: groups.all, giveUp: balance.giveUp, current, signal });
+      await drainGroups({ groups: groups.all, giveUp: balance.giveUp, isTaking: balance.isTaking, current, signal });
     },
 
     status: () => statusOf(running?.bridge.fault() ?? null, served(), groups.all.size),

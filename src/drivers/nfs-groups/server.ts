@@ -56,16 +56,26 @@ interface GroupServerOptions {
 
 /**
  * Ends Ganesha when its time is over although the agent does not: it may be frozen. Then it also removes the address, for which
- * this host would go on answering. $0: the file with the time, in hundredths of a second of /proc/uptime; $1: arguments of `ip`.
+ * this host would go on answering. If Ganesha has ended before, and nobody renews the time, the agent is dead, and the address
+ * is removed, too. $0: the file with the time, in hundredths of a second of /proc/uptime; $1: arguments of `ip`.
  * Without a readable time Ganesha ends, too.
  */
 const WATCHED = `removal=$1; shift
-(while kill -0 $$ 2>/dev/null; do
-  read -r until < "$0"
+(ended=
+while :; do
+  [ "$ended" ] || kill -0 $$ 2>/dev/null || ended=at
+  until=; read -r until < "$0"
   read -r now rest < /proc/uptime
-  [ "\${now%.*}\${now#*.}" -lt "$until" ] || { kill -9 $$; ip $removal; }
+  case $ended in at) ended=at:$until ;; ?*) [ "$ended" = "at:$until" ] || exit ;; esac
+  [ "\${now%.*}\${now#*.}" -lt "$until" ] || { [ "$ended" ] || kill -9 $$; ip $removal; exit; }
   sleep 0.25
 done) & exec "$@"`;
+
+/** Runs a program that ends, and with it the address, when the time in the file `validUntil` is over. */
+export const watched = (validUntil: string, removal: string[], command: string[]) => ({
+  file: 'sh',
+  args: ['-c', WATCHED, validUntil, removal.join(' '), ...command],
+});
 
 const endWithParent = ['setpriv', '--pdeathsig', 'KILL'];
 /** It serves with the user ids of its clients, but the cluster checks them. */
@@ -79,6 +89,7 @@ export function groupServer(options: GroupServerOptions): GroupServer {
   const { settings, folder } = options;
   const files = filesOf(folder);
   const ending = new AbortController();
+  const killed = Promise.withResolvers<void>();
   let daemon: Daemon | null = null;
   let isStarting = false;
   let exported: string[] = [];
@@ -106,7 +117,8 @@ export function groupServer(options: GroupServerOptions): GroupServer {
         async beforeStart() {
           refuseEnded();
           isStarting = true;
-          await options.beforeStart();
+          // It needs the cluster, and `kill` must not wait for that.
+          await Promise.race([options.beforeStart(), killed.promise]);
           refuseEnded();
         },
         onRestart: () => void (isStarting = false),
@@ -132,6 +144,7 @@ export function groupServer(options: GroupServerOptions): GroupServer {
     restart: () => daemon?.signal('SIGKILL'),
     async kill() {
       ending.abort();
+      killed.resolve();
       await killServer(folder);
       await daemon?.stop();
     },
@@ -149,8 +162,7 @@ function supervise(
   return superviseDaemon({
     name: `ganesha ${settings.group}`,
     command: {
-      file: 'sh',
-      args: ['-c', WATCHED, files.validUntil, removal.join(' '), ...endWithParent, '--', file, ...rest],
+      ...watched(files.validUntil, removal, [...endWithParent, '--', file, ...rest]),
       env: { TMPDIR: folder },
     },
     pidFile: files.pid,

@@ -48,6 +48,8 @@ export interface Tenure {
   requireValid(): void;
   /** @throws DriverError while a server that ended could not be started again, because earlier ones cannot be fenced */
   requireFencing(): Promise<void>;
+  /** The group gets its address here; `end` removes it. @throws if the tenure has ended */
+  addAddress(how: 'addLocally' | 'add'): Promise<void>;
   /** Writes the record of the server: the states that it may serve. */
   record(stamps: ReadonlyMap<string, string>): Promise<void>;
   /** Runs until the end. */
@@ -69,6 +71,8 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
   const lock = groupLock(options, (ms) => tenure.server.mayServeFor(ms));
   const periodic = periodicWork(address, log);
   let ended: Promise<Ended> | null = null;
+  /** What would otherwise add the address after its removal. */
+  let adding: Promise<void> = Promise.resolve();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => undefined);
 
@@ -78,6 +82,7 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
     lock.abandon();
     periodic.stop();
     await tenure.server.kill();
+    await adding.catch(() => undefined);
     await addresses.remove(address).catch((err: unknown) => log.error({ address, err }, 'an address is not removed'));
     options.onEnd();
     return { released: lock.release() };
@@ -101,6 +106,10 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
     requireValid() {
       if (!options.mayServe()) throw hostError('this host must not serve', null);
       if (ended || !lock.isValid()) throw hostError(`the lock of ${address} is lost`, null);
+    },
+    async addAddress(how) {
+      tenure.requireValid();
+      await (adding = addresses[how](address));
     },
     requireFencing: () => records.requireFencing(),
     record: (stamps) =>

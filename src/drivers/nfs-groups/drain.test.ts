@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import type { RegionView } from '../../hosts/part.ts';
+import { POLL_MS } from './balance.ts';
+import { drainGroups } from './drain.ts';
+import type { NfsGroup } from './group.ts';
+import type { GroupRecords } from './records.ts';
+
+it('a host is not drained while it takes a group over', async () => {
+  const state = { isHeld: false, isTaking: true };
+  const group = { address: '10.77.2.1', isHeld: () => state.isHeld } as unknown as NfsGroup;
+  const hosts = ['h1', 'h2'].map((name) => ({ name, leaseValid: true, converged: true, state: 'active' }));
+  const servers = async () => new Map([['h2/1', { host: 'h2', serving: true, shares: {} }]]);
+  const drained = drainGroups({
+    groups: new Map([[group.address, group]]),
+    giveUp: async () => void (state.isHeld = false),
+    isTaking: () => state.isTaking,
+    current: () => ({
+      region: { self: 'h1', hosts } as unknown as RegionView,
+      records: { servers } as unknown as GroupRecords,
+    }),
+    signal: new AbortController().signal,
+  });
+  // The response of the cluster, which has given the lock, is late.
+  setTimeout(() => Object.assign(state, { isHeld: true, isTaking: false }), POLL_MS * 1.5);
+  await drained;
+  expect(state).toEqual({ isHeld: false, isTaking: false });
+});
