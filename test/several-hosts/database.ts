@@ -139,7 +139,7 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
   for (const host of lab.hosts) await start(host);
   await replicating(lab.hosts);
   const [first] = lab.hosts;
-  const { CLOUDYARD_PASSWORD } = variablesIn(join(first!.folder, 'hosts.env'));
+  const { DATABASE_PASSWORD } = variablesIn(join(first!.folder, 'hosts.env'));
   await until(
     () =>
       psql(first!, 'postgres', 'select').then(
@@ -149,7 +149,7 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
     30,
     'HAProxy',
   );
-  await psql(first!, 'postgres', `create role cloudyard login password '${CLOUDYARD_PASSWORD}'`);
+  await psql(first!, 'postgres', `create role cloudyard login password '${DATABASE_PASSWORD}'`);
   await psql(first!, 'postgres', 'grant pg_read_all_stats to cloudyard');
   await psql(first!, 'postgres', 'create database cloudyard owner cloudyard');
 
