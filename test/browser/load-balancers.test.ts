@@ -87,7 +87,7 @@ describe('the pages of load balancers', () => {
     await page.getByLabel('Name', { exact: true }).fill('x');
     await page.getByRole('button', { name: 'Add member' }).click();
     await submit(page, 'Create load balancer');
-    await page.getByText('0.address: is required').waitFor();
+    await page.getByText('row 1, address: is required').waitFor();
     expect(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('Address 1').getAttribute('aria-invalid')).toBe('true');
     await checkPage(page);
