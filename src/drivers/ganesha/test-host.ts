@@ -32,7 +32,7 @@ export interface TestHost {
 
 type Place = Pick<GaneshaDriverOptions, 'dataDir' | 'port' | 'mountPort'> & { version3?: boolean };
 
-function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}): GaneshaDriver {
+export function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}): GaneshaDriver {
   const host = '127.0.0.1';
   // libnfs 4.0 writes at most 3 KB at a time over NFSv4.
   const version3 = true;
