@@ -186,8 +186,23 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
     await until(() => liveProcess(pid) === null, 10, 'its end');
     await updatePool();
     await survived();
-    // It removes the addresses that nobody else removes.
+    for (const moved of [GROUP, address]) {
+      await until(async () => !(await host.addresses()).includes(moved), 20, 'the removal of its addresses');
+    }
     await region.start(host);
+    await region.expectSound();
+  });
+
+  it('survive the death of the agent that takes over, in the middle of it', async () => {
+    const first = await region.holder(GROUP);
+    process.kill(region.agent(first), 'SIGKILL');
+    const changes = Promise.all([createShare(), updatePool()]);
+    const taking = await region.taking(GROUP);
+    expect(taking).not.toBe(first);
+    process.kill(region.agent(taking), 'SIGKILL');
+    await changes;
+    await survived();
+    await Promise.all([region.start(first), region.start(taking)]);
     await region.expectSound();
   });
 

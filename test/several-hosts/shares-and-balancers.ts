@@ -43,6 +43,8 @@ export interface WholeRegion {
   pid(host: LabNode, ...path: string[]): number;
   /** The host that has an address; waits until it is one host. */
   holder(address: string): Promise<LabNode>;
+  /** The host that is taking the NFS group over; waits until there is one. */
+  taking(group: string): Promise<LabNode>;
   /**
    * Resolves when every task has ended, the counters match the rows, these hosts have the load balancers, and one server of
    * each NFS group, which is not fenced, exports the shares. Every address is on one of the hosts.
@@ -111,6 +113,15 @@ export async function createWholeRegion(): Promise<WholeRegion> {
         await sleep(POLL_MS);
       }
     },
+    async taking(group) {
+      const records = recordsOf(cluster);
+      for (;;) {
+        const starting = [...(await records.servers(group)).values()].find(({ serving }) => !serving);
+        const found = hosts.find(({ name }) => name === starting?.host);
+        if (found) return found;
+        await sleep(POLL_MS / 5);
+      }
+    },
     async expectSound(live = hosts) {
       const open = `select id from tasks where state in ('NEW', 'RUNNING')`;
       await until(async () => (await rows.query(open)).rows.length === 0, 120, 'the end of all tasks');
@@ -158,9 +169,11 @@ interface Served {
   addresses: Record<string, string[]>;
 }
 
+const recordsOf = ({ admin: bridge, pool, filesystem }: CephCluster) =>
+  groupRecords({ bridge, regionId: REGION, pool, filesystem });
+
 async function servedBy(live: LabNode[], { lab, cluster, rows }: Seen): Promise<Served> {
-  const { admin: bridge, pool, filesystem } = cluster;
-  const records = groupRecords({ bridge, regionId: REGION, pool, filesystem });
+  const records = recordsOf(cluster);
   const served: Served = { members: {}, exports: {}, clients: {}, servers: {}, addresses: {} };
   for (const host of live) {
     const dataDir = dataDirOf(host);
