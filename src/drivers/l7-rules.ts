@@ -95,6 +95,11 @@ const comparisons: Partial<Record<L7RuleType, L7CompareType[]>> = {
   SSL_VERIFY_RESULT: ['EQUAL_TO'],
 };
 
+/** Whether rules of the type have a `key`. */
+export function takesKey(type: L7RuleType): boolean {
+  return type in keyed;
+}
+
 /** Violations by field of the API. */
 export function l7RuleViolations(rule: L7RuleSettings, listener: ListenerProtocol): FieldError[] {
   const { type, compareType, key } = rule;

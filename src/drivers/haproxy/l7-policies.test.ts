@@ -61,6 +61,8 @@ const cases: Case[] = [
   [{ ...byHeader, compareType: 'STARTS_WITH', value: 'go' }, header('gold', 'x, go'), header('ago')],
   [{ ...byHeader, compareType: 'ENDS_WITH', value: 'ld' }, header('gold'), header('golden')],
   [{ ...byHeader, compareType: 'CONTAINS', value: 'ol' }, header('gold'), header('silver')],
+  [{ ...byHeader, compareType: 'EQUAL_TO', value: 'a, b' }, header('a, b'), header('a', 'a, b, c', 'x, a, b')],
+  [{ ...byHeader, compareType: 'CONTAINS', value: '(a, b' }, header('x (a, b)'), header('(a', '(a b')],
   [{ ...byHeader, compareType: 'REGEX', value: '^a, (b|c)$' }, header('a, c'), header('a', 'a, d')],
   [
     { ...byCookie, compareType: 'EQUAL_TO', value: 'gold' },

@@ -93,8 +93,7 @@ function acl(rule: DesiredL7Rule): string {
         ? compared('path,field(-1,.)')
         : `path -m end -- ${quote.word('rule value', `.${value.replace(/^\./, '')}`)}`;
     case 'HEADER':
-      // `req.hdr` splits at commas, which patterns may contain.
-      return compared(`'${isRegex ? 'req.fhdr' : 'req.hdr'}(${key()})'`);
+      return compared(`'${comparesLines(rule) ? 'req.fhdr' : 'req.hdr'}(${key()})'`);
     case 'COOKIE':
       return compared(`'req.cook(${key()})'`);
     case 'SSL_CONN_HAS_CERT':
@@ -106,6 +105,11 @@ function acl(rule: DesiredL7Rule): string {
   }
 }
 
+/** Whether a HEADER rule compares whole lines. `req.hdr` splits them at commas, which no value with a comma would match. */
+function comparesLines({ compareType, value }: DesiredL7Rule): boolean {
+  return compareType === 'REGEX' || value.includes(',');
+}
+
 /** A search for `pattern` that takes a bounded number of steps. A pattern that compiles alone cannot leave its group. */
 export function boundedRegex(pattern: string): string {
   return `(*LIMIT_MATCH=${MAX_REGEX_STEPS})\\A(?![\\s\\S]{${MAX_REGEX_TEXT}})[\\s\\S]*?(?:${pattern})`;
@@ -113,11 +117,12 @@ export function boundedRegex(pattern: string): string {
 
 /** One for each header and cookie that a rule names. */
 function guards(rules: DesiredL7Rule[]): string[] {
-  const guarded = rules.flatMap(({ type, compareType, key }) => {
-    const name = quote.l7Key(key ?? '-');
+  const guarded = rules.flatMap((rule) => {
+    const { type } = rule;
+    const name = quote.l7Key(rule.key ?? '-');
     if (type === 'COOKIE') return limit(`req.cook_cnt(${name})`, MAX_REPEATED);
     if (type !== 'HEADER') return [];
-    return compareType === 'REGEX'
+    return comparesLines(rule)
       ? limit(`req.fhdr_cnt(${name.toLowerCase()})`, MAX_REPEATED)
       : limit(`req.hdr_cnt(${name.toLowerCase()})`, MAX_HEADER_VALUES);
   });

@@ -231,7 +231,11 @@ describe('a rule', () => {
     expect((await cloud.get(`${policies}/${policy}/rules`)).body).toEqual({ count: 1, results: [first] });
     await finished(await cloud.request('PUT', path, { type: 'HEADER', key: 'X-Tier', value: 'gold' }));
     expect((await cloud.get(path)).body).toMatchObject({ type: 'HEADER', key: 'X-Tier', compare_type: 'STARTS_WITH' });
-    expect(await cloud.request('PUT', path, { type: 'PATH' })).toMatchObject({ status: 400 });
+    expect(await cloud.request('PUT', path, { type: 'PATH', key: 'X-Tier' })).toMatchObject({ status: 400 });
+    await finished(await cloud.request('PUT', path, { type: 'PATH' }));
+    expect((await cloud.get(path)).body).toMatchObject({ type: 'PATH', key: null, value: 'gold' });
+    expect(await cloud.request('PUT', path, { type: 'HEADER' })).toMatchObject({ status: 400 });
+    await finished(await cloud.request('PUT', path, { type: 'HEADER', key: 'X-Tier' }));
     await finished(await cloud.request('PUT', path, { type: 'PATH', key: '' }));
     expect(await cloud.request('PUT', path, {})).toMatchObject({ body: { tasks: [] } });
     await finished(await cloud.delete(path));

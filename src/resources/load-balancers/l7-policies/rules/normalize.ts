@@ -1,4 +1,5 @@
 /** Pure: request bodies as column values. */
+import { takesKey } from '../../../../drivers/l7-rules.ts';
 import { patched } from '../../patch.ts';
 import type { L7RuleRow } from '../../table.ts';
 import type { CreateL7Rule, UpdateL7Rule } from './schema.ts';
@@ -17,12 +18,13 @@ export function newL7RuleSettings(body: CreateL7Rule): L7RuleSettings {
   };
 }
 
-/** Absent fields keep their value. */
+/** Absent fields keep their value. The key goes with a type that has keys: official clients cannot send null. */
 export function patchedL7RuleSettings(rule: L7RuleSettings, body: UpdateL7Rule): L7RuleSettings {
+  const type = body.type ?? rule.type;
   return {
-    type: body.type ?? rule.type,
+    type,
     compareType: body.compare_type ?? rule.compareType,
-    key: patched(body.key, rule.key, (key) => key || null),
+    key: patched(body.key, takesKey(type) ? rule.key : null, (key) => key || null),
     value: body.value ?? rule.value,
     invert: body.invert ?? rule.invert,
     tags: body.tags ?? rule.tags,
