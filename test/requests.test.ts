@@ -1,4 +1,5 @@
 /** Rules that hold for the requests of every operation. The operations come from the OpenAPI document. */
+import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { declaredApi } from '../src/main/openapi-document.ts';
 import { useCloudyard } from './harness.ts';
@@ -117,4 +118,15 @@ it.each([
   const answer = await cloud.app.inject({ method: 'POST', url: '/cloud/v1/projects', headers, payload });
   expect(answer.statusCode).toBe(400);
   expect(answer.json().errors).toContainEqual({ path, message });
+});
+
+it.each(['gzip', 'br', 'x-unknown'])('refuse a body with the Content-Encoding %s', async (encoding) => {
+  const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+  const payload = gzipSync('{"name": "packed"}');
+  const answer = await cloud.app.inject({
+    ...{ method: 'POST', url: '/cloud/v1/projects', payload },
+    headers: { ...headers, authorization: `apikey ${cloud.admin}` },
+  });
+  expect(answer.statusCode).toBe(415);
+  expect(answer.json()).toMatchObject({ exception_class: 'UnsupportedMediaType' });
 });

@@ -27,7 +27,7 @@ export const catalogue = {
     meaning: 'The `Idempotency-Key` was used for a different request within 24 hours.',
   },
   BodyTooLarge: { status: 413, meaning: 'The body is larger than the operation accepts; the message gives the limit.' },
-  UnsupportedMediaType: { status: 415, meaning: 'The body is not `application/json`.' },
+  UnsupportedMediaType: { status: 415, meaning: 'The body is not `application/json`, or is compressed.' },
   TooManyRequests: {
     status: 429,
     meaning:

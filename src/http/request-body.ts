@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
-import { invalidInput } from '../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../errors/catalogue.ts';
 
 type Done = (error: Error | null, body?: unknown) => void;
 type Payload = NodeJS.ReadableStream;
@@ -16,6 +16,12 @@ const tooLargeCode = 'FST_ERR_CTP_BODY_TOO_LARGE';
 export function wholeText(parse: (request: FastifyRequest, body: string, done: Done) => void) {
   return (request: FastifyRequest, payload: Payload, done: Done): void => {
     const { bodyLimit } = request.routeOptions;
+    const encoding = request.headers['content-encoding'] ?? 'identity';
+    if (encoding.toLowerCase() !== 'identity') {
+      return done(
+        new ClientError('UnsupportedMediaType', 'compressed bodies are not supported; omit Content-Encoding'),
+      );
+    }
     const tooLarge = () => done(Object.assign(new Error('the body is too large'), { code: tooLargeCode }));
     if (Number(request.headers['content-length']) > bodyLimit) return tooLarge();
     let bytes: Buffer = Buffer.alloc(0);

@@ -8982,7 +8982,7 @@ export interface components {
          *
          *     413 `BodyTooLarge`: The body is larger than the operation accepts; the message gives the limit.
          *
-         *     415 `UnsupportedMediaType`: The body is not `application/json`.
+         *     415 `UnsupportedMediaType`: The body is not `application/json`, or is compressed.
          *
          *     429 `TooManyRequests`: The client, or an address without a valid credential, exceeds a limit; the message names it. See `Retry-After`.
          *
