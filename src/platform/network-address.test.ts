@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress, isInNetworks, lowestFreeAddress } from './network-address.ts';
+import { canonicalAddress, canonicalNetwork, isInNetworks, lowestFreeAddress } from './network-address.ts';
 
 describe('the lowest free address of a network', () => {
   it('is neither its first nor its last address, nor one that is taken', () => {
@@ -21,6 +21,22 @@ describe('the lowest free address of a network', () => {
     expect(lowestFreeAddress('10.0.0.4/32', new Set())).toBe('10.0.0.4');
     expect(lowestFreeAddress('10.0.0.4/32', new Set(['10.0.0.4']))).toBeNull();
   });
+});
+
+describe('a network', () => {
+  it.each([
+    ['10.0.0.0/8', '10.0.0.0/8', '::ffff:10.0.0.0/104', '::FFFF:a00:0/104'],
+    ['1.2.3.4/32', '1.2.3.4', '::ffff:1.2.3.4', '::ffff:1.2.3.4/128'],
+    ['0.0.0.0/0', '::ffff:0:0/96'],
+    ['2001:db8::/32', '2001:DB8:0::/32'],
+  ])('has one canonical form: %s', (canonical, ...spellings) => {
+    expect(spellings.map(canonicalNetwork)).toEqual(spellings.map(() => canonical));
+  });
+
+  it.each(['10.0.0.1/8', '::ffff:10.0.0.1/104', '::ffff:10.0.0.0/95', '10.0.0.0/33', '10.0.0.0/8/8', 'x', ''])(
+    'is not %s',
+    (text) => expect(canonicalNetwork(text)).toBeNull(),
+  );
 });
 
 describe('an address', () => {

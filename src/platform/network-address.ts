@@ -6,7 +6,10 @@ export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
-/** The canonical form of an address or CIDR: `1.2.3.4` is `1.2.3.4/32`. Null when it is neither, or has host bits. */
+/**
+ * The canonical form of an address or CIDR: `1.2.3.4` and `::ffff:1.2.3.4` are `1.2.3.4/32`. Null when it is neither, or
+ * has host bits.
+ */
 export function canonicalNetwork(text: string): string | null {
   const [address = '', prefix, ...rest] = text.split('/');
   if (rest.length > 0 || !isAddress(address)) return null;
@@ -15,7 +18,7 @@ export function canonicalNetwork(text: string): string | null {
   if (prefix !== undefined && !(/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)) return null;
   const length = prefix === undefined ? bits : Number(prefix);
   const network = (parsed.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(`${parsed}/${length}`);
-  return network.toString() === parsed.toString() ? `${parsed}/${length}` : null;
+  return network.toString() === parsed.toString() ? parseNetwork(`${parsed}/${length}`).join('/') : null;
 }
 
 /** The canonical form of a host: `::ffff:1.2.3.4` and the deprecated `::1.2.3.4` are `1.2.3.4`. @throws when it is not an address */
