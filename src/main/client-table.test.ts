@@ -48,6 +48,8 @@ describe('the commands of the client', () => {
 });
 
 describe('commandOf', () => {
+  const shapes = Object.keys(document.components.schemas);
+
   it.each([
     ['createFileShareAccessRule', 'file-share access-rule create'],
     ['listLifecyclePolicies', 'lifecycle-policy list'],
@@ -55,9 +57,16 @@ describe('commandOf', () => {
     ['updateLoadBalancerV1', 'load-balancer update-v1'],
     ['checkVolumeLimits', 'volume check-limits'],
     ['addLbPoolMember', 'pool member add'],
-  ])('of %s is %s', (id, command) => expect(commandOf(id).join(' ')).toBe(command));
+    ['listFileShareUsage', 'file-share list-usage'],
+  ])('of %s is %s', (id, command) => expect(commandOf(id, shapes).join(' ')).toBe(command));
+
+  it('of a new resource has the name of its shape', () => {
+    expect(commandOf('createObjectBucket', [...shapes, 'ObjectBucket'])).toEqual(['object-bucket', 'create']);
+  });
 
   it('refuses an operation of an unknown resource', () => {
-    expect(() => commandOf('listFloatingIps')).toThrow('operation listFloatingIps has no command: add its noun to');
+    expect(() => commandOf('listFloatingIps', shapes)).toThrow(
+      'operation listFloatingIps has no command: add its noun to',
+    );
   });
 });

@@ -1,8 +1,9 @@
 /**
  * Derives the commands of the client from the API: src/client/operations.json and src/client/first-words.json.
  *
- * The words of a command come from the operation's id: `createFileShareAccessRule` is `file-share access-rule create`. A new
- * resource adds its noun to `nouns`; an operation without a command fails `npm run generate`.
+ * The words of a command come from the operation's id: `createFileShareAccessRule` is `file-share access-rule create`. The
+ * group is the name of a shape in the API (`Volume` in `listVolumes`), or an entry of `nouns`. An operation without a command
+ * fails `npm run generate`.
  */
 import type { Operation, Schema, Table } from '../client/table.ts';
 import type { Command } from './command-line.ts';
@@ -44,51 +45,29 @@ interface Document {
   components: Record<string, Record<string, any>>;
 }
 
-/** Group of the command, by the noun in the id of the operation. */
+/** Groups that are not the name of a shape, by the noun in the id of the operation. */
 const nouns: Record<string, string> = {
-  Project: 'project',
-  Region: 'region',
-  Network: 'network',
   NetworkMetadata: 'network metadata',
-  Subnet: 'subnet',
   SubnetMetadata: 'subnet metadata',
-  Secret: 'secret',
-  FileShare: 'file-share',
   FileShareAccessRule: 'file-share access-rule',
   FileShareMetadata: 'file-share metadata',
-  Volume: 'volume',
   VolumeMetadata: 'volume metadata',
-  Snapshot: 'snapshot',
   SnapshotMetadata: 'snapshot metadata',
-  LoadBalancer: 'load-balancer',
   LoadBalancerMetadata: 'load-balancer metadata',
   LoadBalancerFlavor: 'load-balancer flavor',
-  Listener: 'listener',
   LbPool: 'pool',
   LbPoolHealthMonitor: 'pool health-monitor',
   LbPoolMember: 'pool member',
-  L7Policy: 'l7-policy',
   L7Rule: 'l7-policy rule',
-  LifecyclePolicy: 'lifecycle-policy',
   LifecyclePolicySchedule: 'lifecycle-policy schedule',
   LifecyclePolicyVolume: 'lifecycle-policy volume',
-  Registry: 'registry',
   RegistryUser: 'registry user',
   RegistryRepository: 'registry repository',
   RegistryArtifact: 'registry artifact',
   RegistryTag: 'registry tag',
   RegistryToken: 'registry token',
-  ApiKey: 'api-key',
-  PullSecret: 'pull-secret',
-  QuotaRequest: 'quota-request',
   NotificationThreshold: 'notification threshold',
-  Notification: 'notification',
-  Webhook: 'webhook',
-  UserAction: 'user-action',
-  Task: 'task',
-  Session: 'session',
   Clock: 'clock',
-  Fault: 'fault',
   // `client`, `host` and `token` are commands of the operator, on the database.
   Host: 'region host',
   Client: 'client-account',
@@ -132,18 +111,20 @@ const exceptions: Record<string, string> = {
 /** Commands of the client that are not operations. */
 const otherFirstWords = ['api', 'apply', 'batch', 'diff', 'context', 'login', 'completion', '__complete'];
 
-/** The words of the command of an operation. @throws Error if its noun is not in `nouns` */
-export function commandOf(id: string): string[] {
+/**
+ * The words of the command of an operation. `shapes`: the names of the shapes in the API.
+ * @throws Error if neither `nouns` nor `shapes` has its noun
+ */
+export function commandOf(id: string, shapes: readonly string[]): string[] {
   if (exceptions[id]) return exceptions[id].split(' ');
   const [, verb = '', rest = '', version = ''] = /^([a-z]+)(.*?)(V\d)?$/.exec(id) ?? [];
-  const matches = Object.keys(nouns)
-    .map((noun) => ({ noun, after: afterNoun(noun, rest) }))
-    .filter(({ after }) => after !== null)
-    .sort((a, b) => b.noun.length - a.noun.length);
-  const [match] = matches;
-  if (!match) throw new Error(`operation ${id} has no command: add its noun to src/main/client-table.ts`);
-  const action = [verb === 'get' ? 'show' : verb, kebab(match.after!), version.toLowerCase()];
-  return [...nouns[match.noun]!.split(' '), action.filter((part) => part !== '').join('-')];
+  const isNoun = (noun: string) => afterNoun(noun, rest) !== null;
+  const byLength = (a: string, b: string) => a.length - b.length;
+  // `listFileShareUsage` is a command of `FileShare`, although there is a shape `FileShareUsage`.
+  const noun = Object.keys(nouns).filter(isNoun).sort(byLength).at(-1) ?? shapes.filter(isNoun).sort(byLength)[0];
+  if (noun === undefined) throw new Error(`operation ${id} has no command: add its noun to src/main/client-table.ts`);
+  const action = [verb === 'get' ? 'show' : verb, kebab(afterNoun(noun, rest)!), version.toLowerCase()];
+  return [...(nouns[noun] ?? kebab(noun)).split(' '), action.filter((part) => part !== '').join('-')];
 }
 
 /** What follows the noun or its plural; null if the text does not start with either. */
@@ -163,6 +144,7 @@ function kebab(words: string): string {
 /** `commands` are those of the operator, which the client completes. */
 export function clientTable(document: Document, commands: Command[]): Table {
   const shapes = createShapes(document);
+  const shapeNames = Object.keys(document.components['schemas']!);
   const parameters: Record<string, Schema> = {};
   const operations: Operation[] = [];
   for (const [path, methods] of Object.entries(document.paths)) {
@@ -176,7 +158,7 @@ export function clientTable(document: Document, commands: Command[]): Table {
       }
       operations.push({
         id: given.operationId,
-        command: commandOf(given.operationId),
+        command: commandOf(given.operationId, shapeNames),
         method: method.toUpperCase(),
         path,
         summary: given.summary,

@@ -130,10 +130,14 @@ const simulatedBySetting = ({ setting }: AnyKind) => ({
   remedy: `${setting}=auto npm start`,
 });
 
-/** A simulated driver of every kind. */
-export function simulatedDrivers(settings: Pick<Settings, 'drivers'>, context: SimulatedContext): Drivers {
+/** A simulated driver of every kind, and why. */
+export function simulatedDrivers(
+  settings: Pick<Settings, 'drivers'>,
+  context: SimulatedContext,
+  why: Simulation = {},
+): Drivers {
   return Object.fromEntries(
-    entries(settings).map((entry) => [entry.name, entry.kind.simulated(entry.settings, context, {})]),
+    entries(settings).map((entry) => [entry.name, entry.kind.simulated(entry.settings, context, why)]),
   ) as unknown as Drivers;
 }
 

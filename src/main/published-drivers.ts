@@ -22,7 +22,7 @@ import type { Logger } from '../platform/log.ts';
 import { createListener } from '../platform/listener.ts';
 import type { HostedRegion } from '../resources/regions/host-configuration.ts';
 import type { Database } from './database.ts';
-import { simulatedDriver, startOneDriver } from './drivers.ts';
+import { simulatedDriver, simulatedDrivers, startOneDriver } from './drivers.ts';
 import { hasNfsGroups } from './host-parts.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -59,19 +59,19 @@ export async function startPublishedDrivers(
   return {
     hosts,
     drivers: {
+      // A kind that is not named here serves no region of several hosts.
+      ...simulatedDrivers(settings, context, why),
       fileShare: await startFileShares(deps, publishers.of('file_share')),
       loadBalancer: createPublishedLoadBalancerDriver(publishers.of('load_balancer'), () =>
         hosts.statusOf('load balancers'),
       ),
       // Done once for the region, by its worker.
-      volume: region.storage
-        ? await startOneDriver('volume', settings, context)
-        : simulatedDriver('volume', settings, context, why),
-      registry: region.storage
-        ? createPublishedRegistryDriver(publishers.of('registry_hosting'), await startRegistryStore(deps), () =>
-            hosts.statusOf(registriesTitle),
-          )
-        : simulatedDriver('registry', settings, context, why),
+      ...(region.storage && {
+        volume: await startOneDriver('volume', settings, context),
+        registry: createPublishedRegistryDriver(publishers.of('registry_hosting'), await startRegistryStore(deps), () =>
+          hosts.statusOf(registriesTitle),
+        ),
+      }),
     },
   };
 }
