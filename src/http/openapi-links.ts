@@ -105,7 +105,7 @@ function schemaOf({ responses }: Declared): Json | undefined {
 
 /** The key in `created_resources` of a task, which is the name of the collection: `/cloud/v1/lbpools/…` has `pools`. */
 function kindOf(collection: string): string | undefined {
-  return /^\/cloud\/v\d+\/(?:lb)?(\w+)\/\{project_id\}\/\{region_id\}$/.exec(collection)?.[1];
+  return /^\/cloud(?:yard)?\/v\d+\/(?:lb)?(\w+)\/\{project_id\}\/\{region_id\}$/.exec(collection)?.[1];
 }
 
 function lastParameter({ path }: Declared): string | undefined {

@@ -52,7 +52,7 @@ Send the token in the header \`Authorization: apikey <token>\`. \`npm start\` pr
 creates others. A token has a role: a \`reader\` sees, a \`member\` also changes, an \`admin\` also manages projects.
 
 ## Tasks
-Operations that take time answer \`{"tasks": ["<id>"]}\` at once. Poll \`GET /cloud/v1/tasks/{task_id}\` until \`state\` is
+Operations that take time return \`{"tasks": ["<id>"]}\` at once. Poll \`GET /cloud/v1/tasks/{task_id}\` until \`state\` is
 \`FINISHED\` or \`ERROR\`. \`created_resources\` contains the IDs of new resources, \`error\` the reason of a failure.
 
 ## Errors
@@ -61,7 +61,7 @@ entry for each invalid field. 429 and 503 have the header \`Retry-After\` in sec
 
 ## Idempotency
 A POST may have the header \`Idempotency-Key\` (1 to 255 characters). The same request with the same key within 24 hours gets
-the same answer and changes nothing.
+the same response and changes nothing.
 
 ## Paging
 Lists take \`limit\` (at most 1,000) and \`offset\`. \`count\` is the number of all matches.

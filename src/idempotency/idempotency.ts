@@ -1,5 +1,5 @@
 /**
- * `Idempotency-Key`: a repeated request within 24 hours gets the same answer and changes nothing.
+ * `Idempotency-Key`: a repeated request within 24 hours gets the same response and changes nothing.
  *
  * Invariant: the key and the answer are stored in the transaction that does the work. So a crash leaves both or neither,
  * and of two concurrent requests the second one waits for the commit of the first and then repeats its answer. Errors are

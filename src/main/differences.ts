@@ -110,9 +110,9 @@ export const differences: Difference[] = [
     test: [`${resources}/registries/contents/contents.test.ts`, 'create lists that are read in pages'],
   },
   {
-    here: 'The answer to a batch of registry users has all of them in `results`',
+    here: 'The response to a batch of registry users has all of them in `results`',
     official: 'describes one user',
-    reason: 'it is the only answer with the secrets',
+    reason: 'it is the only response with the secrets',
     test: [`${resources}/registries/registries.test.ts`, 'is created in a batch atomically'],
   },
   {
@@ -145,7 +145,7 @@ export const differences: Difference[] = [
   {
     here: 'Tasks can be awaited: `GET /v1/tasks/{task_id}?wait=30`',
     official: 'is polled',
-    reason: 'an answer at the end of the task takes one request',
+    reason: 'a response at the end of the task takes one request',
     test: [`${resources}/tasks/tasks.test.ts`, 'responds to all waiting requests when the task ends'],
   },
 ];

@@ -117,7 +117,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in
-         * @description The cookie `cloudyard_session` of the answer is not readable by scripts.
+         * @description The response sets the cookie `cloudyard_session`, which scripts cannot read.
          */
         post: operations["createSession"];
         /** Sign out */
@@ -170,7 +170,7 @@ export interface paths {
         };
         /**
          * Finish the sign-in of a browser
-         * @description The provider sends the browser here. The answer sets the cookie of a session.
+         * @description The provider redirects the browser to this operation. The response sets the cookie of a session.
          */
         get: operations["finishSignIn"];
         put?: never;
@@ -233,7 +233,7 @@ export interface paths {
         put?: never;
         /**
          * Create a token
-         * @description This answer is the only one that contains the secret. The token has no more rights than that of the caller.
+         * @description Only this response contains the secret. The token has no more rights than that of the caller.
          */
         post: operations["createToken"];
         delete?: never;
@@ -312,7 +312,7 @@ export interface paths {
         };
         /**
          * Get a task
-         * @description With `wait` the answer comes as soon as the task ends.
+         * @description With `wait` the response is sent as soon as the task ends.
          */
         get: operations["getTask"];
         put?: never;
@@ -332,7 +332,7 @@ export interface paths {
         };
         /**
          * Get a task
-         * @description With `wait` the answer comes as soon as the task ends.
+         * @description With `wait` the response is sent as soon as the task ends.
          */
         get: operations["getTaskShort"];
         put?: never;
@@ -1042,7 +1042,7 @@ export interface paths {
         put?: never;
         /**
          * Check the quota for a new file share
-         * @description Lists the quotas that a new share of this size would exceed; the answer is empty when it fits.
+         * @description Lists the quotas that a new share of this size would exceed; the response is empty if there are none.
          */
         post: operations["checkFileShareLimits"];
         delete?: never;
@@ -1160,7 +1160,7 @@ export interface paths {
         put?: never;
         /**
          * Check the quota for a new load balancer
-         * @description Lists the quotas that a new load balancer would exceed; the answer is empty when it fits.
+         * @description Lists the quotas that a new load balancer would exceed; the response is empty if there are none.
          */
         post: operations["checkLoadBalancerLimits"];
         delete?: never;
@@ -1180,7 +1180,7 @@ export interface paths {
         put?: never;
         /**
          * Check the quota for another load balancer
-         * @description The answer is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.
+         * @description The response is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.
          */
         post: operations["checkLoadBalancerLimitsBesides"];
         delete?: never;
@@ -1954,7 +1954,7 @@ export interface paths {
         put?: never;
         /**
          * Revert a volume to its newest snapshot
-         * @description The answer has no body and comes before the data is restored. Poll the volume: `task_id` names the task until the revert ends. Data written after the snapshot is lost.
+         * @description The response has no body and is sent before the data is restored. Poll the volume: `task_id` names the task until the revert ends. Data written after the snapshot is lost.
          */
         post: operations["revertVolume"];
         delete?: never;
@@ -2459,7 +2459,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a registry
-         * @description Deletes the registry with its users and images. The answer comes when the images are deleted.
+         * @description Deletes the registry with its users and images. The response is sent when the images are deleted.
          */
         delete: operations["deleteRegistry"];
         options?: never;
@@ -2498,7 +2498,7 @@ export interface paths {
         put?: never;
         /**
          * Check the quota for a new registry
-         * @description Lists the quotas that a new registry with this limit would exceed; the answer is empty when it fits.
+         * @description Lists the quotas that a new registry with this limit would exceed; the response is empty if there are none.
          */
         post: operations["checkRegistryLimits"];
         delete?: never;
@@ -2522,7 +2522,7 @@ export interface paths {
         put?: never;
         /**
          * Create a user of a registry
-         * @description The answer contains the secret, which no other answer repeats.
+         * @description The response contains the secret, which no other response repeats.
          */
         post: operations["createRegistryUser"];
         delete?: never;
@@ -2542,7 +2542,7 @@ export interface paths {
         put?: never;
         /**
          * Create several users of a registry
-         * @description Creates all users or none. The answer contains the secrets, which no other answer repeats.
+         * @description Creates all users or none. The response contains the secrets, which no other response repeats.
          */
         post: operations["createRegistryUsers"];
         delete?: never;
@@ -2586,7 +2586,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret of a user of a registry
-         * @description The answer contains the new secret, which no other answer repeats. The old one is refused.
+         * @description The response contains the new secret, which no other response repeats. The old one is refused.
          */
         post: operations["refreshRegistryUserSecret"];
         delete?: never;
@@ -3004,7 +3004,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description The answer contains the secret, which no other answer repeats.
+         * @description The response contains the secret, which no other response repeats.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -3071,7 +3071,7 @@ export interface paths {
         };
         /**
          * Get a pull secret
-         * @description The answer does not contain the password.
+         * @description The response does not contain the password.
          */
         get: operations["getPullSecret"];
         put?: never;
@@ -3133,7 +3133,7 @@ export interface paths {
         };
         /**
          * Get the notification threshold of a client
-         * @description The answer contains the last notification.
+         * @description The response contains the last notification.
          */
         get: operations["getNotificationThreshold"];
         /** Set the notification threshold of a client */
@@ -3263,7 +3263,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description This answer is the only one that contains the secret.
+         * @description Only this response contains the secret.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -4207,7 +4207,7 @@ export interface components {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
             name?: components["schemas"]["Name"];
-            /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
+            /** @description Position among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
@@ -4230,9 +4230,9 @@ export interface components {
         CreateL7Rule: {
             type: components["schemas"]["L7RuleType"];
             compare_type: components["schemas"]["L7RuleCompareType"];
-            /** @description What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
+            /** @description Value to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
             value: string;
-            /** @description Whether the rule matches what it would otherwise not match; false by default */
+            /** @description Whether the result of the comparison is inverted; false by default */
             invert?: boolean;
             /** @description Name of the header or cookie, or field of the distinguished name (`CN`); required for HEADER, COOKIE, SSL_DN_FIELD. Empty or null: none */
             key?: string | null;
@@ -4437,7 +4437,7 @@ export interface components {
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             allowed_cidrs?: components["schemas"]["AllowedCidrs"];
-            /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted; 100,000 by default */
+            /** @description Maximum number of open connections; more connections wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted; 100,000 by default */
             connection_limit?: number;
             /** @description Whether requests to members get the headers `X-Forwarded-For`, `X-Forwarded-Port` and `X-Forwarded-Proto`; false by default, only for `HTTP` and `TERMINATED_HTTPS` */
             insert_x_forwarded?: boolean;
@@ -4530,7 +4530,7 @@ export interface components {
             /** @description Port number; one listener for each port, and another one for the same UDP port */
             protocol_port: number;
             allowed_cidrs?: components["schemas"]["AllowedCidrs"];
-            /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted; 100,000 by default */
+            /** @description Maximum number of open connections; more connections wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted; 100,000 by default */
             connection_limit?: number;
             /** @description Whether requests to members get the headers `X-Forwarded-For`, `X-Forwarded-Port` and `X-Forwarded-Proto`; false by default, only for `HTTP` and `TERMINATED_HTTPS` */
             insert_x_forwarded?: boolean;
@@ -5047,7 +5047,7 @@ export interface components {
              * @enum {unknown}
              */
             status: "pending" | "complete";
-            /** @description The token `<id>$<secret>`; only this answer contains it */
+            /** @description The token `<id>$<secret>`; only this response contains it */
             token: string | null;
             /**
              * Format: date-time
@@ -5467,7 +5467,7 @@ export interface components {
             name: string;
             /** @description Its address among the hosts */
             address: string;
-            /** @description The network interface to which it adds addresses that move; null: the one that has its address */
+            /** @description Network interface that gets the addresses that move; null: the interface with the address of the host */
             interface: string | null;
             /**
              * @description `draining`: its groups move to other hosts; `drained`: it holds none
@@ -5588,7 +5588,7 @@ export interface components {
             listener_id: string;
             /** @description Name of the policy; empty by default */
             name: string;
-            /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
+            /** @description Position among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX */
             redirect_http_code: number | null;
@@ -5653,7 +5653,7 @@ export interface components {
             /** @description ID of the region */
             region_id: number;
             compare_type: components["schemas"]["L7RuleCompareType"];
-            /** @description Whether the rule matches what it would otherwise not match */
+            /** @description Whether the result of the comparison is inverted */
             invert: boolean;
             /** @description Name of the header or cookie, or field of the distinguished name (`CN`); required for HEADER, COOKIE, SSL_DN_FIELD */
             key: string | null;
@@ -5665,7 +5665,7 @@ export interface components {
              */
             task_id: string | null;
             type: components["schemas"]["L7RuleType"];
-            /** @description What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
+            /** @description Value to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
             value: string;
         };
         L7RuleCollection: {
@@ -6129,7 +6129,7 @@ export interface components {
             admin_state_up: boolean;
             /** @description Addresses and networks that may connect; null: all, an empty list: none */
             allowed_cidrs: string[] | null;
-            /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
+            /** @description Maximum number of open connections; more connections wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit: number;
             /** @description Headers that requests to members get: `X-Forwarded-…` with the value `true`, or none */
             insert_headers: {
@@ -6659,7 +6659,7 @@ export interface components {
              * @description When a request last had the token, up to a minute late; null: never
              */
             last_used_at: string | null;
-            /** @description The token `<id>$<secret>`; only this answer contains it */
+            /** @description The token `<id>$<secret>`; only this response contains it */
             token: string;
         };
         NewWebhook: {
@@ -6672,7 +6672,7 @@ export interface components {
             url: string;
             /** @description When the webhook was created */
             created_at: string;
-            /** @description Key of the signature; only this answer contains it */
+            /** @description Key of the signature; only this response contains it */
             secret: string;
         };
         Notification: {
@@ -8480,7 +8480,7 @@ export interface components {
             action: components["schemas"]["L7PolicyAction"];
             /** @description Name of the policy; empty by default */
             name?: components["schemas"]["Name"];
-            /** @description Place among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
+            /** @description Position among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
             redirect_http_code?: (301 | 302 | 303 | 307 | 308) | null;
@@ -8499,9 +8499,9 @@ export interface components {
         UpdateL7Rule: {
             type?: components["schemas"]["L7RuleType"];
             compare_type?: components["schemas"]["L7RuleCompareType"];
-            /** @description What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
+            /** @description Value to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; SSL_VERIFY_RESULT: the number of the result */
             value?: string;
-            /** @description Whether the rule matches what it would otherwise not match; false by default */
+            /** @description Whether the result of the comparison is inverted; false by default */
             invert?: boolean;
             /** @description Name of the header or cookie, or field of the distinguished name (`CN`); required for HEADER, COOKIE, SSL_DN_FIELD. Empty or null: none */
             key?: string | null;
@@ -8616,7 +8616,7 @@ export interface components {
             /** @description Whether the listener accepts connections */
             admin_state_up?: boolean;
             allowed_cidrs?: components["schemas"]["AllowedCidrs"];
-            /** @description Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
+            /** @description Maximum number of open connections; more connections wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted */
             connection_limit?: number;
             name?: components["schemas"]["Name"];
             /**
@@ -9409,7 +9409,7 @@ export interface components {
         query_metadata_kv: string;
         /** @description Only networks whose name contains this text */
         query_name: string;
-        /** @description Whether the answer contains `volumes` */
+        /** @description Whether the response contains `volumes` */
         query_need_volumes: boolean;
         /** @description Only networks of this type */
         query_network_type: "vlan" | "vxlan";
@@ -9431,7 +9431,7 @@ export interface components {
         query_tag_key: string[];
         /** @description Only resources that have these tags: a JSON object such as `{"env":"test"}`, or `env=test` */
         query_tag_key_value: string;
-        /** @description Seconds to wait for the end of the task before answering */
+        /** @description Maximum time to wait for the end of the task, in seconds */
         query_wait: number;
         /** @description Accepted and ignored */
         query_with_ddos: boolean;
@@ -10165,7 +10165,7 @@ export interface operations {
     getTask: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the end of the task before answering */
+                /** @description Maximum time to wait for the end of the task, in seconds */
                 wait?: components["parameters"]["query_wait"];
             };
             header?: never;
@@ -10195,7 +10195,7 @@ export interface operations {
     getTaskShort: {
         parameters: {
             query?: {
-                /** @description Seconds to wait for the end of the task before answering */
+                /** @description Maximum time to wait for the end of the task, in seconds */
                 wait?: components["parameters"]["query_wait"];
             };
             header?: never;
@@ -15275,7 +15275,7 @@ export interface operations {
     listLifecyclePolicies: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
                 /** @description Maximum number of results */
                 limit?: components["parameters"]["query_limit"];
@@ -15314,7 +15314,7 @@ export interface operations {
     createLifecyclePolicy: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -15349,7 +15349,7 @@ export interface operations {
     getLifecyclePolicy: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -15416,7 +15416,7 @@ export interface operations {
     updateLifecyclePolicy: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -15457,7 +15457,7 @@ export interface operations {
     addLifecyclePolicySchedules: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -15506,7 +15506,7 @@ export interface operations {
     removeLifecyclePolicySchedules: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -15780,7 +15780,7 @@ export interface operations {
     addLifecyclePolicyVolumes: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -15812,7 +15812,7 @@ export interface operations {
     removeLifecyclePolicyVolumes: {
         parameters: {
             query?: {
-                /** @description Whether the answer contains `volumes` */
+                /** @description Whether the response contains `volumes` */
                 need_volumes?: components["parameters"]["query_need_volumes"];
             };
             header?: never;
@@ -16908,7 +16908,7 @@ export interface operations {
                 limit?: components["parameters"]["query_limit"];
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
-                /** @description Whether the answer contains the price of each flavor */
+                /** @description Whether the response contains the price of each flavor */
                 include_prices?: boolean;
             };
             header?: never;

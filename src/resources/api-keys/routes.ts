@@ -55,7 +55,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
   operation('POST', all, {
     id: 'createApiKey',
     summary: 'Create an API key',
-    description: 'The answer contains the secret, which no other answer repeats.',
+    description: 'The response contains the secret, which no other response repeats.',
     access: projectMember,
     body: CreateApiKey,
     answer: CreatedApiKey,

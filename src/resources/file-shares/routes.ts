@@ -134,7 +134,8 @@ export const fileShareOperations = (fileShares: FileShares) => [
   operation('POST', `${all}/check_limits`, {
     id: 'checkFileShareLimits',
     summary: 'Check the quota for a new file share',
-    description: 'Lists the quotas that a new share of this size would exceed; the answer is empty when it fits.',
+    description:
+      'Lists the quotas that a new share of this size would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckFileShareLimits,
     answer: FileShareRequiredQuota,

@@ -27,7 +27,7 @@ export const Host = Type.Object(
     address: Type.String({ description: 'Its address among the hosts' }),
     interface: Described(
       Nullable(Type.String()),
-      'The network interface to which it adds addresses that move; null: the one that has its address',
+      'Network interface that gets the addresses that move; null: the interface with the address of the host',
     ),
     state: Type.Enum(['active', 'draining', 'drained'], {
       description: '`draining`: its groups move to other hosts; `drained`: it holds none',

@@ -18,7 +18,7 @@ import { VolumeTypeName } from '../volumes/schema.ts';
 
 /** The official clients send `need_volumes` with every operation on one policy. */
 export const NeedVolumes = Type.Object({
-  need_volumes: Type.Optional(Type.Boolean({ description: 'Whether the answer contains `volumes`', default: false })),
+  need_volumes: Type.Optional(Type.Boolean({ description: 'Whether the response contains `volumes`', default: false })),
 });
 export const ListLifecyclePolicies = Type.Object({ ...NeedVolumes.properties, ...Paging(1000) });
 export type ListLifecyclePolicies = Static<typeof ListLifecyclePolicies>;

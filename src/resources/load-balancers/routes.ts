@@ -27,15 +27,15 @@ import { LoadBalancerTrafficHistory, TrafficQuery } from './traffic/schema.ts';
 const tag = {
   name: 'Load balancers',
   description:
-    'An IPv4 address (`vip_address`) with listeners, which are its ports, and pools, which are groups of members that ' +
-    'get the traffic. The load balancer and its parts each have two statuses:\n\n' +
+    'An address (`vip_address`) with listeners, which are its ports, and pools, which are groups of members that get ' +
+    'the traffic. The address is IPv4, or IPv6 in a region that has an IPv6 range; `vip_ip_family` selects it. The load balancer and its parts each have two statuses:\n\n' +
     '| Field | Meaning | Values |\n|---|---|---|\n' +
     '| `provisioning_status` | whether the host has the configuration | `PENDING_CREATE`, `PENDING_UPDATE`, ' +
     '`PENDING_DELETE`, then `ACTIVE` or `ERROR` |\n' +
     '| `operating_status` | state that the proxy reports | `ONLINE`, `DEGRADED`, `ERROR`, `NO_MONITOR`, `DRAINING`, `OFFLINE` |\n\n' +
     'The load balancer and its parts lock together: while a task changes one of them, `task_id` names the task, and ' +
     'other changes fail with 409; only changes of members and health monitors wait for each other instead. Flavors ' +
-    'differ in price only. Floating IPs and IPv6 addresses are not supported. Quota: `loadbalancer_count`.',
+    'differ in price only. Floating IPs are not supported. Quota: `loadbalancer_count`.',
 };
 const operation = operationsOf(tag, { load_balancer_id: IdOf('the load balancer') });
 const all = '/cloud/v1/loadbalancers/:project_id/:region_id';
@@ -70,7 +70,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
   operation('POST', `${all}/check_limits`, {
     id: 'checkLoadBalancerLimits',
     summary: 'Check the quota for a new load balancer',
-    description: 'Lists the quotas that a new load balancer would exceed; the answer is empty when it fits.',
+    description: 'Lists the quotas that a new load balancer would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckLoadBalancerLimits,
     answer: LoadBalancerQuota,
@@ -79,7 +79,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
   operation('POST', `${one}/check_limits`, {
     id: 'checkLoadBalancerLimitsBesides',
     summary: 'Check the quota for another load balancer',
-    description: 'The answer is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.',
+    description: 'The response is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.',
     access: projectReader,
     body: CheckLoadBalancerLimits,
     answer: LoadBalancerQuota,

@@ -17,7 +17,7 @@ import type { Pricing } from './service.ts';
 const tag = {
   name: 'Prices',
   description:
-    'What a resource would cost, before it is created. Prices come from the price book of the region, include tax and ' +
+    'The price of a resource before it is created. Prices come from the price book of the region, include tax and ' +
     'contain the discount of the client. A month has 730 hours. Hours are rounded to six decimal places, months to two.\n\n' +
     '| `price_status` | Meaning |\n|---|---|\n' +
     '| `show` | the figures are valid |\n' +

@@ -152,7 +152,7 @@ export type FlavorCollection = Static<typeof FlavorCollection>;
 export const ListFlavors = Type.Object({
   ...Paging(1000),
   include_prices: Type.Optional(
-    Type.Boolean({ default: false, description: 'Whether the answer contains the price of each flavor' }),
+    Type.Boolean({ default: false, description: 'Whether the response contains the price of each flavor' }),
   ),
 });
 export type ListFlavors = Static<typeof ListFlavors>;

@@ -50,7 +50,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
   operation('GET', one, {
     id: 'getPullSecret',
     summary: 'Get a pull secret',
-    description: 'The answer does not contain the password.',
+    description: 'The response does not contain the password.',
     access: projectReader,
     answer: PullSecret,
     handle: ({ scope, params }) => pullSecrets.get(scope, params.secret_name),

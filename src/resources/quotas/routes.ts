@@ -16,7 +16,7 @@ import type { ClientQuotas } from './service.ts';
 const operation = operationsOf({
   name: 'Quotas',
   description:
-    'Every kind of quota has a `_limit` and a `_usage`. Limits hold for a client in a region, or everywhere for global ' +
+    'Every kind of quota has a `_limit` and a `_usage`. Limits apply to a client in a region, or everywhere for global ' +
     'kinds. Enforced are the kinds of the resources that Cloudyard has: file shares, load balancers, volumes, snapshots, ' +
     'snapshot schedules, registries, networks, subnets, secrets and projects. The usage of the other kinds is always 0.',
 });

@@ -70,7 +70,7 @@ const registryOperations = (registries: Registries) => [
   operation('DELETE', one, {
     id: 'deleteRegistry',
     summary: 'Delete a registry',
-    description: 'Deletes the registry with its users and images. The answer comes when the images are deleted.',
+    description: 'Deletes the registry with its users and images. The response is sent when the images are deleted.',
     access: projectMember,
     handle: ({ by, scope, params }) => registries.delete(by, scope, params.registry_id),
   }),
@@ -86,7 +86,8 @@ const registryOperations = (registries: Registries) => [
   operation('POST', `${all}/check_limits`, {
     id: 'checkRegistryLimits',
     summary: 'Check the quota for a new registry',
-    description: 'Lists the quotas that a new registry with this limit would exceed; the answer is empty when it fits.',
+    description:
+      'Lists the quotas that a new registry with this limit would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckRegistryLimits,
     answer: RegistryRequiredQuota,

@@ -10,7 +10,7 @@ const operation = operationsOf(
   {
     name: 'Secrets',
     description:
-      'A secret is encrypted at rest, and no answer contains its payload. Load balancers use secrets as certificates, as ' +
+      'A secret is encrypted at rest, and no response contains its payload. Load balancers use secrets as certificates, as ' +
       'CA certificates of clients and as revocation lists.',
   },
   { secret_id: IdOf('the secret') },

@@ -26,7 +26,7 @@ export const sessionOperations = ({ sessions, tokens }: Services) => [
   operation('POST', path, {
     id: 'createSession',
     summary: 'Sign in',
-    description: 'The cookie `cloudyard_session` of the answer is not readable by scripts.',
+    description: 'The response sets the cookie `cloudyard_session`, which scripts cannot read.',
     access: everyone,
     body: CreateSession,
     answer: Session,

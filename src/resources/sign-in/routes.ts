@@ -59,7 +59,7 @@ export const signInOperations = ({ signIn, sessions }: Services) => [
   operation('GET', callbackPath, {
     id: 'finishSignIn',
     summary: 'Finish the sign-in of a browser',
-    description: 'The provider sends the browser here. The answer sets the cookie of a session.',
+    description: 'The provider redirects the browser to this operation. The response sets the cookie of a session.',
     access: everyone,
     route: counted,
     status: 302,

@@ -36,7 +36,7 @@ export const FinishDeviceSignIn = Type.Object(
 export const DeviceToken = Type.Object(
   {
     status: Type.Enum(['pending', 'complete'], { description: '`pending` until the person has confirmed' }),
-    token: Described(Nullable(Type.String()), 'The token `<id>$<secret>`; only this answer contains it'),
+    token: Described(Nullable(Type.String()), 'The token `<id>$<secret>`; only this response contains it'),
     expires_at: Described(Nullable(DateTime), 'When the token expires'),
   },
   { title: 'DeviceToken' },

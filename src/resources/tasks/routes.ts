@@ -29,7 +29,7 @@ const getTask = (tasks: TaskViews, id: string, path: `${string}/:task_id`) =>
   operation('GET', path as '/v1/tasks/:task_id', {
     id,
     summary: 'Get a task',
-    description: 'With `wait` the answer comes as soon as the task ends.',
+    description: 'With `wait` the response is sent as soon as the task ends.',
     access: tokenReader,
     query: GetTask,
     answer: Task,

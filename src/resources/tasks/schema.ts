@@ -13,7 +13,7 @@ const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Onl
 
 export const GetTask = Type.Object({
   wait: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 60, description: 'Seconds to wait for the end of the task before answering' }),
+    Type.Number({ minimum: 0, maximum: 60, description: 'Maximum time to wait for the end of the task, in seconds' }),
   ),
 });
 

@@ -14,7 +14,7 @@ export const thresholdOperations = (thresholds: Thresholds) => [
   operation('GET', path, {
     id: 'getNotificationThreshold',
     summary: 'Get the notification threshold of a client',
-    description: 'The answer contains the last notification.',
+    description: 'The response contains the last notification.',
     access: clientReader,
     answer: Threshold,
     handle: ({ params }) => thresholds.get(params.client_id),

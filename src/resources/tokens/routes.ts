@@ -21,8 +21,7 @@ export const tokenOperations = (tokens: TokenManagement) => [
   operation('POST', all, {
     id: 'createToken',
     summary: 'Create a token',
-    description:
-      'This answer is the only one that contains the secret. The token has no more rights than that of the caller.',
+    description: 'Only this response contains the secret. The token has no more rights than that of the caller.',
     access: tokenAdmin,
     body: CreateToken,
     answer: NewToken,

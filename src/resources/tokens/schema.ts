@@ -75,7 +75,7 @@ export const Token = Type.Object(fields, { title: 'Token' });
 export type Token = Static<typeof Token>;
 
 export const NewToken = Type.Object(
-  { ...fields, token: Type.String({ description: 'The token `<id>$<secret>`; only this answer contains it' }) },
+  { ...fields, token: Type.String({ description: 'The token `<id>$<secret>`; only this response contains it' }) },
   { title: 'NewToken' },
 );
 export type NewToken = Static<typeof NewToken>;

@@ -104,7 +104,7 @@ export const volumeOperations = (volumes: Volumes) => [
     id: 'revertVolume',
     summary: 'Revert a volume to its newest snapshot',
     description:
-      'The answer has no body and comes before the data is restored. Poll the volume: `task_id` names the task until the ' +
+      'The response has no body and is sent before the data is restored. Poll the volume: `task_id` names the task until the ' +
       'revert ends. Data written after the snapshot is lost.',
     access: projectMember,
     status: 200,

@@ -19,7 +19,7 @@ export const webhookOperations = (webhooks: Webhooks) => [
   operation('POST', all, {
     id: 'createWebhook',
     summary: 'Create a webhook',
-    description: 'This answer is the only one that contains the secret.',
+    description: 'Only this response contains the secret.',
     access: clientAdmin,
     body: CreateWebhook,
     answer: NewWebhook,

@@ -38,7 +38,7 @@ export const Webhook = Type.Object(fields, { title: 'Webhook' });
 export type Webhook = Static<typeof Webhook>;
 
 export const NewWebhook = Type.Object(
-  { ...fields, secret: Type.String({ description: 'Key of the signature; only this answer contains it' }) },
+  { ...fields, secret: Type.String({ description: 'Key of the signature; only this response contains it' }) },
   { title: 'NewWebhook' },
 );
 export type NewWebhook = Static<typeof NewWebhook>;

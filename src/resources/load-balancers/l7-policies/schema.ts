@@ -10,7 +10,7 @@ export { l7Limits };
 const meanings = {
   name: 'Name of the policy; empty by default',
   position:
-    'Place among the policies of the listener, from 1. A new policy moves those from its position down; without a ' +
+    'Position among the policies of the listener, from 1. A new policy moves those from its position down; without a ' +
     'position, or with one beyond the end, it is the last',
   redirect_http_code: `Status of the redirect, ${redirectCodes.join(', ')}, for REDIRECT_TO_URL and REDIRECT_PREFIX`,
   redirect_pool_id: 'ID of the pool that gets the requests, for REDIRECT_TO_POOL: a pool of the same load balancer',

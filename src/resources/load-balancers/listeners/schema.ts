@@ -47,7 +47,7 @@ const meanings = {
   admin_state_up: 'Whether the listener accepts connections',
   allowed_cidrs: 'Addresses and networks that may connect; null: all, an empty list: none',
   connection_limit:
-    'Maximum number of open connections; further ones wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted',
+    'Maximum number of open connections; more connections wait (UDP: are dropped). -1: 100,000, 0: no connections are accepted',
   secret_id:
     'ID of the secret with the certificate; required for `TERMINATED_HTTPS`, optional for `PROMETHEUS`, otherwise not supported',
   sni_secret_id: 'IDs of secrets with further certificates, selected by the TLS server name; requires `secret_id`',

@@ -10,7 +10,7 @@ const tag = {
   name: 'Registry contents',
   description:
     'Repositories, their artifacts (images, by digest) and the tags of artifacts. A push creates them; these operations ' +
-    'list and delete them. A deletion is answered when the content is deleted. The slashes of a repository name are ' +
+    'list and delete them. The response to a deletion is sent when the content is deleted. The slashes of a repository name are ' +
     'URL-encoded in paths: `team%2Fapp`.',
 };
 const operation = operationsOf(tag, {

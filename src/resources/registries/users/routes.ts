@@ -32,7 +32,7 @@ export const registryUserOperations = (users: RegistryUsers) => [
   operation('POST', all, {
     id: 'createRegistryUser',
     summary: 'Create a user of a registry',
-    description: 'The answer contains the secret, which no other answer repeats.',
+    description: 'The response contains the secret, which no other response repeats.',
     access: projectMember,
     body: CreateRegistryUser,
     answer: RegistryUserWithSecret,
@@ -42,7 +42,7 @@ export const registryUserOperations = (users: RegistryUsers) => [
   operation('POST', `${all}/batch`, {
     id: 'createRegistryUsers',
     summary: 'Create several users of a registry',
-    description: 'Creates all users or none. The answer contains the secrets, which no other answer repeats.',
+    description: 'Creates all users or none. The response contains the secrets, which no other response repeats.',
     access: projectMember,
     body: CreateRegistryUsers,
     answer: RegistryUsersWithSecrets,
@@ -77,7 +77,7 @@ export const registryUserOperations = (users: RegistryUsers) => [
   operation('POST', `${one}/refresh_secret`, {
     id: 'refreshRegistryUserSecret',
     summary: 'Replace the secret of a user of a registry',
-    description: 'The answer contains the new secret, which no other answer repeats. The old one is refused.',
+    description: 'The response contains the new secret, which no other response repeats. The old one is refused.',
     access: projectMember,
     answer: RegistryUserWithSecret,
     handle: ({ by, scope, params }) => users.refreshSecret(by, scope, params.registry_id, params.user_id),

@@ -6,10 +6,10 @@ import { statuses } from '../../shapes.ts';
 import { L7Tags, place, TaskId } from '../schema.ts';
 
 const meanings = {
-  invert: 'Whether the rule matches what it would otherwise not match',
+  invert: 'Whether the result of the comparison is inverted',
   key: 'Name of the header or cookie, or field of the distinguished name (`CN`); required for HEADER, COOKIE, SSL_DN_FIELD',
   value:
-    'What to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; ' +
+    'Value to compare with, 1 to 255 characters. FILE_TYPE: the extension (`jpg`); SSL_CONN_HAS_CERT: `True`; ' +
     'SSL_VERIFY_RESULT: the number of the result',
 };
 
