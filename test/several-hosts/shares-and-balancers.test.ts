@@ -10,7 +10,7 @@ import { requires, skipReason } from '../requires.ts';
 import { until } from '../until.ts';
 import { fetchText } from './balancer-region.ts';
 import { labWorks, type LabNode } from './lab.ts';
-import { GROUP, startWriter, type Writer } from './nfs-hosts.ts';
+import { GROUP, GROUP6, startWriter, type Writer } from './nfs-hosts.ts';
 import { createWholeRegion, memberPorts, type WholeRegion } from './shares-and-balancers.ts';
 
 vi.setConfig({ testTimeout: 200_000, hookTimeout: 240_000 });
@@ -207,6 +207,8 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
   });
 
   it('survive a monitor of Ceph that is away for 30 s', async () => {
+    const areSpread = async () => (await region.holder(GROUP)) !== (await region.holder(GROUP6));
+    await until(areSpread, 60, 'a host that returned has taken a group');
     const [began, server] = [performance.now(), await ganesha()];
     region.cluster.signal('mon.a', 'SIGSTOP');
     const share = createShare();

@@ -1,12 +1,24 @@
-import { expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { RegionView } from '../../hosts/part.ts';
 import { silentLogger } from '../../platform/log.ts';
-import { groupBalance, POLL_MS } from './balance.ts';
+import { groupBalance, POLL_MS, REBALANCE_MS } from './balance.ts';
 import type { NfsGroup } from './group.ts';
 import type { GroupRecords } from './records.ts';
 
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** Of the host h1. */
+function balanceOf(groups: object[], records: Partial<GroupRecords>, names = ['h1']) {
+  const hosts = names.map((name) => ({ name, leaseValid: true, converged: true, state: 'active' }));
+  return groupBalance({
+    groups: new Map((groups as NfsGroup[]).map((group) => [group.address, group])),
+    current: () => ({ region: { self: 'h1', hosts } as unknown as RegionView, records: records as GroupRecords }),
+    log: silentLogger,
+  });
+}
+
 it('the lock of a takeover in progress is not broken', async () => {
-  vi.useFakeTimers();
   const lock = Promise.withResolvers<boolean>();
   let holder: { host: string; cookie: string } | null = null;
   const takeOver = vi.fn<() => Promise<boolean>>(() => {
@@ -16,20 +28,31 @@ it('the lock of a takeover in progress is not broken', async () => {
   });
   const breakLock = vi.fn<() => Promise<void>>(async () => undefined);
   const group = { address: '10.77.2.1', shares: new Map([['share', {}]]), isHeld: () => false, takeOver };
-  const host = { name: 'h1', leaseValid: true, converged: true, state: 'active' };
-  const balance = groupBalance({
-    groups: new Map([[group.address, group as unknown as NfsGroup]]),
-    current: () => ({
-      region: { self: 'h1', hosts: [host] } as unknown as RegionView,
-      records: { holder: async () => holder, breakLock } as unknown as GroupRecords,
-    }),
-    log: silentLogger,
-  });
+  const balance = balanceOf([group], { holder: async () => holder, breakLock });
   balance.start();
   await vi.advanceTimersByTimeAsync(POLL_MS * 3);
   expect(takeOver).toHaveBeenCalledTimes(1);
   expect(breakLock).not.toHaveBeenCalled();
   lock.resolve(true);
   balance.stop();
-  vi.useRealTimers();
+});
+
+it('a group is handed over to a host that returned, but not while the cluster is away', async () => {
+  const end = vi.fn<NfsGroup['end']>(async () => ({ released: Promise.resolve() }));
+  const groups = ['10.77.2.1', '10.77.2.2'].map((address) => ({
+    ...{ address, shares: new Map([['share', {}]]), end },
+    ...{ isHeld: () => true, isServing: () => true },
+  }));
+  let isAway = true;
+  const requireFencing = async () => {
+    if (isAway) throw new Error('the monitors do not respond');
+  };
+  const balance = balanceOf(groups, { requireFencing }, ['h1', 'h2']);
+  balance.start();
+  await vi.advanceTimersByTimeAsync(REBALANCE_MS * 2);
+  expect(end).not.toHaveBeenCalled();
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(POLL_MS);
+  expect(end).toHaveBeenCalledTimes(1);
+  balance.stop();
 });

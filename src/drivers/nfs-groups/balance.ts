@@ -26,7 +26,7 @@ export const POLL_MS = 250;
 /** How much longer each host waits before it takes a group that another one should have. */
 const RANK_MS = 750;
 /** A host hands a group over when it has held too many for so long: another one may be starting. */
-const REBALANCE_MS = 30_000;
+export const REBALANCE_MS = 30_000;
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5000;
 
@@ -57,21 +57,27 @@ export function groupBalance(options: GroupBalanceOptions) {
   let polling: NodeJS.Timeout | undefined;
   let pollInProgress: Promise<void> | null = null;
   let overloadedSince: number | null = null;
+  let isHandingOver = false;
 
-  const rebalance = async (): Promise<void> => {
+  /** Hands a group over, if due. Not awaited: the cluster may be slow, and the other groups are polled meanwhile. */
+  const rebalance = (): void => {
     if (!isAccepting || !isOverloaded(placement())) overloadedSince = null;
     else overloadedSince ??= performance.now();
-    if (overloadedSince === null || performance.now() - overloadedSince < REBALANCE_MS) return;
-    overloadedSince = null;
+    if (isHandingOver || overloadedSince === null || performance.now() - overloadedSince < REBALANCE_MS) return;
     const group = [...groups.values()].find((each) => each.isServing());
-    if (group) await giveUp(group);
+    if (!group) return;
+    isHandingOver = true;
+    void giveUp(group)
+      .then((isGivenUp) => void (isGivenUp && (overloadedSince = null)))
+      .catch((err: unknown) => log.error({ nfsGroup: group.address, err }, 'the group was not handed over'))
+      .finally(() => (isHandingOver = false));
   };
 
   const pollAll = async (): Promise<void> => {
     const results = await Promise.allSettled([...groups.values()].map((group) => takeIfDue(group, () => isAccepting)));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) log.debug({ err: failed.reason as unknown }, 'the locks of the NFS groups cannot be read');
-    await rebalance();
+    rebalance();
   };
 
   const poll = () => {
@@ -142,11 +148,21 @@ function observedGroups({ groups, current, log }: GroupBalanceOptions) {
       if (isAccepting() && rank !== null && isDue(seen, rank)) take(group, seen, log);
     },
 
-    /** Has another host take it: this one does not take it back for a while. */
-    async giveUp(group: NfsGroup): Promise<void> {
+    /**
+     * Has another host take it: this one does not take it back for a while. False: it keeps the group, because the next host
+     * could not fence the earlier server while the monitors or a metadata server are away, and clients would wait.
+     */
+    async giveUp(group: NfsGroup): Promise<boolean> {
+      try {
+        await current().records.requireFencing();
+      } catch (err) {
+        log.warn({ nfsGroup: group.address, err }, 'the group is not handed over: the cluster is away');
+        return false;
+      }
       observedOf(group.address).retryAt = performance.now() + REBALANCE_MS;
       const { released } = await group.end();
       await released;
+      return true;
     },
 
     /** Whether a takeover is in progress: this host may soon hold another group. */

@@ -12,7 +12,10 @@ it('a host is not drained while it takes a group over', async () => {
   const servers = async () => new Map([['h2/1', { host: 'h2', serving: true, shares: {} }]]);
   const drained = drainGroups({
     groups: new Map([[group.address, group]]),
-    giveUp: async () => void (state.isHeld = false),
+    async giveUp() {
+      state.isHeld = false;
+      return true;
+    },
     isTaking: () => state.isTaking,
     current: () => ({
       region: { self: 'h1', hosts } as unknown as RegionView,
@@ -24,4 +27,25 @@ it('a host is not drained while it takes a group over', async () => {
   setTimeout(() => Object.assign(state, { isHeld: true, isTaking: false }), POLL_MS * 1.5);
   await drained;
   expect(state).toEqual({ isHeld: false, isTaking: false });
+});
+
+it('a group stays while no other host could take it', async () => {
+  let [isHeld, refusals] = [true, 0];
+  const group = { address: '10.77.2.1', isHeld: () => isHeld } as unknown as NfsGroup;
+  const hosts = ['h1', 'h2'].map((name) => ({ name, leaseValid: true, converged: true, state: 'active' }));
+  const giveUp = async () => {
+    if (refusals === 2) isHeld = false;
+    else refusals += 1;
+    return !isHeld;
+  };
+  const servers = async () => new Map([['h2/1', { host: 'h2', serving: !isHeld, shares: {} }]]);
+  await drainGroups({
+    ...{ groups: new Map([[group.address, group]]), giveUp, isTaking: () => false },
+    current: () => ({
+      region: { self: 'h1', hosts } as unknown as RegionView,
+      records: { servers } as unknown as GroupRecords,
+    }),
+    signal: new AbortController().signal,
+  });
+  expect({ isHeld, refusals }).toEqual({ isHeld: false, refusals: 2 });
 });

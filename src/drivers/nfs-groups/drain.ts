@@ -9,7 +9,8 @@ import type { GroupRecords } from './records.ts';
 
 interface DrainOptions {
   groups: ReadonlyMap<string, NfsGroup>;
-  giveUp(group: NfsGroup): Promise<void>;
+  /** False: no other host could take it at the moment. */
+  giveUp(group: NfsGroup): Promise<boolean>;
   /** Whether this host may soon hold another group. */
   isTaking(): boolean;
   current(): { region: RegionView; records: GroupRecords };
@@ -29,11 +30,10 @@ export async function drainGroups({ groups, giveUp, isTaking, current, signal }:
       await sleep(POLL_MS);
       continue;
     }
-    while (eligibleHosts(current().region).every((name) => name === current().region.self)) {
+    while (eligibleHosts(current().region).every((name) => name === current().region.self) || !(await giveUp(group))) {
       refuseAborted(signal);
       await sleep(POLL_MS);
     }
-    await giveUp(group);
     await untilServed(current().records, group.address, signal);
   }
 }
