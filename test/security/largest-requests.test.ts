@@ -1,5 +1,6 @@
 /** The largest valid requests succeed within the bounds of request-cost.test.ts. */
 import { describe, expect, it } from 'vitest';
+import type { Received } from './http-sender.ts';
 import { faultOf, useMeasuredCloud } from './measured-cloud.ts';
 
 const { cloud, send, measure } = useMeasuredCloud();
@@ -10,23 +11,26 @@ describe('the largest valid requests succeed without blocking the event loop', (
   it('an API key with 10,000 containers is created, read, listed, updated and deleted', async () => {
     const owner = await cloud.newClient('admin');
     const path = `/cloud/v1/caas/keys/${owner.projectId}/1`;
-    let made = 0;
     const containers = Array.from({ length: 10_000 }, (_, i) => ({ ...long(i), namespace: `n${i}`.padEnd(255, 'n') }));
-    const changed = containers.toReversed();
-    for (const [action, method, to, body] of [
-      ['create', 'POST', path, () => ({ name: `key-${++made}`, containers })],
-      ['read', 'GET', `${path}/key-1`, () => undefined],
-      ['list', 'GET', path, () => undefined],
-      ['change', 'PATCH', `${path}/key-1`, () => ({ containers: changed.splice(0, 10_000).concat(changed) })],
-      ['delete', 'DELETE', `${path}/key-1`, () => undefined],
-    ] as const) {
-      const requests = async () => {
-        const content = body();
-        return [await send(method, to, content && JSON.stringify(content), owner.token)];
-      };
-      const measured = await measure(requests);
+    const created = JSON.stringify({ name: 'key', containers });
+    const orders = [containers.toReversed(), containers].map((order) => JSON.stringify({ containers: order }));
+    const create = () => send('POST', path, created, owner.token);
+    const remove = () => send('DELETE', `${path}/key`, undefined, owner.token);
+    let changes = 0;
+    // Preparations make a repeated request as large as the first one, and keep one key.
+    for (const [action, request, prepare] of [
+      ['create', create, remove],
+      ['read', () => send('GET', `${path}/key`, undefined, owner.token)],
+      ['list', () => send('GET', path, undefined, owner.token)],
+      ['change', () => send('PATCH', `${path}/key`, orders[changes++ % 2], owner.token)],
+      ['delete', remove, create],
+    ] as [string, () => Promise<Received>, (() => Promise<unknown>)?][]) {
+      const measured = await measure(
+        async () => [await request()],
+        async () => void (await prepare?.()),
+      );
       expect([action, faultOf(measured)]).toEqual([action, undefined]);
-      expect([200, 204, 404]).toContain(measured.received[0]!.status);
+      expect([200, 204]).toContain(measured.received[0]!.status);
     }
   });
 
