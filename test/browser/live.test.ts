@@ -131,6 +131,16 @@ describe('a lost connection', () => {
     expect(await name.inputValue()).toBe('typed-offline');
   });
 
+  it('that returns right after a part could not be loaded keeps the page and what was typed', async () => {
+    const page = await open('networks/new');
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('typed-before');
+    await page.route('**/assets/code-tabs-*', (route) => route.abort(), { times: 1 });
+    await page.getByText('The same by code').click();
+    await page.getByRole('tab', { name: 'Python' }).waitFor();
+    expect(await name.inputValue()).toBe('typed-before');
+  });
+
   it('does not prevent a navigation, which ends when the server is reachable', async () => {
     const page = await open('networks');
     await page.getByRole('heading', { name: 'Networks', level: 1 }).waitFor();

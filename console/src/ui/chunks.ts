@@ -28,6 +28,9 @@ export async function loadChunk<T>(load: () => Promise<T>): Promise<T> {
     await untilReachable();
     return loadChunk(load);
   }
+  // The connection may have returned after the chunk failed: then the chunk is there.
+  const found: T | undefined = await load();
+  if (found !== undefined) return found;
   if (Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < ONCE_MS) {
     throw new MissingChunkError();
   }
