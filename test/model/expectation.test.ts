@@ -67,3 +67,21 @@ it('two deletions of a registry at the same time both succeed, and one after the
   expect(both.map(({ entities }) => entities['registry1'])).toEqual([undefined]);
   expect(explain(both[0]!, group(deletion), [ok])).toEqual([]);
 });
+
+it('two deletions of an access rule at the same time both succeed, and one after the other does not', () => {
+  const subnet = { network_id: '@network0', subnet_id: '@subnet0' };
+  const share: Step = {
+    command: 'create share',
+    on: null,
+    label: 'share1',
+    body: { name: 's', protocol: 'NFS', size: 1, network: subnet },
+  };
+  const access = { ip_address: '10.0.0.1', access_mode: 'ro' };
+  const rule: Step = { command: 'create access rule', on: 'share1', label: 'rule1', body: access };
+  const [withShare] = explain(newClientModel({}), group(share), [ok]);
+  const [created] = explain(withShare!, group(rule), [ok]);
+  const deletion: Step = { command: 'delete rule', on: 'rule1', label: null, body: null };
+  const both = explain(created!, group(deletion, deletion), [ok, ok]);
+  expect(both.map(({ entities }) => entities['rule1'])).toEqual([undefined]);
+  expect(explain(both[0]!, group(deletion), [ok])).toEqual([]);
+});

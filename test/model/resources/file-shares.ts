@@ -129,6 +129,7 @@ export const fileShares: Resource = {
         return ok;
       },
     },
-    deletes('rule', `${path}/{parent}/access_rule`),
+    // The rule exists until the host denies access, and a second deletion has nothing to add.
+    { ...deletes('rule', `${path}/{parent}/access_rule`), joins: true },
   ],
 };
