@@ -139,8 +139,9 @@ function workMetrics(define: Define) {
   );
   const driverErrors = define.counter(
     'cloudyard_driver_errors_total',
-    'Reconciles that failed, by resource',
+    'Reconciles that failed, by resource, and whether an operator has to act',
     'resource',
+    'shortage',
   );
   const missedRuns = define.counter(
     'cloudyard_schedule_missed_runs_total',
@@ -162,7 +163,8 @@ function workMetrics(define: Define) {
     observeTask({ type, state, seconds }: { type: string; state: string; seconds: number }) {
       tasks.labels(type, state).observe(seconds);
     },
-    countDriverError: (resource: string) => driverErrors.inc({ resource }),
+    countDriverError: (resource: string, shortage: boolean) =>
+      driverErrors.inc({ resource, shortage: String(shortage) }),
     countDelivery: (channel: string, outcome: string) => deliveries.inc({ channel, outcome }),
     countJobEnd: (end: object) => jobsEnded.inc({ outcome: 'done' in end ? 'done' : 'again' }),
     countMissedRuns(late: number, skipped: number) {

@@ -1,20 +1,22 @@
 import { pino } from 'pino';
 import { afterEach, expect, it, vi } from 'vitest';
+import { DriverError } from '../errors/driver-error.ts';
 import type { Db } from '../platform/db.ts';
 import { runReconcile } from './reconcile.ts';
-import type { Outcome, Reconciler } from './reconcile.ts';
+import type { Outcome, ReconcileDeps, Reconciler } from './reconcile.ts';
 import type { Tasks } from './tasks.ts';
 
 afterEach(() => void vi.useRealTimers());
 
 const recordRetry = vi.fn<Tasks['recordRetry']>(async () => {});
+const onDriverError = vi.fn<ReconcileDeps['onDriverError']>();
 
 /** Runs an attempt of this kind, the first of its job. */
 function attempt(reconcile: Reconciler['reconcile']) {
   const deps = { db: {} as Db, tasks: { recordRetry } as unknown as Tasks, log: pino({ level: 'silent' }) };
   const reconciler = { resource: 'file_share', reconcile } as Reconciler;
   const { signal } = new AbortController();
-  return runReconcile({ ...deps, onDriverError: () => {} }, reconciler, { id: 'x', attempt: 1 }, signal);
+  return runReconcile({ ...deps, onDriverError }, reconciler, { id: 'x', attempt: 1 }, signal);
 }
 
 it('an attempt is aborted after ten minutes, and repeated', async () => {
@@ -38,4 +40,16 @@ it('an attempt that has ended leaves no timer', async () => {
   };
   expect(await attempt(reconcile)).toEqual({ done: true });
   expect([...timers, vi.getTimerCount()]).toEqual([1, 0]);
+});
+
+it.each([
+  ['a shortage of the host', { shortage: true }, true],
+  ['the wait for another host', { shortage: true, maxRetrySeconds: 2 }, false],
+  ['another failure', {}, false],
+])('%s is counted as what it is', async (_, options, isShortage) => {
+  onDriverError.mockClear();
+  await attempt(async () => {
+    throw new DriverError('mkfs.xfs failed', { customerMessage: 'it failed', retryable: true, ...options });
+  });
+  expect(onDriverError.mock.calls).toEqual([['file_share', isShortage]]);
 });

@@ -49,7 +49,8 @@ export interface ReconcileDeps {
   db: Db;
   tasks: Tasks;
   log: Logger;
-  onDriverError(resource: string): void;
+  /** `isShortage`: an operator has to act, and the attempts go on for an hour. */
+  onDriverError(resource: string, isShortage: boolean): void;
 }
 
 /** @throws to have the job repeated */
@@ -68,7 +69,7 @@ export async function runReconcile(
     case 'again':
       return { againAfter: outcome.afterSeconds, attempts: 0 };
     case 'retry':
-      deps.onDriverError(resource);
+      deps.onDriverError(resource, isShortage(outcome));
       log.warn({ err: outcome.cause }, 'reconcile attempt failed');
       if (attempt < attemptsOf(outcome)) {
         await deps.tasks.recordRetry(deps.db, id, attempt, outcome.message);
@@ -78,16 +79,24 @@ export async function runReconcile(
       await recordFailure(deps, reconciler, id, generation, outcome.message);
       return { done: true };
     case 'failed':
-      deps.onDriverError(resource);
+      deps.onDriverError(resource, false);
       log.error({ err: outcome.cause }, 'reconcile failed permanently');
       await recordFailure(deps, reconciler, id, generation, outcome.message);
       return { done: true };
   }
 }
 
-function attemptsOf({ shortage, maxRetrySeconds }: Extract<Outcome, { kind: 'retry' }>): number {
-  if (maxRetrySeconds !== undefined && Number.isFinite(maxRetrySeconds)) return secondsInShortage / maxRetrySeconds;
-  return shortage ? maxAttemptsInShortage : maxAttempts;
+type Retry = Extract<Outcome, { kind: 'retry' }>;
+
+function attemptsOf(outcome: Retry): number {
+  const { maxRetrySeconds = Number.POSITIVE_INFINITY } = outcome;
+  if (Number.isFinite(maxRetrySeconds)) return secondsInShortage / maxRetrySeconds;
+  return isShortage(outcome) ? maxAttemptsInShortage : maxAttempts;
+}
+
+/** What ends by itself has a bound on its delays: the wait for another host, or for a port. */
+function isShortage({ shortage = false, maxRetrySeconds = Number.POSITIVE_INFINITY }: Retry): boolean {
+  return shortage && !Number.isFinite(maxRetrySeconds);
 }
 
 /** `generation` is the attempted one; null when the attempt failed before it read the row. */
