@@ -1,5 +1,4 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
@@ -10,7 +9,8 @@ import { checkInstallation } from './installation-checks.ts';
 import { checkoutPlaces } from './root.ts';
 import { readSettings } from './settings.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'cloudyard-doctor-'));
+// On a disk: a filesystem in memory is nearly empty, and a check needs one with less than 90 % free.
+const folder = mkdtempSync('/var/tmp/cloudyard-doctor-');
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let url: string;
 

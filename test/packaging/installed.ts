@@ -1,6 +1,6 @@
 /** Installs the npm package into an empty folder as npm does, without a network. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Packed } from '../../packaging/npm-package.ts';
@@ -34,7 +34,8 @@ function link(from: string, to: string): void {
   try {
     execFileSync('cp', ['-al', from, to], { stdio: 'pipe' });
   } catch {
-    // Another filesystem.
+    // Another filesystem. The first attempt leaves folders behind, into which `cp` would copy.
+    rmSync(to, { recursive: true, force: true });
     execFileSync('cp', ['-a', from, to], { stdio: 'pipe' });
   }
 }
