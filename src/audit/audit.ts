@@ -9,8 +9,9 @@ import { hostname, userInfo } from 'node:os';
 import type { Actor, RequestContext } from '../authz/actor.ts';
 import { deleteInBatches } from '../platform/batches.ts';
 import type { Clock } from '../platform/clock.ts';
-import { deferred, prepared, transaction } from '../platform/db.ts';
+import { deferred, prepared, sendAlone, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { sendGrouped } from '../platform/group-commit.ts';
 
 /** The origin of a change: the peer of the connection, or the account that ran a command. */
 export interface Origin {
@@ -61,7 +62,7 @@ export interface Audit {
 
 /**
  * Writes the entry of a transaction with the changes that the triggers collected, and its delivery if the client has a
- * subscription.
+ * subscription. Then it forgets them, because transactions of a group follow each other in one (platform/group-commit.ts).
  */
 const writeEntry = deferred('audit_entry', {
   parameters: 'timestamptz, int, int, int, int, text, text, jsonb, boolean, jsonb',
@@ -71,7 +72,8 @@ const writeEntry = deferred('audit_entry', {
   insert into audit_entries (at, client_id, project_id, region_id, token_id, operation, request_id, origin, changes)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $10 || ('[' || rtrim(v_changes, ',') || ']')::jsonb) returning id into v_entry;
   insert into user_action_deliveries (entry_id, subscription_id, next_attempt_at)
-  select v_entry, s.id, now() from user_action_subscriptions s where s.client_id = $2;`,
+  select v_entry, s.id, now() from user_action_subscriptions s where s.client_id = $2;
+  perform set_config('cloudyard.changes', '', true), set_config('cloudyard.changes_cut', '', true);`,
 });
 
 /** It is the last write, sent with the commit: the transaction holds locks, mainly on quota counters. */
@@ -99,7 +101,7 @@ const dayMs = 86_400_000;
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
   return {
     transaction: (db, act, work) =>
-      transaction(db, (tx) => work(tx, act), { setting, last: () => entryOf(act, clock.now()) }),
+      transaction(db, (tx) => work(tx, act), { setting, last: () => entryOf(act, clock.now()), send: sendOf(act) }),
 
     async deleteExpired(db, signal) {
       if (keepDays === 0) return;
@@ -107,6 +109,15 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
       await deleteInBatches(() => deleteExpired(db, oldest), signal);
     },
   };
+}
+
+/**
+ * Creates of a project in a region queue for its row counts and for the quota counters of its client, so concurrent ones share
+ * a commit. Those of other projects do not wait for them.
+ */
+function sendOf({ projectId, regionId }: AuditedAction): typeof sendAlone {
+  const group = `${projectId} ${regionId}`;
+  return projectId ? (pool, writes, setting) => sendGrouped(pool, { group }, writes, setting) : sendAlone;
 }
 
 /** The action of a request. */

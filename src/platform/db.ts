@@ -123,6 +123,8 @@ interface Frame {
   setting?: string;
   /** Its last write. Called when the work is done. */
   last?(): Write;
+  /** Commits the writes of a transaction that sends nothing else; default: `sendAlone`. Called after `last`. */
+  send?(pool: pg.Pool, writes: Write[], setting?: string): Promise<void>;
 }
 
 /** Calls `work` when the transaction has committed; at once for a `Db`, whose statements commit by themselves. */
@@ -141,7 +143,7 @@ interface Session {
 }
 
 /** The connection is taken, and the transaction begun, by the first statement. All connections send in pipeline mode. */
-function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
+function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone }: Frame): Session {
   const pending: Write[] = [];
   let opening: Promise<pg.PoolClient> | undefined;
   let isOver = false;
@@ -185,7 +187,7 @@ function openSession(pool: pg.Pool, { setting, last }: Frame): Session {
     async commit() {
       const writes = last ? [...pending.splice(0), last()] : pending.splice(0);
       if (opening) return end('commit', writes);
-      if (writes.length > 0) await sendAlone(pool, writes, setting);
+      if (writes.length > 0) await sendAll(pool, writes, setting);
     },
     async rollback() {
       if (!isOver) await end('rollback', []).catch(() => {});

@@ -2,12 +2,14 @@
  * Commits the deferred writes of concurrent transactions together: one statement and one flush for up to 16 of them. While a
  * statement of a group is on its way, later transactions of the group wait for the next one, so nothing waits at rest.
  *
- * Use it for transactions of workers, which write many rows of one kind in a burst. Their writes must lock rows in the
- * order of `id`, or rows that all transactions of the group have in common: then groups cannot deadlock.
+ * Use it for transactions that write many rows of one kind in a burst: those of workers, and the creates of a project. Their
+ * writes must lock rows in the order of `id`, or rows that all transactions of the group have in common: then groups cannot
+ * deadlock.
  *
  * Failure modes: if the joint statement fails, each transaction runs by itself, so the fault of one affects no other. A row
  * that another transaction holds delays the whole group.
  */
+import type pg from 'pg';
 import { collectWrites, isContended, isUnavailable, sendAlone, transaction } from './db.ts';
 import type { Db, Tx } from './db.ts';
 import type { Write } from './deferred-writes.ts';
@@ -26,7 +28,13 @@ interface Group {
   isSending: boolean;
 }
 
-const groups = new WeakMap<Db, Map<string, Group>>();
+const groups = new WeakMap<pg.Pool, Map<string, Group>>();
+
+/** `id` orders the transactions of a statement; absent: they lock only rows that all have in common, or new ones. */
+interface Place {
+  group: string;
+  id?: string;
+}
 
 /**
  * Runs `work`, which only defers writes, in one transaction with others of the same group. `id` differs between concurrent
@@ -34,44 +42,53 @@ const groups = new WeakMap<Db, Map<string, Group>>();
  */
 export async function groupedTransaction(
   db: Db,
-  { group, id }: { group: string; id: string },
+  place: Place & { id: string },
   work: (tx: Tx) => Promise<void>,
 ): Promise<void> {
   const { pending, committed } = await collectWrites(work);
-  const member = { id, writes: pending, settle: Promise.withResolvers<void>() };
-  const key = [group, ...pending.map(({ definition }) => definition.name)].join(' ');
-  void join(db, key, member);
-  try {
-    await member.settle.promise;
-  } catch (error) {
-    if (isUnavailable(error) && !isContended(error)) throw error;
-    return transaction(db, work);
-  }
+  if (!(await joined(db.$client, place, pending))) return transaction(db, work);
   for (const call of committed) call();
 }
 
-async function join(db: Db, key: string, member: Member): Promise<void> {
-  let ofDb = groups.get(db);
-  if (!ofDb) groups.set(db, (ofDb = new Map()));
-  let group = ofDb.get(key);
-  if (!group) ofDb.set(key, (group = { waiting: [], isSending: false }));
+/** Sends all writes of a transaction, for `Frame.send`: with those of concurrent calls that have the same functions. */
+export async function sendGrouped(pool: pg.Pool, place: Place, writes: Write[], setting?: string): Promise<void> {
+  if (!(await joined(pool, place, writes, setting))) await sendAlone(pool, writes, setting);
+}
+
+/** Returns whether the writes are committed; if not, another attempt without the group may succeed. */
+async function joined(pool: pg.Pool, place: Place, writes: Write[], setting?: string): Promise<boolean> {
+  const member = { id: place.id ?? '', writes, settle: Promise.withResolvers<void>() };
+  const key = [place.group, setting, ...writes.map(({ definition }) => definition.name)].join(' ');
+  void join(pool, key, member, setting);
+  try {
+    await member.settle.promise;
+    return true;
+  } catch (error) {
+    if (isUnavailable(error) && !isContended(error)) throw error;
+    return false;
+  }
+}
+
+async function join(pool: pg.Pool, key: string, member: Member, setting: string | undefined): Promise<void> {
+  let ofPool = groups.get(pool);
+  if (!ofPool) groups.set(pool, (ofPool = new Map()));
+  let group = ofPool.get(key);
+  if (!group) ofPool.set(key, (group = { waiting: [], isSending: false }));
   group.waiting.push(member);
   if (group.isSending) return;
   group.isSending = true;
   while (group.waiting.length > 0) {
     const size = sizes.find((one) => one <= group.waiting.length)!;
-    await send(db, group.waiting.splice(0, size));
+    await send(pool, group.waiting.splice(0, size), setting);
   }
-  ofDb.delete(key);
+  ofPool.delete(key);
 }
 
-async function send(db: Db, members: Member[]): Promise<void> {
-  const ordered = members.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+async function send(pool: pg.Pool, members: Member[], setting: string | undefined): Promise<void> {
+  const ordered = members.toSorted((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1));
+  const writes = ordered.flatMap((member) => member.writes);
   try {
-    await sendAlone(
-      db.$client,
-      ordered.flatMap(({ writes }) => writes),
-    );
+    await sendAlone(pool, writes, setting);
     for (const { settle } of members) settle.resolve();
   } catch (error) {
     for (const { settle } of members) settle.reject(error);

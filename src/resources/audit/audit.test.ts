@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { createAudit } from '../../audit/audit.ts';
 import { installAuditTriggers } from '../../audit/triggers.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { update as updateNetwork } from '../networks/store.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { RequestOptions } from '../../../test/harness.ts';
 import type { AuditEntry } from './schema.ts';
@@ -62,6 +64,25 @@ describe('an entry', () => {
       changes: [{ id, before: { name: 'a-key', containers, deleted_at: null, secret_hash: '[redacted]' } }],
     });
     expect(Object.keys(removed!.changes[0]!.after!).sort()).toEqual(['deleted_at', 'version']);
+  });
+
+  it('has only its own changes, also if concurrent transactions share a commit', async () => {
+    const clients = await Promise.all(Array.from({ length: 8 }, newClient));
+    const { clientId, projectId } = clients[0]!;
+    const act = { operation: 'grouped', actor: null, clientId, projectId, regionId: 1, origin: {}, always: true };
+    const audit = createAudit({ clock: systemClock, keepDays: 0 });
+    const rename = (id: string) => audit.transaction(cloud.db, act, (tx) => updateNetwork(tx, id, { name: 'renamed' }));
+    const { rows: networks } = await cloud.db.$client.query('select id from networks where project_id = any($1)', [
+      clients.map((client) => client.projectId),
+    ]);
+    await Promise.all(networks.map(({ id }) => rename(id)));
+    const { rows } = await cloud.db.$client.query(
+      `select xmin::text as commit, jsonb_path_query_array(changes, '$[*].id') as ids
+       from audit_entries where client_id = $1 and operation = 'grouped'`,
+      [clientId],
+    );
+    expect(rows.map(({ ids }) => ids.join()).toSorted()).toEqual(networks.map(({ id }) => id).toSorted());
+    expect(new Set(rows.map(({ commit }) => commit)).size).toBeLessThan(networks.length);
   });
 
   it('records that a secret changed without its value', async () => {
