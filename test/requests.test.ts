@@ -1,6 +1,7 @@
 /** Rules that hold for the requests of every operation. The operations come from the OpenAPI document. */
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { ruleOf } from '../src/http/patterns.ts';
 import { declaredApi } from '../src/main/openapi-document.ts';
 import { useCloudyard } from './harness.ts';
 import { dereferenced } from './openapi.ts';
@@ -106,6 +107,23 @@ it('refuse fields by name where no body is expected, and accept an empty object'
   }
   expect(faulty).toEqual([]);
   expect(await cloud.post('/cloud/v1/tasks/acknowledge_all', {})).toMatchObject({ status: 204 });
+});
+
+it('describe every pattern in words', async () => {
+  const patternsIn = (node: unknown): string[] => {
+    if (node === null || typeof node !== 'object') return [];
+    const { pattern } = node as { pattern?: unknown };
+    return [...(typeof pattern === 'string' ? [pattern] : []), ...Object.values(node).flatMap(patternsIn)];
+  };
+  const patterns = new Set(operations.flatMap(({ parameters, requestBody }) => patternsIn([parameters, requestBody])));
+  expect(patterns.size).toBeGreaterThan(10);
+  expect([...patterns].filter((one) => ruleOf(one) === undefined)).toEqual([]);
+  const message =
+    'must be 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`';
+  expect(await cloud.post('/cloud/v1/projects', { name: 'v1' })).toMatchObject({
+    status: 400,
+    body: { errors: [{ path: 'name', message }] },
+  });
 });
 
 it.each([

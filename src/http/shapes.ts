@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
+import { pattern } from './patterns.ts';
 
 /** The same shape with a description, and with an example for the API reference. */
 export const Described = <T extends TSchema>(schema: T, description: string, example?: unknown): T => ({
@@ -27,17 +28,18 @@ export const IntegerId = Type.Integer({ title: 'IntegerId', minimum: -2_147_483_
 export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 export const Uuid = Type.String({ format: 'uuid' });
 
-/** 3 to 63 characters, no space at the ends. */
+const nameRule =
+  '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`';
+
 export const Name = Type.String({
   title: 'Name',
-  pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$',
+  pattern: pattern('^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]$', nameRule),
   maxLength: 63,
-  description:
-    '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
+  description: nameRule,
 });
 
 /** Text without control characters. Not `\P{Cc}`, which many tools cannot read. */
-export const noControlCharacters = '^[^\\u0000-\\u001F\\u007F-\\u009F]*$';
+export const noControlCharacters = pattern('^[^\\u0000-\\u001F\\u007F-\\u009F]*$', 'text without control characters');
 
 /** Text that is only compared, such as a part of a name, or that is accepted and ignored. */
 export const ShortText = Type.String({ maxLength: 255 });

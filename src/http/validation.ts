@@ -10,6 +10,7 @@ import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
 import { addRequestFormats, formats } from './formats.ts';
+import { ruleOf } from './patterns.ts';
 import { boundItems, boundedPatterns, maxExamined } from './validation-bounds.ts';
 
 type Check = (data: unknown) => true | { error: ValidationError };
@@ -188,6 +189,10 @@ function fieldError(error: ErrorObject): FieldError {
       return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
     case 'format':
       return { path: at(), message: `must be ${formats[error.params.format]?.description ?? error.params.format}` };
+    case 'pattern': {
+      const rule = ruleOf(error.params.pattern);
+      return { path: at(error.propertyName), message: rule === undefined ? error.message! : `must be ${rule}` };
+    }
     default:
       return { path: at(error.propertyName), message: error.message ?? 'is invalid' };
   }

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../http/patterns.ts';
 import { invalidInput, notFound } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 import { Collection, Paging } from '../http/shapes.ts';
@@ -25,11 +26,17 @@ const systemTags: string[] = [policyTag];
 /** As stored in a jsonb column, by key. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
 
-export const TagKey = Type.String({ maxLength: maxTagLength, pattern: '^[^\\s=]+$' });
+export const TagKey = Type.String({
+  maxLength: maxTagLength,
+  pattern: pattern('^[^\\s=]+$', '1 to 255 characters without whitespace and `=`'),
+});
 const space = '\\t\\n\\r\\f\\v';
 const TagValue = Type.String({
   maxLength: maxTagLength,
-  pattern: `^[^ ${space}]([^${space}]*[^ ${space}])?$`,
+  pattern: pattern(
+    `^[^ ${space}]([^${space}]*[^ ${space}])?$`,
+    '1 to 255 characters without tabs and line breaks, and without spaces at the ends',
+  ),
 });
 
 export const CreateTags = Type.Record(Type.String(), TagValue, {

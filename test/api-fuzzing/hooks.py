@@ -110,9 +110,13 @@ def is_rounded(body):
     return isinstance(body, int) and body > LARGEST_LIMIT and float(body) == float(LARGEST_LIMIT)
 
 
+# Of src/http/patterns.ts.
+RULE_OF_PATTERN = re.compile(r"must (match pattern|be (\d+ to \d+ |text |a |the |printable |`sha256))")
+
+
 def is_explained(message, value):
     # In Python, whose expressions generate the data, `$` also matches before a newline at the end.
-    if message.startswith("must match pattern") and str(value).endswith("\n"):
+    if RULE_OF_PATTERN.match(message) and str(value).endswith("\n"):
         return True
     # In a query, 1e-5 is not taken for a number.
     if message == "must be number" and isinstance(value, float):

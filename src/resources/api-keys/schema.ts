@@ -1,6 +1,7 @@
 /** Requests and responses of API keys. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
   DateTime,
@@ -16,7 +17,7 @@ const namespaceRule = '1 to 255 characters without control characters';
 
 /** Names of keys and of containers. */
 export const PlatformName = Type.String({
-  pattern: '^[a-z][-a-z0-9]{0,62}[a-z0-9]$',
+  pattern: pattern('^[a-z][-a-z0-9]{0,62}[a-z0-9]$', nameRule),
   maxLength: 64,
   description: nameRule,
 });

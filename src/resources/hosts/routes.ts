@@ -1,5 +1,6 @@
 /** The operations of hosts. */
 import { Type } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import { operatorAdmin } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { hostNamePattern } from '../../platform/settings.ts';
@@ -7,7 +8,7 @@ import { Host, HostCollection, ListHosts } from './schema.ts';
 import type { Hosts } from './service.ts';
 
 const HostName = Type.String({
-  pattern: hostNamePattern.source,
+  pattern: pattern(hostNamePattern.source, 'the name of a host: letters, digits, `.` and `-`'),
   maxLength: 63,
   description: 'Name of the host',
   examples: ['host-1'],

@@ -1,6 +1,7 @@
 /** Requests and responses of load balancers. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
   DateTime,
@@ -59,7 +60,10 @@ const LoggingInput = Type.Object(
           Type.String({
             minLength: 1,
             maxLength: 223,
-            pattern: '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$',
+            pattern: pattern(
+              '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$',
+              '1 to 223 lowercase letters, digits, `-` and `.`; each part starts and ends with a letter or digit',
+            ),
           }),
         ),
         logging.topic_name,

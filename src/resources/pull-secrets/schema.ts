@@ -1,13 +1,16 @@
 /** Requests and responses of pull secrets. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import { Collection, DateTime, Described, noControlCharacters, Nullable, Paging } from '../../http/shapes.ts';
+
+const nameRule = '1 to 250 letters, digits, `.`, `_` and `-`';
 
 /** `.` and `..` would be removed from paths. */
 export const PullSecretName = Type.String({
   maxLength: 250,
-  pattern: '^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$',
-  description: '1 to 250 letters, digits, `.`, `_` and `-`; unique in the project and region',
+  pattern: pattern('^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$', `${nameRule}; not \`.\` or \`..\``),
+  description: `${nameRule}; unique in the project and region`,
 });
 const Login = Type.String({
   minLength: 1,

@@ -1,10 +1,14 @@
 /** Requests and responses of registries. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import { Collection, DateTime, Described, noControlCharacters, Paging } from '../../http/shapes.ts';
 
 /** The grammar of distribution. */
-export const repositoryPattern = '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$';
+export const repositoryPattern = pattern(
+  '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
+  'a repository name such as team/app: lowercase letters and digits, separated by `.`, `_`, `-` or `/`',
+);
 
 export const RepositoryName = Type.String({
   pattern: repositoryPattern,
@@ -13,13 +17,16 @@ export const RepositoryName = Type.String({
   examples: ['team/app'],
 });
 export const Digest = Type.String({
-  pattern: '^sha256:[0-9a-f]{64}$',
+  pattern: pattern('^sha256:[0-9a-f]{64}$', '`sha256:` and 64 hexadecimal digits'),
   maxLength: 71,
   description: 'Digest of the artifact',
   examples: ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
 });
 export const TagName = Type.String({
-  pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$',
+  pattern: pattern(
+    '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$',
+    '1 to 128 letters, digits, `_`, `.` and `-`; starts without `.` and `-`',
+  ),
   maxLength: 128,
   description: 'Name of the tag',
   examples: ['v1'],
@@ -37,13 +44,14 @@ const StorageLimit = Type.Integer({
 export const Page = Type.Object(Paging(1000));
 export type Page = Static<typeof Page>;
 
+const registryNameRule = '2 to 24 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
+
 export const CreateRegistry = Type.Object(
   {
     name: Type.String({
-      pattern: '^[a-z][-a-z0-9]{0,22}[a-z0-9]$',
+      pattern: pattern('^[a-z][-a-z0-9]{0,22}[a-z0-9]$', registryNameRule),
       maxLength: 24,
-      description:
-        '2 to 24 lowercase letters, digits and `-`; starts with a letter, ends without `-`; unique in the project and region',
+      description: `${registryNameRule}; unique in the project and region`,
     }),
     storage_limit: Type.Optional(StorageLimit),
   },
@@ -157,12 +165,14 @@ const Duration = Type.Integer({
 });
 const user = { name: 'ci', duration: 30, read_only: false };
 
+const userNameRule = '1 to 16 lowercase letters and digits';
+
 export const CreateRegistryUser = Type.Object(
   {
     name: Type.String({
-      pattern: '^[a-z0-9]{1,16}$',
+      pattern: pattern('^[a-z0-9]{1,16}$', userNameRule),
       maxLength: 16,
-      description: '1 to 16 lowercase letters and digits; unique in the registry',
+      description: `${userNameRule}; unique in the registry`,
     }),
     duration: Duration,
     read_only: Type.Optional(Type.Boolean({ default: false, description: 'Whether the user can only pull' })),

@@ -1,6 +1,7 @@
 /** Requests and responses of secrets (docs/interface.md, "Secrets"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import { Collection, Described, noControlCharacters, Nullable, Paging, Timestamp, Uuid } from '../../http/shapes.ts';
 
 const SecretType = Type.Enum(['certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric'], {
@@ -66,7 +67,10 @@ export type CreateSecret = Static<typeof CreateSecret>;
 
 const Information = (description: string) =>
   Type.Optional(Described(Nullable(Type.String({ minLength: 1, maxLength: 255 })), description));
-const MediaType = '^[A-Za-z0-9.+_-]+/[A-Za-z0-9.+_-]+( ?; ?[A-Za-z0-9._-]+=[A-Za-z0-9._-]+)*$';
+const MediaType = pattern(
+  '^[A-Za-z0-9.+_-]+/[A-Za-z0-9.+_-]+( ?; ?[A-Za-z0-9._-]+=[A-Za-z0-9._-]+)*$',
+  'a media type such as application/octet-stream',
+);
 
 export const CreateSecretV1 = Type.Object(
   {

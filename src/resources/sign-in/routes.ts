@@ -1,6 +1,7 @@
 /** The operations of sign-in with OpenID Connect. They are public, so the requests of each address are limited. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import { everyone } from '../../authz/access.ts';
 import { ClientError } from '../../errors/catalogue.ts';
 import { factsOf } from '../../http/authorization.ts';
@@ -43,7 +44,10 @@ export const signInOperations = ({ signIn, sessions }: Services) => [
     query: Type.Object({
       return_to: Type.Optional(
         Type.String({
-          pattern: String.raw`^/console(/[\w~-][\w.~-]*)*/?(\?[\w.~%=&+-]*)?$`,
+          pattern: pattern(
+            String.raw`^/console(/[\w~-][\w.~-]*)*/?(\?[\w.~%=&+-]*)?$`,
+            'a path of the console such as /console/tasks',
+          ),
           maxLength: 1000,
           description: 'Page of the console to show afterwards',
         }),

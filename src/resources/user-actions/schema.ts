@@ -1,6 +1,7 @@
 /** Requests and responses of user actions (docs/interface.md, "User actions"). */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import { Collection, DateTime, Described, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
 import { Attempt, State } from '../notifications/schema.ts';
 import { actionTypes, apiGroups, resourceTypes } from './actions.ts';
@@ -88,12 +89,12 @@ export const Subscribe = Type.Object(
     url: Type.String({ maxLength: 2000, format: 'uri', description: 'URL that begins with `https://` or `http://`' }),
     auth_header_name: Type.String({
       maxLength: 100,
-      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+      pattern: pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", 'the name of a header'),
       description: 'Name of a header of each call',
     }),
     auth_header_value: Type.String({
       maxLength: 1000,
-      pattern: '^[!-~]([ -~]*[!-~])?$',
+      pattern: pattern('^[!-~]([ -~]*[!-~])?$', 'printable ASCII without spaces at the ends'),
       description: 'Value of that header, which also is the key of the signature (HMAC-SHA256) of each call',
     }),
   },

@@ -1,6 +1,7 @@
 /** Requests and responses of volumes. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
   CurrentSizeGib,
@@ -57,7 +58,11 @@ export type VolumeStatus = (typeof volumeStatuses)[number];
 const common = {
   name: Name,
   attachment_tag: Type.Optional(
-    Type.String({ pattern: '^[^,/]{1,60}$', maxLength: 60, description: 'Accepted and ignored' }),
+    Type.String({
+      pattern: pattern('^[^,/]{1,60}$', '1 to 60 characters without `,` and `/`'),
+      maxLength: 60,
+      description: 'Accepted and ignored',
+    }),
   ),
   instance_id_to_attach_to: Type.Optional(
     Type.String({ maxLength: 255, description: 'Rejected with 400: instances are not supported' }),

@@ -1,6 +1,7 @@
 /** Requests and responses of L7 policies. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../../http/patterns.ts';
 import { l7Limits, redirectCodes } from '../../../drivers/l7-rules.ts';
 import { Collection, Described, exampleUuid, Name, Nullable, Paging, Uuid } from '../../../http/shapes.ts';
 import { statuses } from '../shapes.ts';
@@ -26,12 +27,19 @@ const Action = Type.Enum(['REDIRECT_PREFIX', 'REDIRECT_TO_POOL', 'REDIRECT_TO_UR
     '`REDIRECT_PREFIX`: redirected to `redirect_prefix` with their path and query; `REDIRECT_TO_POOL`: served by ' +
     '`redirect_pool_id`',
 });
-export const L7Tags = Type.Array(Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\x00-\\x1f\\x7f]*$' }), {
-  title: 'L7Tags',
-  maxItems: 50,
-  uniqueItems: true,
-  description: meanings.tags,
-});
+export const L7Tags = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: pattern('^[^\\x00-\\x1f\\x7f]*$', 'text without control characters'),
+  }),
+  {
+    title: 'L7Tags',
+    maxItems: 50,
+    uniqueItems: true,
+    description: meanings.tags,
+  },
+);
 const Url = Type.String({ maxLength: 255 });
 
 const settings = {

@@ -1,6 +1,7 @@
 /** Requests and responses of load balancer listeners. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../../http/patterns.ts';
 import {
   Collection,
   Described,
@@ -24,6 +25,9 @@ const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMI
     'certificate `secret_id`, `PROMETHEUS` serves metrics of the load balancer at `/metrics`, over TLS with a `secret_id`, and has no pool',
 });
 
+const usernameRule =
+  '3 to 32 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`';
+
 export const UserListItem = Type.Object(
   {
     encrypted_password: Type.String({
@@ -34,9 +38,8 @@ export const UserListItem = Type.Object(
     }),
     username: Type.String({
       maxLength: 32,
-      pattern: '^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,30}[a-zA-Z0-9._]$',
-      description:
-        '3 to 32 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
+      pattern: pattern('^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,30}[a-zA-Z0-9._]$', usernameRule),
+      description: usernameRule,
     }),
   },
   { title: 'ListenerUser', additionalProperties: false },

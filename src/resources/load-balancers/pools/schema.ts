@@ -1,6 +1,7 @@
 /** Requests and responses of load balancer pools and their health monitors. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { pattern } from '../../../http/patterns.ts';
 import {
   Collection,
   Described,
@@ -58,7 +59,12 @@ const monitor = {
   delay: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: monitorMeanings.delay }),
   domain_name: Type.Optional(
     Described(
-      Nullable(Type.String({ pattern: '^[A-Za-z0-9._-]{1,253}$', maxLength: 253 })),
+      Nullable(
+        Type.String({
+          pattern: pattern('^[A-Za-z0-9._-]{1,253}$', 'a host name of letters, digits, `.`, `_` and `-`'),
+          maxLength: 253,
+        }),
+      ),
       monitorMeanings.domain_name,
     ),
   ),
@@ -73,7 +79,15 @@ const monitor = {
   ),
   timeout: Type.Integer({ minimum: 1, maximum: 2_147_483, description: monitorMeanings.timeout }),
   url_path: Type.Optional(
-    Described(Nullable(Type.String({ pattern: '^/([^/?#%][^?#%]*)?$', maxLength: 255 })), monitorMeanings.url_path),
+    Described(
+      Nullable(
+        Type.String({
+          pattern: pattern('^/([^/?#%][^?#%]*)?$', 'a path such as /health, without `?`, `#` and `%`'),
+          maxLength: 255,
+        }),
+      ),
+      monitorMeanings.url_path,
+    ),
   ),
   // The Terraform provider repeats the ID from responses.
   id: Type.Optional(Described(Nullable(ShortText), 'Accepted and ignored')),
