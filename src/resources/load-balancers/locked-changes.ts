@@ -125,12 +125,12 @@ export function createPartChanges<Row extends PartRow>(
     const locked = requireFound(await lockPart(tx, scope, id, concurrent), kind, id);
     requireUnlocked(locked.part.lockedBy, 'load balancer', locked.loadBalancer.id);
     requireNotDeleted(locked.loadBalancer, 'load balancer');
+    // Refuses while the deletion, which may be one of `concurrent`, is under way.
+    if (locked.part.deletedAt) await changes.lock(tx, scope, locked.loadBalancer.id);
     return locked;
   };
   const lock = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
     const locked = await lockDeletable(tx, scope, id, concurrent);
-    // Refuses while the deletion, which may be one of `concurrent`, is under way.
-    if (locked.part.deletedAt) await changes.lock(tx, scope, locked.loadBalancer.id);
     requireNotDeleted(locked.part, kind);
     return locked;
   };

@@ -140,10 +140,11 @@ describe('a policy', () => {
     const id = await aPolicy(listener);
     const release = host.hold();
     const deletion = await cloud.delete(`${policies}/${id}`);
-    const refused = await cloud.post(`${policies}/${id}/rules`, rule);
+    const refused = [await cloud.post(`${policies}/${id}/rules`, rule), await cloud.delete(`${policies}/${id}`)];
     release();
     await finished(deletion);
-    expect(refused).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
+    const locked = { status: 409, body: { exception_class: 'ResourceLocked' } };
+    expect(refused).toMatchObject([locked, locked]);
     expect(await cloud.post(`${policies}/${id}/rules`, rule)).toMatchObject({ status: 404 });
   });
 
@@ -217,6 +218,19 @@ describe('a policy', () => {
 });
 
 describe('a rule', () => {
+  it('is locked while its deletion is under way', async () => {
+    const { listener } = await setUp();
+    const policy = await aPolicy(listener);
+    const id = await aRule(policy);
+    const release = host.hold();
+    const deletion = await cloud.delete(`${policies}/${policy}/rules/${id}`);
+    const repeated = await cloud.delete(`${policies}/${policy}/rules/${id}`);
+    release();
+    await finished(deletion);
+    expect(repeated).toMatchObject({ status: 409, body: { exception_class: 'ResourceLocked' } });
+    expect(repeated.body.message).toContain(deletion.body.tasks[0]);
+  });
+
   it('is read, listed, changed and deleted', async () => {
     const { listener } = await setUp();
     const policy = await aPolicy(listener);
