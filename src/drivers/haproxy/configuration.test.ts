@@ -1,4 +1,6 @@
 /** The pure parts: rendering, server differences, detection, readings. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import { renderBalancer } from './configuration.ts';
@@ -12,6 +14,7 @@ import { difference, type ObservedServer, type RenderedPool } from './servers.ts
 import { extractFiles, type Spec } from './specs.ts';
 import { balancer, member, monitor, withListener, withPool } from './test-host.ts';
 
+const MIB = 1024 ** 2;
 const layout = layoutOf('/data');
 const render = (desired: DesiredLoadBalancer) => renderBalancer(extractFiles(desired).spec, layout, 8_000);
 const certificate = { id: 'one', pem: 'PEM' };
@@ -146,6 +149,13 @@ describe('the capabilities of a host', () => {
   });
 });
 
+/** Unit: bytes. */
+function heapAfterCollection(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
 describe('readings', () => {
   const csv = `# pxname,svname,scur,stot,bin,bout,ereq,dreq,type,hrsp_2xx,hrsp_5xx,req_tot,dcon,econ\nlistener_a,FRONTEND,1,2,3,4,5,6,0,7,9,8,1,\nlistener_t,FRONTEND,1,2,3,4,,,0,,,,1,\npool_b,member_c,1,2,3,4,,,2,9,,,,\npool_b,BACKEND,1,2,3,4,,,1,9,,,,13\n`;
   it('have counters by listener', () => {
@@ -164,6 +174,30 @@ describe('readings', () => {
     expect(await errors()).toBe(13);
     tcp.defaultPoolId = 'another';
     expect(await errors()).toBe(13);
+  });
+
+  it('keep the counters of ended workers while the listener exists, and no text of HAProxy', async () => {
+    const [first, second] = ['aaaaaaaa-first-listener', 'bbbbbbbb-second-listener'];
+    let pid = 0;
+    const ended = { running: async () => ({ worker: pid }), oldWorkers: async () => [] } as unknown as HaproxyProcess;
+    const specs = new Map<string, Spec>();
+    const traffic = createTrafficCounters(ended, specs);
+    const requests = async (...listeners: string[]) => {
+      specs.set('lb', { listeners: listeners.map((id) => ({ id, protocol: 'HTTP' })) } as Spec);
+      pid += 1;
+      const lines = listeners.map((id) => `listener_${id},FRONTEND,7`).join('\n');
+      const text = `# pxname,svname,req_tot\n${lines}\n${'x'.repeat(MIB)}\n`;
+      const read = await traffic.read(text);
+      return listeners.map((id) => read.get(id)?.requests);
+    };
+    expect(await requests(first)).toEqual([7]);
+    expect(await requests(first, second)).toEqual([14, 7]);
+    expect(await requests(second)).toEqual([14]);
+    expect(await requests(first, second)).toEqual([7, 21]);
+    const before = heapAfterCollection();
+    // Each text has a new listener. The text of the last worker is kept.
+    for (let at = 0; at < 60; at++) await requests(...Array.from({ length: at + 1 }, (_, i) => `listener-number-${i}`));
+    expect(heapAfterCollection() - before).toBeLessThan(20 * MIB);
   });
 
   it('become metrics with the names of the exporter', () => {

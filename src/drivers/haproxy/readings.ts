@@ -34,6 +34,7 @@ interface TrafficCounters {
 export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMap<string, Spec>): TrafficCounters {
   /** The last reading of each worker by pid. */
   const workers = new Map<number, Counters>();
+  /** Of listeners that exist. Its keys are their ids, because a part of a text of HAProxy keeps the whole text in memory. */
   const ended: Counters = new Map();
 
   /** The pool of a listener may change before the worker that serves it, and counters must not fall. */
@@ -48,6 +49,7 @@ export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMa
   async function read(statistics: string): Promise<Counters> {
     const { worker } = await process.running();
     const pools = tcpPools(specs.values());
+    const listeners = new Set([...specs.values()].flatMap((spec) => spec.listeners.map(({ id }) => id)));
     record(worker, parseCounters(statistics, pools));
     const others = [...workers.keys()].filter((pid) => pid !== worker);
     const alive = new Set(others.length > 0 ? await process.oldWorkers() : []);
@@ -57,9 +59,13 @@ export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMa
         if (found.size > 0) record(pid, found);
         continue;
       }
-      for (const [id, counters] of workers.get(pid) ?? []) add(ended, id, { ...counters, activeConnections: 0 });
+      for (const id of listeners) {
+        const counters = workers.get(pid)?.get(id);
+        if (counters) add(ended, id, { ...counters, activeConnections: 0 });
+      }
       workers.delete(pid);
     }
+    for (const id of ended.keys()) if (!listeners.has(id)) ended.delete(id);
     const sum: Counters = new Map();
     for (const counters of [ended, ...workers.values()]) for (const [id, each] of counters) add(sum, id, each);
     return sum;
