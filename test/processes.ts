@@ -67,7 +67,7 @@ export interface Yard extends HttpClient {
   /** Starts a command through bin/cloudyard.mjs, as users do. */
   startByBin(args: string[], env?: Record<string, string>): Promise<Running>;
   /** Starts a command through a file of the test in place of src/main/cloudyard.ts. */
-  startFile(file: string, args: string[], env?: Record<string, string>): Promise<Running>;
+  startFile(file: string, args: string[], env?: Record<string, string>, nodeFlags?: string[]): Promise<Running>;
   spawn(args: string[], env?: Record<string, string>): Running;
   /** Runs a command until it ends. */
   run(args: string[], env?: Record<string, string>): Promise<Ended>;
@@ -121,15 +121,15 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
     CLOUDYARD_REGISTRY_DRIVER: 'simulated',
     ...settings,
   };
-  const launch = (file: string, args: string[], own: Record<string, string> = {}) =>
+  const launch = (file: string, args: string[], own: Record<string, string> = {}, nodeFlags: string[] = []) =>
     watch(
-      spawn(pinnedNode, ['--import', preload, file, ...args], {
+      spawn(pinnedNode, [...nodeFlags, '--import', preload, file, ...args], {
         env: environment({ ...env, ...own }),
         stdio: ['ignore', 'pipe', 'pipe'],
       }),
     );
-  const startReady = async (file: string, args: string[], own?: Record<string, string>) => {
-    const running = launch(file, args, own);
+  const startReady = async (file: string, args: string[], own?: Record<string, string>, nodeFlags?: string[]) => {
+    const running = launch(file, args, own, nodeFlags);
     await until(() => running.stdout().includes('Cloudyard is ready.') || !liveProcess(running.pid), 100, 'ready');
     if (running.stdout().includes('Cloudyard is ready.')) return running;
     const { code, stderr, stdout } = await running.ended;
