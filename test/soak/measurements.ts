@@ -1,6 +1,7 @@
 /** What the soak measures: memory and descriptors of the processes, sizes in the database and on disk, and latency. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { quantile } from '../kills/figures.ts';
 import { processesOf } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -49,7 +50,9 @@ export function newMeasurements(): Measurements {
     workerDescriptors: series('descriptors of the worker', '', 0.1, 20),
     tables: series('tables without history', 'MiB', 0.2, 3),
     indexes: series('indexes without history', 'MiB', 0.2, 3),
-    disk: series('data directory without PostgreSQL', 'MiB', 0.2, 60),
+    // An image has 65 MB, and the number of shares varies.
+    disk: series('data directory without PostgreSQL and images of file shares', 'MiB', 0.2, 60),
+    images: series('images of file shares that do not exist', '', 0, 3),
     read: series('latency of a read, median', 'ms', 0.3, 3),
     create: series('latency of a create, median', 'ms', 0.3, 8),
   };
@@ -82,6 +85,7 @@ export async function measure(
   add('tables', tables);
   add('indexes', indexes);
   add('disk', diskOf(yard.dataDir));
+  add('images', await imagesWithoutShare(yard));
   for (const name of ['read', 'create'] as const) {
     if (latencies[name].length > 0) add(name, quantile(latencies[name].splice(0), 0.5));
   }
@@ -119,12 +123,25 @@ export async function historySizes(yard: Yard): Promise<Record<string, number>> 
   return Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(bytes)]));
 }
 
+const imageSuffix = '.xfs';
+
+async function imagesWithoutShare(yard: Yard): Promise<number> {
+  const images = globSync(`**/*${imageSuffix}`, { cwd: yard.dataDir });
+  const rows = await yard.sql<{ id: string }>('select id from file_shares', []);
+  const shares = new Set(rows.map(({ id }) => id));
+  return images.filter((image) => !shares.has(basename(image, imageSuffix))).length;
+}
+
 function diskOf(dataDir: string): number {
   try {
-    const text = execFileSync('du', ['-sxk', '--exclude=postgres', '--exclude=mounts', dataDir], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
+    const text = execFileSync(
+      'du',
+      ['-sxk', '--exclude=postgres', '--exclude=mounts', `--exclude=*${imageSuffix}`, dataDir],
+      {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
     return Number.parseInt(text, 10) / 1024;
   } catch (error) {
     // Files that disappear meanwhile make `du` fail, after it has printed the sum.
