@@ -22,6 +22,8 @@ export class NfsError extends Error {
 export interface OpenFile {
   handle: Buffer;
   state: Buffer;
+  /** The state of the lock; null: it is not locked. */
+  lock: Buffer | null;
 }
 
 export interface Nfs41Client {
@@ -45,6 +47,7 @@ export interface Nfs41Client {
   leave(): Promise<void>;
   /** Of a host that serves: what the server calls itself. */
   serverOwner(): string;
+  /** Unlocks it first. */
   close(file: OpenFile): Promise<void>;
   disconnect(): void;
 }
@@ -69,7 +72,19 @@ const STATUSES: Record<number, string> = {
   ...{ 10_052: 'BADSESSION', 10_054: 'COMPLETE_ALREADY', 10_063: 'SEQ_MISORDERED', 10_078: 'DEADSESSION' },
 };
 const OP = {
-  ...{ CLOSE: 4, GETFH: 10, LOCK: 12, LOOKUP: 15, OPEN: 18, PUTFH: 22, PUTROOTFH: 24, READ: 25, REMOVE: 28, WRITE: 38 },
+  ...{
+    CLOSE: 4,
+    GETFH: 10,
+    LOCK: 12,
+    LOCKU: 14,
+    LOOKUP: 15,
+    OPEN: 18,
+    PUTFH: 22,
+    PUTROOTFH: 24,
+    READ: 25,
+    REMOVE: 28,
+    WRITE: 38,
+  },
   ...{
     EXCHANGE_ID: 42,
     CREATE_SESSION: 43,
@@ -82,7 +97,8 @@ const OP = {
 const [NFS, VERSION, COMPOUND, AUTH_SYS] = [100_003, 4, 1, 1];
 const [WRITE_LOCK, FILE_SYNC, ACCESS_BOTH_NO_DELEGATION] = [2, 2, 3 | 0x400];
 const [CLAIM_NULL, CLAIM_PREVIOUS, OPEN_DELEGATE_WRITE] = [0, 1, 2];
-const LOCKED_BYTES = 100;
+/** Offset and length as 64-bit numbers: the first 100 bytes. */
+const lockedRange = words(0, 0, 0, 100);
 const LAST_FRAGMENT = 0x8000_0000;
 
 interface Operation {
@@ -172,17 +188,16 @@ export function nfs41Client(options: { host: string; port?: number; owner: strin
       const create = Buffer.concat([words(1, 0, 0), opaque('')]);
       const claim = Buffer.concat([words(CLAIM_NULL), opaque(name)]);
       const [, state, handle] = await inSession(putFh(folder), openWith(create, claim), getFh);
-      return { handle: handle as Buffer, state: state as Buffer };
+      return { handle: handle as Buffer, state: state as Buffer, lock: null };
     },
     async reclaimOpen({ handle }) {
       const [, state] = await inSession(putFh(handle), openWith(words(0), words(CLAIM_PREVIOUS, 0)));
-      return { handle, state: state as Buffer };
+      return { handle, state: state as Buffer, lock: null };
     },
-    async lock({ handle, state }, { reclaim } = { reclaim: false }) {
-      const range = words(0, 0, 0, LOCKED_BYTES);
-      const newOwner = Buffer.concat([words(1, 0), state, words(0), clientId, opaque('lock')]);
-      const argument = Buffer.concat([words(WRITE_LOCK, reclaim ? 1 : 0), range, newOwner]);
-      await inSession(putFh(handle), { code: OP.LOCK, argument, parse: (reply) => reply.bytes(16) });
+    async lock(file, { reclaim } = { reclaim: false }) {
+      const newOwner = Buffer.concat([words(1, 0), file.state, words(0), clientId, opaque('lock')]);
+      const argument = Buffer.concat([words(WRITE_LOCK, reclaim ? 1 : 0), lockedRange, newOwner]);
+      file.lock = (await inSession(putFh(file.handle), { code: OP.LOCK, argument, parse: readState }))[1] as Buffer;
     },
     async write({ handle, state }, offset, data) {
       const argument = Buffer.concat([state, hyper(offset), words(FILE_SYNC), opaque(data)]);
@@ -210,9 +225,14 @@ export function nfs41Client(options: { host: string; port?: number; owner: strin
       await compound([{ code: OP.DESTROY_CLIENTID, argument: clientId }]);
     },
     serverOwner: () => serverOwner,
-    async close({ handle, state }) {
+    async close(file) {
+      const { handle, state, lock } = file;
+      if (lock) {
+        const unlock = Buffer.concat([words(WRITE_LOCK, 0), lock, lockedRange]);
+        await inSession(putFh(handle), { code: OP.LOCKU, argument: unlock, parse: readState });
+      }
       const argument = Buffer.concat([words(0), state]);
-      await inSession(putFh(handle), { code: OP.CLOSE, argument, parse: (reply) => reply.bytes(16) });
+      await inSession(putFh(handle), { code: OP.CLOSE, argument, parse: readState });
     },
     disconnect: rpc.disconnect,
   };
@@ -236,6 +256,8 @@ function readExchange(reply: XdrReader): Exchange {
   }
   return { clientId, sequence, owner };
 }
+
+const readState = (reply: XdrReader): Buffer => reply.bytes(16);
 
 /** Returns the state id. */
 function readOpen(reply: XdrReader): Buffer {
