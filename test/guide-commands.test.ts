@@ -21,7 +21,7 @@ const callsOf = (guide: string): string[][] =>
     .map(([, call = '']) => call.match(/"[^"]*"|'[^']*'|\S+/g) ?? [])
     .filter(([first = '']) => firstWords.includes(first));
 
-/** What is wrong with a call, or null. */
+/** The fault of a call; null: it has none. */
 async function faultOf(words: string[]): Promise<string | null> {
   let command: Command = await buildProgram(words, io);
   let depth = 0;
