@@ -23,8 +23,8 @@ const runs = requires(...parts) && labWorks();
 const SHARES = '/cloud/v1/file_shares/1/1';
 const BALANCERS = '/cloud/v1/loadbalancers/1/1';
 const POOLS = '/cloud/v1/lbpools/1/1';
-/** Creates and updates while a host dies. */
-const CHANGES = 24;
+/** Changes while a host dies: an eighth creates shares, an eighth load balancers, and the others change members of pools. */
+const CHANGES = 200;
 const MONITOR_AWAY_MS = 30_000;
 
 describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers of a region of three hosts', () => {
@@ -33,7 +33,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
   let network: string;
   /** The share that the writer writes to. */
   let share: string;
-  let pool: string;
+  let updatePool: () => Promise<unknown>;
   let address: string;
   let created = 0;
 
@@ -64,12 +64,16 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
       listeners: [{ name: 'web', protocol: 'HTTP', protocol_port: 80, pools: [own] }],
     });
   };
-  /** Changes the members of the first pool: to another number than before. */
-  let members = 1;
-  const updatePool = () =>
-    region.change('PATCH', `${POOLS}/${pool}`, {
-      members: memberPorts.map(member).slice((members = 1 - members)),
-    });
+  /** What changes the members of a pool that `createBalancer` made: to two and to one in turn. */
+  const updaterOf = (pool: string) => {
+    let skipped = 1;
+    return () =>
+      region.change('PATCH', `${POOLS}/${pool}`, { members: memberPorts.map(member).slice((skipped = 1 - skipped)) });
+  };
+  const poolOf = async (balancer: string) => {
+    const { results } = await get<{ results: [{ id: string }] }>(`${POOLS}?loadbalancer_id=${balancer}`);
+    return results[0].id;
+  };
   const addRule = async (ip: string) => {
     const answer = await region.request('POST', `${SHARES}/${share}/access_rule`, {
       body: { ip_address: ip, access_mode: 'ro' },
@@ -107,7 +111,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
     const { results } = await get<{ results: { id: string; connection_point: string }[] }>(SHARES);
     share = results.find(({ connection_point: point }) => point.startsWith(GROUP))!.id;
     ({ vip_address: address } = await get<{ vip_address: string }>(`${BALANCERS}/${loadbalancers[0]}`));
-    [{ id: pool }] = (await get<{ results: [{ id: string }] }>(POOLS)).results;
+    updatePool = updaterOf(await poolOf(loadbalancers[0]!));
     writer = startWriter(region.client);
     await writer.open(share, { name: 'written' });
     await writer.write();
@@ -118,13 +122,18 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
   it('survive the death of a host in the middle of creates, updates and writes', async () => {
     const dying = await region.holder(GROUP);
     let begun = 0;
-    const changes = [createShare, createBalancer, updatePool];
-    const lanes = [0, 1, 2].map(async (lane) => {
-      for (let at = lane; at < CHANGES; at += 3) {
+    const repeat = async (count: number, change: () => Promise<unknown>) => {
+      for (let done = 0; done < count; done += 1) {
         begun += 1;
-        await changes[lane]!();
+        await change();
       }
-    });
+    };
+    const own = await Promise.all([createBalancer(), createBalancer()]);
+    const pools = await Promise.all(own.map(({ loadbalancers = [] }) => poolOf(loadbalancers[0]!)));
+    const lanes = [
+      ...[createShare, createBalancer].map((create) => repeat(CHANGES / 8, create)),
+      ...[updatePool, ...pools.map(updaterOf)].map((update) => repeat(CHANGES / 4, update)),
+    ];
     await until(() => begun >= CHANGES / 3, 60, 'a third of the changes');
     await dying.die();
     await Promise.all(lanes);

@@ -96,8 +96,10 @@ export async function createWholeRegion(): Promise<WholeRegion> {
     request: (method, path, options) => request(method, api + path, options),
     async change(method, path, body) {
       const { tasks } = JSON.parse((await insist(method, api + path, body)).body) as { tasks: string[] };
+      const [id] = tasks;
+      if (id === undefined) throw new Error(`${method} ${path} changes nothing`);
       for (;;) {
-        const answer = await request('GET', `${api}/cloud/v1/tasks/${tasks[0]}`);
+        const answer = await request('GET', `${api}/cloud/v1/tasks/${id}`);
         const task = answer.status === 200 ? (JSON.parse(answer.body) as Task) : { state: 'RUNNING' };
         if (task.state === 'ERROR') throw new Error(`${method} ${path}: ${answer.body}`);
         if ('created_resources' in task && task.state === 'FINISHED') return task.created_resources;
