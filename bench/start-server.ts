@@ -7,8 +7,8 @@ import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const restarts = 3;
-/** A server collects garbage 20 s after its start. */
-const idleMs = 25_000;
+/** A server collects garbage 20 s after its start, or as soon as it is idle after that. */
+const idleMs = 40_000;
 
 export async function startServer(workplace: Workplace): Promise<Row[]> {
   await quiet();
