@@ -1,4 +1,4 @@
-/** CPU time of a server and its PostgreSQL, from /proc. It depends less on other load than a rate does. */
+/** CPU time of a server, its PostgreSQL and the load generator, from /proc. It depends less on other load than a rate does. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
@@ -12,8 +12,16 @@ interface Stat {
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** Returns a function that returns the milliseconds of both so far. */
-export async function cpuTimeOf({ pid, database }: Cloudyard): Promise<() => number> {
+/** Unit: ms. */
+interface CpuTime {
+  node: number;
+  postgres: number;
+  /** Of the programs that this process has started and that have ended. */
+  generators: number;
+}
+
+/** Returns a function that returns the times so far. `pid`: the server's only process. */
+export async function cpuTimeOf({ pid, database }: Cloudyard): Promise<() => CpuTime> {
   const client = new pg.Client(database);
   await client.connect();
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
@@ -23,10 +31,16 @@ export async function cpuTimeOf({ pid, database }: Cloudyard): Promise<() => num
     const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
     const children = processes.map((name) => statOf(Number(name))).filter((stat) => stat?.parent === postmaster);
     const own = statOf(postmaster)!;
-    const ticks = [own.own + own.ofEndedChildren, statOf(pid)!.own, ...children.map((stat) => stat!.own)];
-    return (ticks.reduce((sum, each) => sum + each, 0) * 1000) / ticksPerSecond;
+    const backends = children.reduce((sum, stat) => sum + stat!.own, own.own + own.ofEndedChildren);
+    return {
+      node: milliseconds(statOf(pid)!.own),
+      postgres: milliseconds(backends),
+      generators: milliseconds(statOf(process.pid)!.ofEndedChildren),
+    };
   };
 }
+
+const milliseconds = (ticks: number) => (ticks * 1000) / ticksPerSecond;
 
 /** Null if the process has ended. */
 function statOf(pid: number): Stat | null {

@@ -108,6 +108,7 @@ async function costOfCreate(workplace: Workplace) {
   await liftQuotas(cloudyard);
   const { db } = await openServices(own, cloudyard);
   const cpuTime = await cpuTimeOf(cloudyard);
+  const ofServer = () => cpuTime().node + cpuTime().postgres;
   const load = {
     method: 'POST',
     url: cloudyard.url + sharesPath,
@@ -117,10 +118,10 @@ async function costOfCreate(workplace: Workplace) {
   const count = async () =>
     (await db.$client.query(`select count(*) as count from tasks where state = 'FINISHED'`)).rows[0].count;
   const measure = async () => {
-    const [finished, used] = [await count(), cpuTime()];
+    const [finished, used] = [await count(), ofServer()];
     await requestsPerSecond(own, { ...load, connections, seconds });
     await untilIdle(db);
-    return (cpuTime() - used) / ((await count()) - finished);
+    return (ofServer() - used) / ((await count()) - finished);
   };
   await measure();
   return { cloudyard, measure };

@@ -5,6 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { allocator, nodeFlags } from '../bin/node-flags.mjs';
 import { root } from '../src/main/root.ts';
 import { openYard } from '../test/processes.ts';
 import type { Yard } from '../test/processes.ts';
@@ -70,8 +71,8 @@ export async function startHostsRegion(workplace: Workplace): Promise<HostsRegio
   const env = { ...yard.env, DATABASE_URL: yard.databaseUrl(), CLOUDYARD_KEY_FILE: join(yard.dataDir, 'secret.keys') };
   const start = (node: LabNode, program: string, own: Record<string, string> = {}): ChildProcess => {
     const script = join(root, 'src', 'main', 'cloudyard.ts');
-    const child = node.spawn(process.execPath, [script, program, '--region', '1'], {
-      env: { ...process.env, ...env, CLOUDYARD_DATA_DIR: join(node.folder, 'data'), ...own },
+    const child = node.spawn(process.execPath, [...nodeFlags, script, program, '--region', '1'], {
+      env: { ...process.env, ...allocator, ...env, CLOUDYARD_DATA_DIR: join(node.folder, 'data'), ...own },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const log = createWriteStream(join(node.folder, `cloudyard-${program}.log`), { flags: 'a' });

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
 import { root } from '../../src/main/root.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { until } from '../until.ts';
@@ -22,6 +23,7 @@ export interface Program {
 const ownVariables = /^(CLOUDYARD_|DATABASE_URL$|NODE_OPTIONS$|VITEST|TEST$|NODE_ENV$)/;
 const environment = (env: Record<string, string>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ownVariables.test(name))),
+  ...allocator,
   ...env,
 });
 
@@ -44,7 +46,7 @@ export async function startOn(
   const path = join(host.folder, `cloudyard-${name}.log`);
   const log = openSync(path, 'w');
   const loaded = [preload, ...imports.map((file) => pathToFileURL(file).href)].flatMap((each) => ['--import', each]);
-  const child = host.spawn(node, [...loaded, script, ...args], {
+  const child = host.spawn(node, [...nodeFlags, ...loaded, script, ...args], {
     stdio: ['ignore', log, log],
     env: environment({ CLOUDYARD_DATA_DIR: dataDirOf(host, name), CLOUDYARD_LOG_FORMAT: 'json', ...env }),
   });
