@@ -126,6 +126,14 @@ describe('commands of resources', () => {
     expect(await data('fault', 'list')).toEqual([]);
   });
 
+  it('take the name of a repository with its slashes, as their help says', async () => {
+    await data('registry', 'create', '--name', 'images');
+    const listed = await run(['registry', 'artifact', 'list', 'images', 'team/app']);
+    expect(listed).toMatchObject({ code: 4, stderr: expect.stringContaining('repository team/app was not found') });
+    const { stdout } = await run(['registry', 'artifact', 'list', '--help']);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain('prefix of the registry, such as `team/app`');
+  });
+
   it('request all pages', async () => {
     for (const name of ['one', 'two', 'three']) await data('project', 'create', '--name', `project ${name}`);
     expect((await data('project', 'list')).length).toBe(4);

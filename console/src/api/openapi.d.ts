@@ -9446,7 +9446,7 @@ export interface components {
          */
         registry_id: components["schemas"]["IntegerId"];
         /**
-         * @description Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`
+         * @description Name of the repository without the prefix of the registry, such as `team/app`
          * @example team/app
          */
         repository_name: string;
@@ -16563,7 +16563,7 @@ export interface operations {
                  */
                 registry_id: components["parameters"]["registry_id"];
                 /**
-                 * @description Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`
+                 * @description Name of the repository without the prefix of the registry, such as `team/app`
                  * @example team/app
                  */
                 repository_name: components["parameters"]["repository_name"];
@@ -16608,7 +16608,7 @@ export interface operations {
                  */
                 registry_id: components["parameters"]["registry_id"];
                 /**
-                 * @description Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`
+                 * @description Name of the repository without the prefix of the registry, such as `team/app`
                  * @example team/app
                  */
                 repository_name: components["parameters"]["repository_name"];
@@ -16650,7 +16650,7 @@ export interface operations {
                  */
                 registry_id: components["parameters"]["registry_id"];
                 /**
-                 * @description Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`
+                 * @description Name of the repository without the prefix of the registry, such as `team/app`
                  * @example team/app
                  */
                 repository_name: components["parameters"]["repository_name"];
@@ -16695,7 +16695,7 @@ export interface operations {
                  */
                 registry_id: components["parameters"]["registry_id"];
                 /**
-                 * @description Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`
+                 * @description Name of the repository without the prefix of the registry, such as `team/app`
                  * @example team/app
                  */
                 repository_name: components["parameters"]["repository_name"];

@@ -13,7 +13,7 @@ export const repositoryPattern = pattern(
 export const RepositoryName = Type.String({
   pattern: repositoryPattern,
   maxLength: 255,
-  description: 'Name of the repository without the prefix of the registry; slashes are URL-encoded: `team%2Fapp`',
+  description: 'Name of the repository without the prefix of the registry, such as `team/app`',
   examples: ['team/app'],
 });
 export const Digest = Type.String({
