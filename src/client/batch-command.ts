@@ -1,7 +1,7 @@
 /** `cloudyard batch`: many commands in one process, whose start costs more than most commands. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { CommandError, usageError } from './errors.ts';
+import { readTextFile } from './io.ts';
 import type { Io, Run } from './io.ts';
 
 export function addBatchCommand(program: Command, io: Io, run: Run): void {
@@ -15,7 +15,7 @@ export function addBatchCommand(program: Command, io: Io, run: Run): void {
     .argument('[file]', 'the file, or - for standard input', '-')
     .option('--keep-going', 'run all commands; the exit code is that of the first one that failed')
     .action(async (file: string, { keepGoing }: { keepGoing?: boolean }) => {
-      const text = file === '-' ? await io.readInput() : read(file);
+      const text = file === '-' ? await io.readInput() : readTextFile(file);
       const commands = text.split('\n').map((line, i) => ({ number: i + 1, words: wordsOf(line, i + 1) }));
       const nested = commands.find(({ words }) => words[0] === 'batch');
       if (nested) throw usageError(`line ${nested.number}: batch cannot run batch`);
@@ -28,14 +28,6 @@ export function addBatchCommand(program: Command, io: Io, run: Run): void {
       }
       if (failed) throw failed;
     });
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usageError((error as Error).message, error);
-  }
 }
 
 /** Splits a line as a shell does, without expansions. @throws CommandError for a quote without an end */

@@ -1,6 +1,6 @@
 /** The body of a request: `--body` first, then the options of its fields. */
-import { readFileSync } from 'node:fs';
 import { usageError } from './errors.ts';
+import { readTextFile } from './io.ts';
 import type { Io } from './io.ts';
 import { isObject, optionValue } from './values.ts';
 import { choicesOf, propertiesOf, resolved } from './table.ts';
@@ -10,11 +10,7 @@ import type { Operation } from './table.ts';
 export async function textOf(option: string, given: string, io: Io): Promise<string> {
   if (given === '-' || given === '@-') return io.readInput();
   if (!given.startsWith('@')) return given;
-  try {
-    return readFileSync(given.slice(1), 'utf8');
-  } catch (error) {
-    throw usageError(`${option}: ${(error as Error).message}`, error);
-  }
+  return readTextFile(given.slice(1), `${option}: `);
 }
 
 /** Files may be YAML, which includes JSON. */

@@ -1,5 +1,7 @@
 /** What commands need of their process; tests pass their own. */
+import { readFileSync } from 'node:fs';
 import type { Environment } from './contexts.ts';
+import { usageError } from './errors.ts';
 
 export interface Io {
   env: Environment;
@@ -7,6 +9,15 @@ export interface Io {
   out(text: string): void;
   err: { isTTY?: boolean; write(text: string): unknown };
   readInput(): Promise<string>;
+}
+
+/** @throws CommandError that starts with `prefix` if the file cannot be read */
+export function readTextFile(file: string, prefix = ''): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usageError(`${prefix}${file} cannot be read (${(error as NodeJS.ErrnoException).code})`, error);
+  }
 }
 
 /** Runs a command and returns its exit code. */

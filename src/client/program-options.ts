@@ -17,12 +17,12 @@ export function addTargetOptions(command: Command, path = '{project_id}/{region_
   const scope = scopeNames(path);
   if (scope.includes('project_id')) command.option('--project <PROJECT>', 'ID or name of the project');
   if (scope.includes('region_id')) command.option('--region <REGION>', 'ID or name of the region');
-  return command.option('--context <NAME>', 'context to use in place of the current one');
+  return command.option('--context <NAME>', 'context to use instead of the current one');
 }
 
 export function addWaitOptions(command: Command): Command {
   return command
-    .option('--wait', 'wait for the tasks (default)', true)
+    .option('--wait', 'wait for the tasks', true)
     .option('--no-wait', 'print the IDs of the tasks and do not wait for them')
     .option('--timeout <SECONDS>', 'longest wait', String(defaultTimeout));
 }

@@ -51,7 +51,7 @@ function configured(program: Command, io: Io): Command {
     })
     .showSuggestionAfterError()
     .helpCommand(false)
-    .helpOption('-h, --help', 'Show this help');
+    .helpOption('-h, --help', 'show this help');
 }
 
 /** Commander copies settings to commands that `command()` creates, but not to those of `addCommand()`. */
@@ -59,6 +59,8 @@ function inherit(program: Command, command: Command): void {
   for (const child of command.commands) {
     child.copyInheritedSettings(program);
     child.helpCommand(false);
+    // Commander shows the summary in lists only.
+    if (child.description() === '' && child.commands.length === 0) child.description(child.summary());
     inherit(program, child);
   }
 }

@@ -17,7 +17,7 @@ async function main(args: string[]): Promise<void> {
   if (isHelpOfClient) return runClientCommand([...rest, '--help']);
   if (firstWords.includes(first)) return runClientCommand(args);
   if (first === '--version') return print(`cloudyard ${version}`);
-  if (first === 'help') return print(await help(rest));
+  if (first === 'help') return print(rest[0] === 'settings' ? await settingsHelp() : await help(rest));
   if (args.includes('--help') || args.includes('-h')) return print(await help(args));
   const invocation = parseCommandLine(commands, args);
   const { readSettings, settingNames, unknownSettings } = await import('./settings.ts');
@@ -39,11 +39,18 @@ async function runClientCommand(args: string[]): Promise<void> {
 async function help(args: string[]): Promise<string> {
   const text = helpOf(commands, args);
   if (args.some((arg) => !arg.startsWith('-'))) return text;
-  const more = 'Options of a command: cloudyard COMMAND --help. Version: cloudyard --version';
-  const { settingNames } = await import('./settings.ts');
-  const settings = settingNames.map((name) => `  ${name}`).join('\n');
+  const more = `More help:
+  cloudyard COMMAND --help  Options of a command
+  cloudyard help settings   Environment variables that configure servers and workers
+  cloudyard --version       Version`;
   const { clientHelp } = await import('../client/help.ts');
-  return `${text}\n\n${clientHelp()}\n\n${more}\n\nSettings are environment variables (docs/operating.md):\n${settings}`;
+  return `${text}\n\n${clientHelp()}\n\n${more}`;
+}
+
+async function settingsHelp(): Promise<string> {
+  const { settingNames } = await import('./settings.ts');
+  const names = settingNames.map((name) => `  ${name}`).join('\n');
+  return `Settings are environment variables (docs/operating.md, docs/driver-settings.md):\n${names}`;
 }
 
 function print(text: string): void {

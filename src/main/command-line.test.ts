@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ describe('a wrong command line', () => {
   it.each<[string[], string, string]>([
     [['strat'], 'strat is not a command; did you mean start?', all],
     [['volumes', 'list'], 'volumes is not a command; did you mean volume?', all],
-    [['xyzzy'], 'xyzzy is not a command', all],
+    [['xyzzy'], 'xyzzy is not a command; cloudyard help lists the commands', all],
     [['token'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', '--all'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', 'lst'], 'token lst is not a command; did you mean list?', 'usage: cloudyard token create|list|revoke'],
@@ -39,6 +39,7 @@ describe('a wrong command line', () => {
     [['token', 'create', 'x'], "unexpected argument 'x'", createToken],
     [['token', 'revoke'], 'ID is required', 'usage: cloudyard token revoke ID'],
     [['token', 'revoke', '1', '2'], "unexpected argument '2'", 'usage: cloudyard token revoke ID'],
+    [['client', 'create'], 'NAME is required', 'usage: cloudyard client create NAME...'],
     [['client', 'weight', '1'], 'WEIGHT is required', 'usage: cloudyard client weight ID WEIGHT'],
     [['worker'], '--region is required', 'usage: cloudyard worker --region N [--region N]...'],
     [['worker', '--region'], "option '--region <value>' argument missing", expect.stringContaining('worker') as never],
@@ -85,6 +86,14 @@ describe('a command line', () => {
   });
 });
 
+describe('docs/operating.md', () => {
+  it('lists every command', () => {
+    const page = readFileSync(join(root, 'docs', 'operating.md'), 'utf8');
+    const listed = [...page.matchAll(/^\| `[^|]+/gm)].join('\n');
+    expect(commands.filter(({ name }) => !listed.includes(`\`${name}`)).map(({ name }) => name)).toEqual([]);
+  });
+});
+
 describe('help', () => {
   it('lists every command with its summary', () => {
     const text = helpOf(commands, []);
@@ -104,6 +113,12 @@ describe('help', () => {
       expect(text).toContain(`--${option}`);
       expect(text).toContain(description);
     }
+  });
+
+  it('of a command that is also a group lists the commands of the group', () => {
+    const text = helpOf(commands, ['host', '--help']);
+    expect(text).toContain('usage: cloudyard host --region N');
+    expect(text).toContain('host drain REGION NAME');
   });
 
   it('of an unknown command is a usage error', () => {

@@ -66,7 +66,10 @@ export function helpOf(commands: Command[], args: string[]): string {
   if (matches.length > 1) return `${usageOf(matches)}\n\n${summaries(matches)}`;
   const options = Object.entries(first!.options).map(([name, option]) => [optionOf(name, option), describe(option)]);
   const table = options.length > 0 ? `\n\n${columns(options)}` : '';
-  return `${usageOf(matches)}\n\n${first!.summary}.${table}`;
+  // `host` is a command and a group.
+  const others = commands.filter(({ name }) => name.startsWith(`${first!.name} `));
+  const related = others.length > 0 ? `\n\nOther commands:\n${summaries(others)}` : '';
+  return `${usageOf(matches)}\n\n${first!.summary}.${table}${related}`;
 }
 
 /** The command that the first words name, or the commands of a group. `words` is how many words that took. */
@@ -81,7 +84,8 @@ function selectCommands(commands: Command[], args: string[]): { matches: Command
     const named = matches.filter(({ name }) => name.split(' ')[words] === word);
     if (named.length === 0) {
       const known = [...wordsAt(matches, words), ...(words === 0 ? firstWords : [])];
-      throw new UsageError(`${args.slice(0, words + 1).join(' ')} is not a command${suggestion(word, known)}`, {
+      const advice = suggestion(word, known) || (words === 0 ? '; cloudyard help lists the commands' : '');
+      throw new UsageError(`${args.slice(0, words + 1).join(' ')} is not a command${advice}`, {
         usage: usageOf(matches),
       });
     }
@@ -97,7 +101,7 @@ function parseArguments(command: Command, args: string[]): { values: object; ope
   if (missing) throw new UsageError(`--${missing} is required`);
   const wanted = operands?.split(' ') ?? [];
   const absent = wanted[positionals.length];
-  if (absent) throw new UsageError(`${absent} is required`);
+  if (absent) throw new UsageError(`${absent.replace('...', '')} is required`);
   const extra = positionals[wanted.length];
   if (extra !== undefined && !operands?.endsWith('...')) throw new UsageError(`unexpected argument '${extra}'`);
   return { values, operands: positionals };

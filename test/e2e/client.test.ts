@@ -166,11 +166,11 @@ describe('exit codes', () => {
     [2, ['file-share', 'list', '--columns', 'nmae'], 'unknown column nmae; known: id, '],
     [2, ['file-share', 'delete', 'x', '--timeout', 'long'], '--timeout must be a number of seconds'],
     [2, ['file-share', 'list', '--context', 'none'], 'context none not found; known: local'],
-    [2, ['volume', 'create', '--body', '@/nowhere'], '--body: ENOENT'],
+    [2, ['volume', 'create', '--body', '@/nowhere'], '--body: /nowhere cannot be read (ENOENT)'],
     [2, ['volume', 'create', '--body', '{'], '--body is neither JSON nor YAML'],
     [2, ['api', 'FETCH', '/'], 'the method must be one of: GET'],
     [2, ['api', 'POST', '/x', '--paginate'], '--paginate needs the method GET'],
-    [2, ['apply', '-f', '/nowhere'], 'ENOENT'],
+    [2, ['apply', '-f', '/nowhere'], '/nowhere cannot be read (ENOENT)'],
     [2, ['apply', '-f', '/dev/null', '--prune', 'app=shop'], 'no resources found in /dev/null'],
     [
       2,

@@ -137,7 +137,7 @@ describe('operator commands while a server runs', () => {
     expect(await output('quota', 'requests', 'approve', '1')).toBe('quota request 1 of client 1 approved');
     expect(await output('quota', 'requests', 'decline', '2', '--reason', 'No space.')).toContain('declined');
     expect((await output('quota', 'list')).split('\n')).toContainEqual(expect.stringMatching(/\tvolume_count\t4000\t/));
-    expect(await output('quota', 'requests', 'list')).toBe('No open quota requests.');
+    expect(await output('quota', 'requests', 'list')).toBe('No pending quota requests.');
     expect(await output('quota', 'requests', 'list', '--all')).toContain('2\t1\trejected\t');
     expect(await yard.run(['quota', 'requests', 'approve', '2'])).toMatchObject({
       code: 1,

@@ -1,11 +1,11 @@
 /** `cloudyard apply` and `cloudyard diff`: makes the server's resources equal to those that files describe. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { targetOf } from '../contexts.ts';
 import type { Target } from '../contexts.ts';
 import { CommandError, exitCodes, usageError } from '../errors.ts';
 import { createApi, listAll } from '../http.ts';
 import type { Api } from '../http.ts';
+import { readTextFile } from '../io.ts';
 import type { Io } from '../io.ts';
 import { createNames, withIds } from '../names.ts';
 import type { Names } from '../names.ts';
@@ -48,8 +48,8 @@ export function addApplyCommands(program: Command, io: Io): void {
     .command('apply')
     .summary('Create and update the resources that files describe')
     .description(
-      'Create the resources that YAML or JSON files describe, and update those that differ. Each is a map with its kind and ' +
-        'the fields of its creation. Other resources can be named in place of their IDs.',
+      'Create the resources that YAML or JSON files describe, and update those that differ. Each resource is a map with ' +
+        '`kind` and the fields of its create command. Fields with IDs also take names.',
     );
   withFiles(apply)
     .option('--timeout <SECONDS>', 'longest wait for the tasks of one change', String(defaultTimeout))
@@ -122,7 +122,7 @@ async function plan(options: ApplyOptions, io: Io): Promise<Action[]> {
   requireColumns(options, properties);
   const resources: Resource[] = [];
   for (const file of options.file) {
-    const text = file === '-' ? await io.readInput() : readFile(file);
+    const text = file === '-' ? await io.readInput() : readTextFile(file);
     resources.push(...readManifest(file === '-' ? 'standard input' : file, text));
   }
   // With --prune, an empty input would delete everything.
@@ -158,14 +158,6 @@ async function withPlace<T>(result: Promise<T>, place: string, faults: string[])
     if (!(error instanceof CommandError) || error.exitCode === exitCodes.failed) throw error;
     faults.push(`${place}: ${error.message}`);
     return undefined;
-  }
-}
-
-function readFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usageError((error as Error).message, error);
   }
 }
 

@@ -14,7 +14,7 @@ import { print, printTable } from './with-services.ts';
 
 const backup = command({
   name: 'backup',
-  summary: 'Back up the installation while everything runs',
+  summary: 'Back up the installation without stopping it',
   options: {
     to: {
       type: 'string',
@@ -59,7 +59,7 @@ const restore = command({
     'age-identity': { type: 'string', value: 'FILE', description: 'the identity that decrypts the keys' },
   },
   async run(settings, { from, backup: id, list, 'dry-run': isDryRun, 'age-identity': identity }) {
-    if (list && isDryRun) throw new UsageError('--list conflicts with --dry-run; give only one');
+    if (list && isDryRun) throw new UsageError('--list conflicts with --dry-run; use only one');
     await withSource(settings, from, async (source) => {
       if (list) return printList(source);
       const { checkBackup, requireEmptyDirectory, restoreBackup } = await import('../../backup/restore.ts');

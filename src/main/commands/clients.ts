@@ -7,7 +7,7 @@ import { print, printTable, requireClient, wholeNumber, withServices } from './w
 const create = command({
   name: 'client create',
   operands: 'NAME...',
-  summary: 'Create a client with a first project, and a network in each region',
+  summary: 'Create a client with a project and, in each region, a network',
   async run(settings, _, words) {
     const name = words.join(' ').trim();
     if (name === '') throw new UsageError('the name must not be empty');
@@ -24,7 +24,7 @@ const create = command({
 
 const list = command({
   name: 'client list',
-  summary: 'List clients: id, name, "operator" for the operator, and the weight unless it is 1',
+  summary: 'List clients with their weights',
   run: (settings) =>
     withServices(settings, async ({ clients }) => {
       printTable(
@@ -40,7 +40,7 @@ const list = command({
 const weight = command({
   name: 'client weight',
   operands: 'ID WEIGHT',
-  summary: 'Set how much of the servers and workers a client may use relative to others, 1 (default) to 100',
+  summary: 'Set the share of servers and workers that a client gets relative to others, 1 (default) to 100',
   async run(settings, _, [id = '', weight = '']) {
     const clientId = wholeNumber('ID', id);
     if (!/^([1-9]\d?|100)$/.test(weight)) throw new UsageError('WEIGHT must be a whole number from 1 to 100');

@@ -8,7 +8,7 @@ import { print, printTable, wholeNumber, withServices } from './with-services.ts
 
 const list = command({
   name: 'host list',
-  summary: 'List the hosts of regions that have several',
+  summary: 'List the hosts of regions of several hosts',
   run: (settings) =>
     withServices(settings, async ({ hosts }) => {
       const { results } = await hosts.list({ limit: Number.MAX_SAFE_INTEGER });
@@ -40,6 +40,6 @@ const change = (action: 'drain' | 'undrain' | 'forget', summary: string, done: s
 export const hostCommands: Command[] = [
   list,
   change('drain', 'Move everything that a host serves to other hosts', 'drains'),
-  change('undrain', 'Have a drained host serve again', 'serves again'),
+  change('undrain', 'Let a drained host serve again', 'serves again'),
   change('forget', 'Remove a host whose lease has ended', 'is forgotten'),
 ];

@@ -41,7 +41,7 @@ export const commands: Command[] = [
         multiple: true,
         required: true,
         value: 'N',
-        description: 'a region; repeat it for more',
+        description: 'a region; repeat for more',
       },
     },
     run: async (settings, { region = [] }) =>
@@ -58,9 +58,9 @@ export const commands: Command[] = [
   }),
   command({
     name: 'migrate',
-    summary: "Bring the database to this version's schema, or back to that of a backup",
+    summary: 'Migrate the database to the schema of this version, or back to that of a backup',
     options: {
-      'rollback-from': { type: 'string', value: 'FILE', description: 'replace the database by this backup' },
+      'rollback-from': { type: 'string', value: 'FILE', description: 'restore the database from this backup' },
     },
     async run(settings, { 'rollback-from': file }) {
       if (file !== undefined) return (await import('./database.ts')).rollBack(settings, file);
@@ -89,7 +89,7 @@ export const commands: Command[] = [
   ...backupCommands,
   command({
     name: 'doctor',
-    summary: 'Check this installation, and list missing programs with the command that installs them',
+    summary: 'Check this installation, and print the commands that fix what is wrong',
     run: async (settings) => (await import('../doctor.ts')).doctor(settings),
   }),
 ];

@@ -11,12 +11,12 @@ const maxReason = 1000;
 
 const list = command({
   name: 'quota requests list',
-  summary: 'List the limits that clients have requested and nobody has decided',
+  summary: 'List pending quota requests of clients',
   options: { all: { type: 'boolean', default: false, description: 'also list decided requests' } },
   run: (settings, { all }) =>
     withServices(settings, async ({ quotaRequests }) => {
       const requests = await quotaRequests.listAll(all ? undefined : ['in progress']);
-      if (requests.length === 0) return print(all ? 'No quota requests.' : 'No open quota requests.');
+      if (requests.length === 0) return print(all ? 'No quota requests.' : 'No pending quota requests.');
       const head = ['id', 'client', 'status', 'created', 'region', 'requested', 'description'];
       printTable([head, ...requests.flatMap(rowsOf)]);
     }),
@@ -25,8 +25,8 @@ const list = command({
 const approve = command({
   name: 'quota requests approve',
   operands: 'ID',
-  summary: 'Set the requested limits and notify the client',
-  options: { reason: { type: 'string', value: 'TEXT', description: 'a remark for the client' } },
+  summary: 'Approve a request: set the limits and notify the client',
+  options: { reason: { type: 'string', value: 'TEXT', description: 'a message to the client' } },
   run: (settings, { reason }, [id = '']) => decide(settings, id, { approve: true, reason: reasonOf(reason) }),
 });
 
@@ -34,7 +34,7 @@ const decline = command({
   name: 'quota requests decline',
   operands: 'ID',
   summary: 'Decline a request and notify the client',
-  options: { reason: { type: 'string', value: 'TEXT', required: true, description: 'why; the client reads it' } },
+  options: { reason: { type: 'string', value: 'TEXT', required: true, description: 'a message to the client' } },
   run: (settings, { reason }, [id = '']) => decide(settings, id, { approve: false, reason: reasonOf(reason) }),
 });
 

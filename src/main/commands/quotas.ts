@@ -19,7 +19,7 @@ const scopeOptions = {
 
 const list = command({
   name: 'quota list',
-  summary: 'List all kinds of quota with the limit and the usage of a client in a region',
+  summary: 'List the limits and the usage of a client in a region',
   options: scopeOptions,
   async run(settings, values) {
     await withScope(settings, values, (services, scope) => printQuotas(services, scope, kinds));
@@ -53,7 +53,7 @@ const audit = command({
   name: 'quota audit',
   summary: 'Compare all counters with the rows that they count',
   options: {
-    repair: { type: 'boolean', default: false, description: 'set the counters that differ to what the rows use' },
+    repair: { type: 'boolean', default: false, description: 'correct the counters that differ' },
   },
   async run(settings, { repair }) {
     await withServices(settings, async ({ quotaAudit }) => {

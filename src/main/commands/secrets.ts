@@ -12,13 +12,13 @@ import { print, withServices } from './with-services.ts';
  */
 const rotateKey = command({
   name: 'secrets rotate-key',
-  summary: 'Encrypt everything with a new key',
+  summary: 'Re-encrypt all secrets with a new key',
   options: {
     prepare: { type: 'boolean', default: false, description: 'only add a key; copy the key file to all hosts next' },
     use: { type: 'string', value: 'ID', description: 'encrypt with a key that --prepare added' },
   },
   async run(settings, { prepare, use }) {
-    if (prepare && use !== undefined) throw new UsageError('--prepare conflicts with --use; give only one');
+    if (prepare && use !== undefined) throw new UsageError('--prepare conflicts with --use; use only one');
     const { keyFile } = settings;
     await withServices(settings, async (services) => {
       const id = await changeKeyFile(services, keyFile, { prepare, use });

@@ -9,18 +9,18 @@ import { print, printTable, requireClient, wholeNumber, withServices } from './w
 
 const create = command({
   name: 'token create',
-  summary: 'Create a token and print it; it cannot be printed again',
+  summary: 'Create a token and print it, once',
   options: {
     client: { type: 'string', default: '1', value: 'N', description: 'the client' },
-    role: { type: 'string', default: 'member', value: roles.join('|'), description: 'what it may do' },
+    role: { type: 'string', default: 'member', value: roles.join('|'), description: 'the role of the token' },
     project: {
       type: 'string',
       multiple: true,
       value: 'N',
-      description: 'a project that it may use; repeat it for more, or omit it for all projects of the client',
+      description: 'a project that the token may use; repeat for more; omitted: all projects of the client',
     },
-    expires: { type: 'string', value: 'WHEN', description: '30d, 12h, 10m, 5s or a date; it never expires if omitted' },
-    name: { type: 'string', default: '', value: 'TEXT', description: 'a name for the list of tokens' },
+    expires: { type: 'string', value: 'WHEN', description: 'a duration (30d, 12h, 10m, 5s) or a date; omitted: never' },
+    name: { type: 'string', default: '', value: 'TEXT', description: 'a name, shown by token list' },
   },
   async run(settings, { client, role, project, expires, name }) {
     const token = {
@@ -57,7 +57,7 @@ const list = command({
 const revoke = command({
   name: 'token revoke',
   operands: 'ID',
-  summary: 'Revoke a token, by its id, by the part before the $, or by the whole token',
+  summary: 'Revoke a token, given its id, the part before the $, or the whole token',
   async run(settings, _, [token = '']) {
     const idOrKey = token.split('$')[0]!;
     await withServices(settings, async ({ tokens }) => {
