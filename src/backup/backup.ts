@@ -1,8 +1,9 @@
 /** Makes a backup while servers and workers run. */
 import { readFile } from 'node:fs/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { BackupSink } from './block-store.ts';
+import { withClient } from './client.ts';
 import { beginSnapshot, copySequences, copyTables } from './database-copy.ts';
 import { BackupError, backupIdOf, formatVersion } from './format.ts';
 import type { ConfigurationCopy, FileCopy, Manifest } from './format.ts';
@@ -37,34 +38,31 @@ type OnOtherBackup = (text: string) => void;
  * Runs `work` under the lock that excludes other backups of the database.
  * @throws BackupRunning without `onOther`
  */
-export async function withBackupLock<T>(
+export function withBackupLock<T>(
   connection: ConnectionOptions,
   { onOther }: { onOther?: OnOtherBackup },
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ ...connection, application_name: 'cloudyard backup' });
-  // Errors also reject the queries.
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  return withClient(connection, 'cloudyard backup', async (client) => {
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [backupLock]);
     if (!rows[0]!.taken) {
       if (!onOther) throw new BackupRunning('another backup of this database is running; try again when it has ended');
       onOther('waiting until another backup of this database has ended');
       await client.query('select pg_advisory_lock($1)', [backupLock]);
     }
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+    return work(client);
+  });
 }
 
-/** @throws BackupError */
+/**
+ * Makes a backup under the lock that excludes other backups of the database. Without `onOther` it does not wait for them.
+ * @throws BackupError; the store then has no manifest of this backup
+ */
 export function makeBackup(options: BackupOptions, sink: BackupSink, onOther?: OnOtherBackup): Promise<Manifest> {
   return withBackupLock(options.connection, { onOther }, (client) => writeBackup(client, options, sink));
 }
 
-/** The caller holds the lock with this client. */
+/** As `makeBackup`; the caller holds the lock with this client. */
 export async function writeBackup(client: pg.Client, options: BackupOptions, sink: BackupSink): Promise<Manifest> {
   const manifest = await copyAll(client, options, sink);
   await requireLock(client);

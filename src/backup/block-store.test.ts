@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -16,4 +16,19 @@ it.skipIf(!requires('root'))('what root writes belongs to the owner of the data 
   expect(paths).toContain('backups/blocks');
   const owners = paths.map((path) => [path, statSync(join(dataDir, path)).uid]);
   expect(owners).toEqual(paths.map((path) => [path, account]));
+});
+
+it('pruning removes what a killed process left unfinished', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-blocks-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const store = await openBackupDirectory(folder);
+  mkdirSync(join(folder, 'blocks/ab'), { recursive: true });
+  for (const name of ['20260102T030405.678Z.json', 'blocks/ab/cd.zst'])
+    writeFileSync(join(folder, `${name}.77.tmp`), 'part');
+  await store.prune();
+  expect(readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()).toEqual([
+    'blocks',
+    'blocks/ab',
+    'cloudyard-backups.json',
+  ]);
 });

@@ -30,7 +30,7 @@ const decompress = promisify(zstdDecompress);
 
 /** What a backup is written to. */
 export interface BackupSink {
-  /** Returns its hash. */
+  /** Stores at most `maxBlockBytes` and returns their hash. @throws BackupError if the store cannot be written */
   putBlock(plain: Buffer): Promise<string>;
   /** The backup is complete afterwards. */
   putManifest(manifest: Manifest): Promise<void>;
@@ -42,6 +42,7 @@ export interface BackupSink {
 export interface BackupSource {
   /** Ids, oldest first. */
   list(): Promise<string[]>;
+  /** @throws BackupError if it is missing or damaged */
   manifest(id: string): Promise<Manifest>;
   /** @throws BackupError if it is missing or differs from its hash */
   block(hash: string): Promise<Buffer>;
@@ -49,7 +50,7 @@ export interface BackupSource {
 
 export interface BackupDirectory extends BackupSink, BackupSource {
   remove(id: string): Promise<void>;
-  /** Removes blocks that no backup refers to. No backup may be running. */
+  /** Removes blocks that no backup refers to, and unfinished files. No backup may be running. */
   prune(): Promise<void>;
 }
 
@@ -136,6 +137,8 @@ function directoryAt(folder: string): BackupDirectory {
           await pause();
         }
       }
+      // Of a process that was killed while it wrote a manifest.
+      for (const name of await readdir(folder)) if (name.endsWith('.tmp')) await rm(join(folder, name));
       const blocks = join(folder, 'blocks');
       for (const part of await readdir(blocks).catch(() => [])) {
         for (const name of await readdir(join(blocks, part))) {
@@ -228,7 +231,8 @@ async function inheritOwner(path: string): Promise<void> {
   await lchown(path, uid, gid);
 }
 
-async function syncFolder(folder: string): Promise<void> {
+/** Makes new names in a folder survive a crash of the host. */
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   await handle.sync().finally(() => handle.close());
 }
@@ -241,6 +245,7 @@ const reasons: Record<string, string> = {
   ENOTDIR: 'it is not a directory',
 };
 
+/** Runs `work`; system errors become a BackupError that names the folder. */
 async function explained<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -18,7 +18,7 @@ const schemas = ['public', 'drizzle'];
 /** Blocks of a table are cut when their size exceeds this, at most one message of COPY later. */
 const cutBytes = maxBlockBytes / 2;
 
-/** The first statement fixes the snapshot; `exclude` are tables whose rows the backup omits. */
+/** Begins the transaction that all tables are read in. Its first query fixes the snapshot. */
 export async function beginSnapshot(client: pg.Client): Promise<void> {
   await client.query(textFormat);
   await client.query('begin isolation level repeatable read read only');
@@ -63,19 +63,24 @@ export async function copySequences(client: pg.Client): Promise<SequenceCopy[]> 
   return copies;
 }
 
-/** Loads rows into the empty tables of the same schema, in the open transaction of the client. */
+/**
+ * Loads rows into the empty tables of the same schema, in the open transaction of the client.
+ * @throws BackupError for a table that the schema does not have, or a number of rows that differs from the backup
+ */
 export async function loadTables(client: pg.Client, tables: TableCopy[], source: BackupSource): Promise<void> {
   await client.query(textFormat);
   const present = await tablesOf(client);
-  const find = (copy: TableCopy) => tables.find(({ schema, name }) => schema === copy.schema && name === copy.name);
-  for (const { schema, name } of tables) {
-    if (present.some((each) => each.schema === schema && each.name === name)) continue;
+  const isSame = (a: Pick<Table, 'schema' | 'name'>, b: typeof a) => a.schema === b.schema && a.name === b.name;
+  for (const copy of tables) {
+    const { schema, name } = copy;
+    if (present.some((table) => isSame(table, copy))) continue;
     throw new BackupError(`the backup has a table ${schema}.${name} that its schema does not have`);
   }
   // In the order of the foreign keys, which are checked after each table.
-  for (const { schema, name } of present) {
-    const copy = find({ schema, name } as TableCopy);
+  for (const table of present) {
+    const copy = tables.find((each) => isSame(each, table));
     if (!copy) continue;
+    const { schema, name } = table;
     const columns = copy.columns.map(quote).join(', ');
     const target = client.query(copyFrom(`copy ${quoted(schema, name)} (${columns}) from stdin`));
     await pipeline(Readable.from(readBlocks(copy.blocks, source)), target);
@@ -87,6 +92,7 @@ export async function loadTables(client: pg.Client, tables: TableCopy[], source:
   }
 }
 
+/** Sets the sequences to the next values of the backup. @throws the error of PostgreSQL for an unknown sequence */
 export async function setSequences(client: pg.Client, sequences: SequenceCopy[]): Promise<void> {
   for (const { schema, name, last, isCalled } of sequences) {
     await client.query('select setval($1::text::regclass, $2, $3)', [quoted(schema, name), last, isCalled]);

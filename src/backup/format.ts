@@ -92,9 +92,8 @@ export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update
 /** The path of a block in a store, relative to it. */
 export const blockPath = (hash: string): string => `blocks/${hash.slice(0, 2)}/${hash}.zst`;
 
-const idPattern = /^\d{8}T\d{6}\.\d{3}Z$/;
-export const isBackupId = (text: string): boolean => idPattern.test(text);
-/** Sorts by time. */
+export const isBackupId = (text: string): boolean => /^\d{8}T\d{6}\.\d{3}Z$/.test(text);
+/** The instant in UTC without separators, such as `20260102T030405.678Z`, so that ids sort by time. */
 export const backupIdOf = (instant: Date): string => instant.toISOString().replace(/[-:]/g, '');
 
 /** `name`: of the file, for the message. @throws BackupError if another version wrote it */

@@ -20,6 +20,10 @@ const cost: ScryptOptions = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 
 const version = 1;
 const [saltAt, nonceAt, tagAt, dataAt] = [1, 17, 29, 45];
 
+/**
+ * Encrypts the text of a key file. A passphrase takes about half a second and 128 MiB (scrypt, RFC 7914).
+ * @throws BackupError if `age` is missing or rejects the recipient
+ */
 export async function sealKeys(text: Buffer, backupId: string, protection: KeyProtection): Promise<SealedKeys> {
   if ('ageRecipient' in protection) {
     const sealed = await runAge(['--encrypt', '--recipient', protection.ageRecipient], text);

@@ -20,6 +20,7 @@ export interface Migrations {
   read(version: SchemaVersion): Migration;
 }
 
+/** Reads the journal of a folder that Drizzle Kit generated. @throws if it cannot be read */
 export function migrationsIn(folder: string): Migrations {
   const journal = JSON.parse(readFileSync(join(folder, 'meta', '_journal.json'), 'utf8')) as {
     entries: { tag: string; when: number }[];
@@ -56,7 +57,10 @@ export function requireKnown({ list }: Migrations, schema: SchemaVersion, its: s
   );
 }
 
-/** Creates the schema of this version in an empty database, in the open transaction of the client. */
+/**
+ * Creates the schema up to a version in an empty database, in the open transaction of the client. Leaves the list of migrations
+ * that ran empty: its rows are in the backup.
+ */
 export async function createSchema(client: pg.Client, migrations: Migrations, upTo: SchemaVersion): Promise<void> {
   // The table in which Drizzle's migrator records what it has run.
   await client.query(

@@ -1,12 +1,15 @@
 /** Replaces the contents of an unused database: the way back after a migration, and the move to another server. */
-import pg from 'pg';
+import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { BackupSource } from './block-store.ts';
+import { withClient } from './client.ts';
 import { BackupError } from './format.ts';
 import type { Manifest } from './format.ts';
 import { migrationLock } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 import { loadDatabase, requireEmptyDatabase } from './restore.ts';
+
+const applicationName = 'cloudyard restore';
 
 interface ReplaceOptions {
   connection: ConnectionOptions;
@@ -20,7 +23,7 @@ interface ReplaceOptions {
  * @throws BackupError while servers, workers or commands use the database
  */
 export function withUnusedDatabase<T>(connection: ConnectionOptions, work: () => Promise<T>): Promise<T> {
-  return withClient(connection, async (client) => {
+  return withClient(connection, applicationName, async (client) => {
     const { rows: locked } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
       migrationLock,
     ]);
@@ -35,23 +38,23 @@ export function withUnusedDatabase<T>(connection: ConnectionOptions, work: () =>
   });
 }
 
-/** In one transaction, so a failure changes nothing. */
-export function replaceDatabase({ connection, ...backup }: ReplaceOptions): Promise<void> {
-  return withClient(connection, async (client) => {
-    await client.query('begin');
+/** Replaces schema and rows by those of the backup in one transaction, so a failure changes nothing. @throws BackupError */
+export function replaceDatabase(options: ReplaceOptions): Promise<void> {
+  return load(options, async (client) => {
     await client.query('drop schema if exists drizzle, cloudyard_writes cascade');
     for (const statement of await dropsOf(client)) await client.query(statement);
-    await loadDatabase(client, backup);
-    await client.query('commit');
-    await client.query('analyze');
   });
 }
 
-/** Into a database without tables, in one transaction. */
-export function fillDatabase({ connection, ...backup }: ReplaceOptions): Promise<void> {
-  return withClient(connection, async (client) => {
+/** Loads the backup in one transaction. @throws BackupError if the database has tables */
+export function fillDatabase(options: ReplaceOptions): Promise<void> {
+  return load(options, requireEmptyDatabase);
+}
+
+function load({ connection, ...backup }: ReplaceOptions, prepare: (client: pg.Client) => Promise<void>): Promise<void> {
+  return withClient(connection, applicationName, async (client) => {
     await client.query('begin');
-    await requireEmptyDatabase(client);
+    await prepare(client);
     await loadDatabase(client, backup);
     await client.query('commit');
     await client.query('analyze');
@@ -70,15 +73,4 @@ async function dropsOf(client: pg.Client): Promise<string[]> {
        and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
   );
   return rows.map(({ text }) => text);
-}
-
-async function withClient<T>(connection: ConnectionOptions, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ ...connection, application_name: 'cloudyard restore' });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

@@ -22,9 +22,11 @@ import {
 import type { FileHandle } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { syncFolder } from './block-store.ts';
 import type { BackupSource } from './block-store.ts';
+import { withClient } from './client.ts';
 import { loadTables, setSequences } from './database-copy.ts';
 import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
 import type { FileCopy, Manifest } from './format.ts';
@@ -49,7 +51,10 @@ export interface RestoreOptions {
   opener: KeyOpener;
 }
 
-/** Checks all that can be checked without a change: versions, every block, the keys. Returns the keys. @throws BackupError */
+/**
+ * Checks all that can be checked without a change: versions, every block, the keys.
+ * Returns the decrypted keys; null: the backup has none. @throws BackupError
+ */
 export async function checkBackup({
   source,
   manifest,
@@ -98,7 +103,7 @@ export async function requireEmptyDirectory({ dataDir, keyFile }: RestoreOptions
     throw new BackupError(`the key file ${keyFile} exists; move it away before the restore`);
 }
 
-/** @throws BackupError if the database has tables, or another one is being restored */
+/** @throws BackupError if the database has tables */
 export async function requireEmptyDatabase(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ count: number }>(
     `select count(*)::int as count from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -107,29 +112,29 @@ export async function requireEmptyDatabase(client: pg.Client): Promise<void> {
   if (rows[0]!.count > 0) throw new BackupError(`the database is not empty: it has ${rows[0]!.count} tables`);
 }
 
-/** The caller has checked the backup and the data directory. The schema is that of the backup afterwards. */
-export async function restoreBackup(
+/**
+ * The caller has checked the backup and the data directory (`checkBackup`, `requireEmptyDirectory`). Afterwards the schema is
+ * that of the backup. Waits while a server migrates the database.
+ * @throws BackupError if the database has tables; a failure before the commit leaves it and the data directory empty
+ */
+export function restoreBackup(
   options: RestoreOptions & { connection: ConnectionOptions; keys: Buffer | null },
 ): Promise<void> {
   const { dataDir, connection } = options;
-  const client = new pg.Client({ ...connection, application_name: 'cloudyard restore' });
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  return withClient(connection, 'cloudyard restore', async (client) => {
     await client.query('begin');
     // A server that starts meanwhile waits, and migrates the restored database.
     await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);
     await requireEmptyDatabase(client);
     await loadAll(client, options);
     const folders = options.keys ? [dataDir, dirname(options.keyFile)] : [dataDir];
+    // Makes the renames durable, and what was written before them.
     await Promise.all(folders.map(syncFolder));
     // If the outcome is unknown, the files stay: the next start or restore sees which it was (`finishInterrupted`).
     await client.query('commit');
     await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
     await client.query('analyze');
-  } finally {
-    await client.end().catch(() => {});
-  }
+  });
 }
 
 /** Loads the rows in the open transaction and moves the files to their places. Removes the files if that fails. */
@@ -157,12 +162,6 @@ export async function loadDatabase(
   await createSchema(client, migrations, manifest.schema);
   await loadTables(client, manifest.tables, source);
   await setSequences(client, manifest.sequences);
-}
-
-/** Makes the renames in the folder durable, and what was written before them. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  await handle.sync().finally(() => handle.close());
 }
 
 /** The places that an interrupted restore was to fill. */
@@ -251,15 +250,10 @@ async function setAttributes(path: string, { mode, uid, gid, link, mtimeMs }: Fi
 
 /** Removes the staging folder of a restore that committed. Returns false if it did not, because the database is empty. */
 export async function finishInterrupted(dataDir: string, connection: ConnectionOptions): Promise<boolean> {
-  const client = new pg.Client(connection);
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  const isCommitted = await withClient(connection, 'cloudyard restore', async (client) => {
     const { rows } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
-    if (rows[0].name === null) return false;
-  } finally {
-    await client.end();
-  }
-  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
-  return true;
+    return rows[0].name !== null;
+  });
+  if (isCommitted) await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+  return isCommitted;
 }

@@ -40,6 +40,7 @@ export function latenessMs(next: NextInstant, { lastSuccess }: BackupState, sinc
   return due === null ? 0 : Math.max(0, now.getTime() - due.getTime());
 }
 
+/** Reads the newest run and the newest successful one. */
 export async function backupState(db: Db): Promise<BackupState> {
   const { rows } = await db.$client.query<{
     scheduled_at: Date;
@@ -77,6 +78,7 @@ export async function claim(db: Db, scheduledAt: Date, host: string): Promise<bo
   return rowCount === 1;
 }
 
+/** Records how the claimed run ended, and removes runs that are older than 400 days. */
 export async function recordEnd(
   db: Db,
   scheduledAt: Date,
