@@ -39,7 +39,10 @@ export function accountFor(program: keyof typeof ACCOUNTS): ServiceAccount | nul
 
 const known = new Map<keyof typeof ACCOUNTS, ServiceAccount>();
 
-/** Returns the command that runs `command` as `account` (null: as root) with only these capabilities. */
+/**
+ * Returns the command that runs `command` as `account` (null: as root) with only these capabilities. Unless Cloudyard runs as
+ * root, it is `command` itself. @throws Error if setpriv is not installed
+ */
 export function confined(command: Command, account: ServiceAccount | null, capabilities: Capability[]): Command {
   if (!runsAsRoot()) return command;
   const setpriv = findProgram('setpriv');
@@ -78,14 +81,16 @@ export function makePrivateFolder(folder: string, account: ServiceAccount | null
 
 /** Creates a folder of root in which the account can open its own files but not list any. */
 export function makeEnterableFolder(folder: string, account: ServiceAccount | null): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  chmodSync(folder, account ? 0o710 : 0o700);
-  if (account) chownSync(folder, 0, account.gid);
+  makeRootFolder(folder, account, 0o710);
 }
 
 /** Creates a folder of root that the account can read. Files in it must be readable by the account's group. */
 export function makeReadableFolder(folder: string, account: ServiceAccount | null): void {
+  makeRootFolder(folder, account, 0o750);
+}
+
+function makeRootFolder(folder: string, account: ServiceAccount | null, mode: number): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  chmodSync(folder, account ? 0o750 : 0o700);
+  chmodSync(folder, account ? mode : 0o700);
   if (account) chownSync(folder, 0, account.gid);
 }

@@ -1,6 +1,10 @@
-/** Writes files that survive a crash of the host: write to a temporary name, sync, rename, sync the folder. */
-import { chown, mkdir, open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+/**
+ * Writes files that survive a crash of the host: write to a temporary name, sync, rename, sync the folder. Reads what a crash
+ * left.
+ */
+import { chown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { hostError } from './command.ts';
 
 export interface Owner {
   uid: number;
@@ -10,7 +14,23 @@ export interface Owner {
 /** Suffix of a file that is not complete yet. Only a crash leaves one behind. */
 export const UNFINISHED = '.unfinished';
 
-/** `owner`: the account that can change the file. */
+/** Removes the unfinished files and folders that a crash left in a folder. */
+export async function removeUnfinished(folder: string): Promise<void> {
+  const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
+  for (const name of left) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+/** Bytes of a file; null: it does not exist. @throws DriverError if that is not known */
+export async function sizeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size;
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw hostError(`cannot read ${path}: ${(err as Error).message}`, err);
+  }
+}
+
+/** Replaces a file, with mode 0600; readers see the old text or the new one. `owner`: the account that can change it. */
 export async function writeDurably(path: string, text: string, owner: Owner | null = null): Promise<void> {
   const unfinished = `${path}${UNFINISHED}`;
   const file = await open(unfinished, 'w', 0o600);

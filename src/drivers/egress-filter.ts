@@ -29,6 +29,7 @@ export interface EgressFilter {
   apply(rules: EgressRule[]): Promise<void>;
   /** Why the kernel does not enforce the rules, and the command that fixes it; null if it does. */
   gap(): Gap | null;
+  /** Removes the table. Never rejects. */
   remove(): Promise<void>;
 }
 
@@ -42,10 +43,12 @@ export function egressGap(nft = findProgram('nft')): Promise<Gap | null> {
   return failureOf(nft, ['--check', renderEgressFilter('cloudyard_check', [])]);
 }
 
+/** The name of the nftables table of a data directory, in the family `inet`. */
 export function egressTable(dataDir: string): string {
   return `cloudyard_${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)}`;
 }
 
+/** Changes nothing before `apply`. `nft`: the program; null: not installed, which `gap` reports. */
 export function createEgressFilter(dataDir: string, nft = findProgram('nft')): EgressFilter {
   const table = egressTable(dataDir);
   let gap: Gap | null = null;

@@ -11,6 +11,7 @@ import { DriverError } from './driver.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** Whether it is a UUID in lower case. */
 export function isId(text: string): boolean {
   return uuid.test(text);
 }

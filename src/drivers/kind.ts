@@ -125,6 +125,6 @@ export interface HostProgram {
   find?(): string | null;
 }
 
-/** Infers the types of an entry. */
+/** Both infer the types of an entry, and return it. */
 export const hostDriver = <D extends HostDriver, S extends { driver: string }>(kind: HostDriverKind<D, S>) => kind;
 export const deliveryDriver = <D, S>(kind: DeliveryDriverKind<D, S>) => kind;

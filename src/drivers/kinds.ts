@@ -252,7 +252,10 @@ const registry = hostDriver({
           ? null
           : (context): RegistryDriver =>
               createDistributionDriver({
-                ...{ ...settings, ...context, openCertificate: registryCertificate(settings, context), finding: found },
+                ...settings,
+                ...context,
+                openCertificate: registryCertificate(settings, context),
+                finding: found,
                 ...(settings.storage && {
                   shared: { ...sharedRegistries(settings.storage, context), serves: settings.serves },
                 }),

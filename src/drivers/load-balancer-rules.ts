@@ -44,6 +44,7 @@ const poolProtocols: Record<ListenerProtocol, PoolProtocol[]> = {
   UDP: ['UDP'],
 };
 
+/** HTTPS listeners pass TLS through, so they balance bytes. */
 export function listenerMode(protocol: ListenerProtocol): Mode {
   if (protocol === 'UDP') return 'udp';
   return protocol === 'TCP' || protocol === 'HTTPS' ? 'tcp' : 'http';

@@ -9,6 +9,7 @@ export function isPlainAddress(text: unknown): text is string {
   return typeof text === 'string' && isIP(text) !== 0 && !text.includes('%');
 }
 
+/** An address, or an address and a prefix length; bits after the prefix may be set. */
 export function isNetwork(text: unknown): text is string {
   if (typeof text !== 'string') return false;
   const [host = '', prefix, ...rest] = text.split('/');
@@ -44,6 +45,7 @@ export function isHeaderName(text: unknown): text is string {
   return typeof text === 'string' && /^[\w!#$%&*+.^`|~-]{1,255}$/.test(text);
 }
 
+/** The characters of DNS names and underscores; labels are not checked. */
 export function isHostName(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9._-]{1,253}$/.test(text);
 }
@@ -57,6 +59,7 @@ export function isStatusCodes(text: unknown): text is string {
   });
 }
 
+/** A path with an optional query. `quote.requestPath` encodes what a request line cannot contain. */
 export function isRequestPath(text: unknown): text is string {
   return isFreeText(text) && text.startsWith('/');
 }

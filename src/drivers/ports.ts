@@ -1,9 +1,10 @@
 /** Whether the ports that a driver's programs need are free, and which process has them if they are not. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { createServer, isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { createServer } from 'node:net';
+import type { ListenOptions } from 'node:net';
 import { resolve, sep } from 'node:path';
 import type { DriverPort } from './kind.ts';
+import { isOwnAddress } from './own-host.ts';
 
 interface BusyPort {
   port: number;
@@ -12,7 +13,7 @@ interface BusyPort {
   remedy: string;
 }
 
-/** How often an operation that needs a port of another program is tried again. */
+/** How often an operation that needs a port of another program is retried. Unit: seconds. */
 export const busyPortSeconds = 5;
 
 /** The first port that another program has. A daemon of this data directory keeps its port over restarts of Cloudyard. */
@@ -28,24 +29,24 @@ export async function findBusyPort(ports: readonly DriverPort[], dataDir: string
   return null;
 }
 
+/** Drivers listen on the address of their host if this machine has it, otherwise on all addresses. */
 async function isFree(port: number, host?: string): Promise<boolean> {
+  return tryToListen(host !== undefined && isOwnAddress(host) ? { port, host } : { port }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'EADDRINUSE',
+  );
+}
+
+/** Listens on a TCP port for a moment. @throws the error of the system call, such as EADDRINUSE */
+export async function tryToListen(options: ListenOptions): Promise<void> {
   const probe = createServer();
-  const address = host !== undefined && isLocal(host) ? { port, host } : { port };
   try {
-    await new Promise<void>((listening, reject) => probe.once('error', reject).listen(address, listening));
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'EADDRINUSE';
+    await new Promise<void>((resolve, reject) => {
+      probe.once('error', reject).listen(options, resolve);
+    });
   } finally {
     await new Promise((closed) => probe.close(closed));
   }
-}
-
-/** Drivers listen on the address of their host if this machine has it, otherwise on all addresses. */
-function isLocal(host: string): boolean {
-  if (isIP(host) === 0) return false;
-  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-  return own.includes(host) || host.startsWith('127.');
 }
 
 async function freePortLike(port: number, host?: string): Promise<number> {
@@ -69,7 +70,7 @@ export function listenersOn(port: number): Set<string> {
   );
 }
 
-/** From /proc; null where that does not say, as for processes of other users. */
+/** The process that listens on this TCP port, from /proc; null where that does not say, as for processes of other users. */
 export function holderOf(port: number): { pid: number; name: string } | null {
   const inodes = listenersOn(port);
   for (const pid of processes()) {
@@ -85,7 +86,8 @@ function writesBelow(pid: number, dataDir: string): boolean {
   return descriptorsOf(pid).some((target) => target.startsWith(resolve(dataDir) + sep));
 }
 
-function descriptorsOf(pid: number): string[] {
+/** The targets of the open files of a process; empty if they cannot be read. */
+export function descriptorsOf(pid: number): string[] {
   const folder = `/proc/${pid}/fd`;
   return namesIn(folder).flatMap((name) => {
     try {
@@ -96,7 +98,8 @@ function descriptorsOf(pid: number): string[] {
   });
 }
 
-function processes(): number[] {
+/** The pids of all processes. */
+export function processes(): number[] {
   return namesIn('/proc').map(Number).filter(Number.isInteger);
 }
 

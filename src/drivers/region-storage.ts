@@ -17,6 +17,7 @@ export interface VolumeSettings {
   storage: RegionStorage | null;
 }
 
+/** Runs no program: it looks for files only. */
 export const detectVolumes = ({ storage }: VolumeSettings): Detection<VolumeDriver> =>
   storage ? detectCephVolumes(storage) : detectDisk();
 
@@ -40,6 +41,7 @@ function detectCephVolumes({ conf, user, pool }: RegionStorage): Detection<Volum
   };
 }
 
+/** As `findDistribution`, for a region whose images are in a CephFS. */
 export function findSharedDistribution(): DistributionFinding {
   if (findProgram('ceph-fuse')) return findDistribution();
   return {

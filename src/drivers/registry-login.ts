@@ -11,8 +11,8 @@ export interface Credentials {
   password: string;
 }
 
-const outcomes = ['accepted', 'refused', 'not_asked', 'no_registry', 'unreachable', 'not_allowed'] as const;
-export type Outcome = (typeof outcomes)[number];
+/** `not_asked`: the registry needs no login; `not_allowed`: this machine must not connect to it. */
+export type Outcome = 'accepted' | 'refused' | 'not_asked' | 'no_registry' | 'unreachable' | 'not_allowed';
 
 /** `message` is for the customer and never contains text from the registry. */
 export interface Verdict {

@@ -41,6 +41,10 @@ const lastDelayMs = 60_000;
 /** Members of drivers that do not fail while the driver is down. */
 const idleMembers = new Set<string | symbol>(['counters', 'recheckMembers']);
 
+/**
+ * Returns a driver that starts the real one in the background. `stop` and `release` end the attempts and the driver.
+ * Operations before its start reject with a retryable DriverError.
+ */
 export function restartingDriver<D extends Startable>(options: RestartingOptions<D>): D {
   const { title, name, log } = options;
   const ending = new AbortController();

@@ -9,7 +9,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { renameDurably, syncPath } from '../durable-files.ts';
+import { renameDurably, sizeOf, syncPath } from '../durable-files.ts';
 import { idsIn } from '../id-files.ts';
 import { oneAtATime } from '../turns.ts';
 import type {
@@ -21,7 +21,7 @@ import type {
   VolumeDriver,
 } from '../volume.ts';
 import { cloned, createCopies, type Copies } from './copies.ts';
-import { ENDING, extend, type Layout, layoutOf, prepareFolders, replaceFile, sizeOf } from './layout.ts';
+import { ENDING, extend, type Layout, layoutOf, prepareFolders, replaceFile } from './layout.ts';
 
 export interface DiskDriverOptions {
   dataDir: string;
@@ -38,6 +38,7 @@ interface Disk {
 
 const GIB = 1024 ** 3;
 
+/** Creates nothing before `start`, which decides whether the filesystem supports reflinks. */
 export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs }: DiskDriverOptions): VolumeDriver {
   const layout = layoutOf(dataDir);
   let reflinks = false;

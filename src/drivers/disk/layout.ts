@@ -4,11 +4,11 @@
  * Invariant: an image gets its final name when it is complete: it is written under a temporary name, synced and renamed, and
  * the folder is synced.
  */
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { hostError } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
+import { removeUnfinished, renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
 export interface Layout {
@@ -22,6 +22,7 @@ export interface Layout {
 
 export const ENDING = '.raw';
 
+/** The paths below `volumes` of a data directory. Its functions throw a permanent DriverError for ids that are not UUIDs. */
 export function layoutOf(dataDir: string): Layout {
   const root = join(resolve(dataDir), 'volumes');
   const image = (folder: string, id: string) => join(root, folder, `${checkedId(id, 'a volume or snapshot')}${ENDING}`);
@@ -41,21 +42,10 @@ export async function prepareFolders({ root, volumes, snapshots, quarantine }: L
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const folder of [volumes, snapshots, quarantine]) {
     await mkdir(folder, { recursive: true });
-    const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
-    for (const name of left) await rm(join(folder, name), { force: true });
+    await removeUnfinished(folder);
   }
   await syncPath(root);
   await syncPath(dirname(root));
-}
-
-/** Bytes of an image; null: it does not exist. */
-export async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).size;
-  } catch (err) {
-    if ((err as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw hostError(`cannot read ${path}: ${(err as Error).message}`, err);
-  }
 }
 
 /** Has `write` create a file under a temporary name, and durably renames it to `path`, replacing an existing file. */
@@ -72,7 +62,10 @@ export async function replaceFile(path: string, write: (unfinished: string) => P
   }
 }
 
-/** Durably extends a file to at least `bytes`, with a hole that reads as zeros. */
+/**
+ * Durably extends a file to at least `bytes`, with a hole that reads as zeros. Creates a missing one.
+ * @throws DriverError, permanent, if the filesystem cannot hold a file of this size
+ */
 export async function extend(path: string, bytes: number): Promise<void> {
   const file = await open(path, 'a+', 0o600);
   try {

@@ -6,16 +6,10 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type Daemon,
-  type DaemonOptions,
-  type LiveProcess,
-  liveProcess,
-  superviseDaemon,
-} from '../../platform/daemon.ts';
+import { type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
 import { hostError } from '../command.ts';
 import { type Owner, writeDurably } from '../durable-files.ts';
+import { endProcess } from '../end-process.ts';
 import { namesIn } from './layout.ts';
 
 interface ConfiguredDaemon extends Pick<DaemonOptions, 'name' | 'probe' | 'beforeStart' | 'startTimeout' | 'log'> {
@@ -77,15 +71,9 @@ async function stopOther(
   if (!found || ![...folders].some((folder) => found.commandLine.includes(` ${folder}/`))) return;
   if (runsWith(found.commandLine, file)) return;
   log.warn({ pid }, `stopping ${name}, which runs with other settings`);
-  process.kill(pid, 'SIGTERM');
-  for (let tries = 0; tries < 200 && isAlive(found); tries += 1) await sleep(50);
-  if (isAlive(found)) process.kill(pid, 'SIGKILL');
+  await endProcess(found);
 }
 
 function runsWith(commandLine: string, file: string): boolean {
   return commandLine.endsWith(` ${file}`);
-}
-
-function isAlive({ pid, startTime }: LiveProcess): boolean {
-  return liveProcess(pid)?.startTime === startTime;
 }

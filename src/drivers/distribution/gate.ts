@@ -1,13 +1,12 @@
 /** Starts the gate (gate/main.ts), which clients connect to. */
 import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
-import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { extname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
 import { request as httpRequest } from '../../platform/node-http.ts';
 import { accountFor, confined, runtimeFolder } from '../confined.ts';
+import { isOwnAddress } from '../own-host.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { certificateFile, certificateSocket } from './gate-certificate.ts';
 import { startConfigured } from './configured.ts';
@@ -48,7 +47,8 @@ const version = 2;
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
   const { layout, port, moves, hasTls, patience, diskReserve, replica, log } = options;
   const { certificate, issuer, service, realm } = hosting;
-  const host = moves ? undefined : bindAddress(options.host);
+  // All addresses, if this machine does not have that of `host` (behind NAT, or now).
+  const host = !moves && isOwnAddress(options.host) ? options.host : undefined;
   const account = accountFor('registry');
   const tls = hasTls ? { file: certificateFile(layout), socket: certificateSocket(layout) } : null;
   const configuration: GateConfiguration = {
@@ -91,10 +91,4 @@ export async function readReport({ gate, uploads }: Layout): Promise<Map<string,
     for (const [prefix, bytes] of Object.entries(report)) most.set(prefix, Math.max(bytes, most.get(prefix) ?? 0));
   }
   return most;
-}
-
-/** `host` if it is an address of this machine; otherwise (such as behind NAT) all addresses. */
-function bindAddress(host: string): string | undefined {
-  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-  return isIP(host) && (own.includes(host) || host.startsWith('127.')) ? host : undefined;
 }

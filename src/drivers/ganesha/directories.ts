@@ -2,10 +2,10 @@
  * Stores a share in a plain folder, for hosts that cannot mount loop devices (a container without CAP_SYS_ADMIN). The size is
  * not enforced; everything else is as with images. The folder gets its final name after its mode is set.
  */
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hostError } from '../command.ts';
-import { renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
+import { removeUnfinished, renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
 import { idsIn } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { dataMissing, type ShareStorage } from './storage.ts';
@@ -17,10 +17,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
     reserve: () => undefined,
     deviceOf: () => null,
     async prepare() {
-      for (const folder of [layout.mounts, layout.specs]) {
-        const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
-        for (const name of left) await rm(join(folder, name), { force: true, recursive: true });
-      }
+      for (const folder of [layout.mounts, layout.specs]) await removeUnfinished(folder);
     },
     async ensure(id, { gib, settledGib }) {
       const path = layout.mount(id);

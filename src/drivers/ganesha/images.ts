@@ -9,14 +9,14 @@
  * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
-import { mkdir, open, readdir, readFile, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, rmdir, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited } from '../turns.ts';
-import { renameDurably, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
+import { removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
 import { idsIn } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
@@ -38,7 +38,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     list: () => idsIn(layout.images, '.xfs'),
     path: jail.seen.share,
     async prepare() {
-      await removeUnfinished(layout);
+      for (const folder of [layout.images, layout.specs]) await removeUnfinished(folder);
       // Here, because the first shares are created at the same time. An existing file is not written: the disk may be full.
       if ((await readFile(protofileOf(layout), 'utf8').catch(() => '')) !== PROTOFILE) {
         await writeDurably(protofileOf(layout), PROTOFILE);
@@ -182,22 +182,6 @@ async function quarantineImage(layout: Layout, id: string): Promise<void> {
   const name = basename(layout.image(id));
   const taken = (await readdir(layout.quarantine)).includes(name);
   await renameDurably(layout.image(id), join(layout.quarantine, taken ? `${Date.now()}-${name}` : name));
-}
-
-async function removeUnfinished(layout: Layout): Promise<void> {
-  for (const folder of [layout.images, layout.specs]) {
-    const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
-    for (const name of left) await rm(join(folder, name), { force: true });
-  }
-}
-
-async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).size;
-  } catch (err) {
-    if ((err as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw hostError(`cannot read ${path}: ${messageOf(err)}`, err);
-  }
 }
 
 function messageOf(err: unknown): string {

@@ -14,7 +14,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, readdir, rm } from 'node:fs/promises';
-import { createServer, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,13 +22,15 @@ import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../
 import { hostError } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import { busyPortSeconds } from '../ports.ts';
+import { endProcess } from '../end-process.ts';
+import { isOwnAddress } from '../own-host.ts';
+import { busyPortSeconds, tryToListen } from '../ports.ts';
 import { shared } from '../turns.ts';
 import { renderCore, type ServerSettings } from './configuration.ts';
 import type { GaneshaPrograms } from './detect.ts';
 import { writeDurably } from '../durable-files.ts';
 import type { Jail } from './jail.ts';
-import { type Layout } from './layout.ts';
+import type { Layout } from './layout.ts';
 import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
 import { callNull, NFS4 } from './rpc.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
@@ -241,9 +242,7 @@ function notConfirmed(what: string): DriverError {
 async function stopOtherInstances(layout: Layout, places: Places, name: string, log: Logger): Promise<void> {
   for (const other of await otherInstances(layout, places, name)) {
     log.warn({ pid: other.pid }, 'stopping an NFS-Ganesha that runs with other settings');
-    process.kill(other.pid, 'SIGTERM');
-    for (let tries = 0; tries < 200 && isAlive(other); tries += 1) await sleep(50);
-    if (isAlive(other)) process.kill(other.pid, 'SIGKILL');
+    await endProcess(other);
   }
   for (const folder of new Set([layout.ganesha, places.configuration])) {
     const old = (await readdir(folder)).filter((file) => /^ganesha\..*\.conf/.test(file));
@@ -260,10 +259,6 @@ async function otherInstances(layout: Layout, places: Places, name: string): Pro
     .filter((found) => found !== null)
     .filter(({ commandLine }) => [places.seenPidFile, legacy].some((file) => commandLine.includes(` -p ${file}`)))
     .filter(({ commandLine }) => !runsWith(commandLine, places, name));
-}
-
-function isAlive({ pid, startTime }: LiveProcess): boolean {
-  return liveProcess(pid)?.startTime === startTime;
 }
 
 function runsWith(commandLine: string, { seenConfiguration, seenPidFile }: Places, name: string): boolean {
@@ -286,8 +281,7 @@ function bindAddress(host: string): string | null {
   // If the machine has only loopback addresses, Ganesha cannot bind any given address, not even a loopback one.
   const outside = Object.values(networkInterfaces()).some((list) => list?.some(({ internal }) => !internal));
   if (!outside) return null;
-  const local = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-  if (isIP(host) && (local.includes(host) || host.startsWith('127.'))) return host;
+  if (isOwnAddress(host)) return host;
   return existsSync('/proc/net/if_inet6') ? '::' : '0.0.0.0';
 }
 
@@ -302,19 +296,12 @@ function isPortBusy(err: unknown): boolean {
 
 async function refuseBusyPort(port: number, bound: string | null): Promise<void> {
   const address = bound ?? '::';
-  const probe = createServer();
-  try {
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject).listen({ port, host: address }, resolve);
-    });
-  } catch (cause) {
+  await tryToListen({ port, host: address }).catch((cause: unknown) => {
     throw new DriverError(`port ${port} on ${address} is in use by another program, perhaps another NFS server`, {
       customerMessage: `another program of the host uses port ${port} of the file server`,
       retryable: true,
       maxRetrySeconds: busyPortSeconds,
       cause,
     });
-  } finally {
-    await new Promise((resolve) => probe.close(resolve));
-  }
+  });
 }

@@ -2,7 +2,7 @@
  * Checks whether HAProxy can listen: with one address that cannot be bound it rejects the whole configuration. HAProxy
  * shares its ports (SO_REUSEPORT), so two load balancers on one port would get each other's connections.
  */
-import { createServer } from 'node:net';
+import { tryToListen } from '../ports.ts';
 import type { Rendered } from './configuration.ts';
 import { cannotListen, portConflict } from './errors.ts';
 
@@ -26,19 +26,9 @@ export function claimEndpoints(taken: Map<string, string>, rendered: Rendered): 
 /** @throws DriverError if an endpoint cannot be bound. Endpoints in `held` are HAProxy's own and are not tried. */
 export async function refuseUnbindable({ endpoints }: Rendered, held = new Set<string>()): Promise<void> {
   for (const { address, port } of [...endpoints.values()].flat()) {
-    if (!held.has(`${address} ${port}`)) await tryToListen(address, port);
-  }
-}
-
-async function tryToListen(host: string, port: number): Promise<void> {
-  const probe = createServer();
-  try {
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject).listen({ host, port, exclusive: true }, resolve);
+    if (held.has(`${address} ${port}`)) continue;
+    await tryToListen({ host: address, port, exclusive: true }).catch((cause: unknown) => {
+      throw cannotListen(address, `port ${port}`, cause);
     });
-  } catch (cause) {
-    throw cannotListen(host, `port ${port}`, cause);
-  } finally {
-    await new Promise((resolve) => probe.close(resolve));
   }
 }

@@ -1,15 +1,9 @@
-/** The addresses of this host that move: reading them, removing them, and the connections to them. */
+/** The addresses of this host that move: removing them, and the connections to them. */
 import { createSocket } from 'node:dgram';
 import { writeFile } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
 import { isIP } from 'node:net';
 import { run } from '../command.ts';
 import { findProgram } from '../programs.ts';
-
-/** Reads memory of the kernel only. Without addresses of interfaces that are down. */
-export function ownAddresses(): Set<string> {
-  return new Set(Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)));
-}
 
 interface Link {
   ifname: string;

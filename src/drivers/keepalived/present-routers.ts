@@ -1,8 +1,7 @@
 /** Which routers this host holds, as the addresses of its network interfaces show. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unavailable } from '../own-host.ts';
+import { ownAddresses, unavailable } from '../own-host.ts';
 import { markerOf } from './configuration.ts';
-import { ownAddresses } from './host-addresses.ts';
 import type { VirtualRouter } from './routers.ts';
 
 interface PresentRouters {

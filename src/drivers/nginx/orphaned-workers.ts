@@ -2,20 +2,19 @@
  * Workers of an nginx whose master was killed: they keep the ports that the next nginx needs. Their command line names no
  * folder, so they are identified by our log, which they hold open.
  */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { liveProcess } from '../../platform/daemon.ts';
+import { descriptorsOf, processes } from '../ports.ts';
 
 const TERMINATION_MS = 2_000;
 
 /** The pids of workers without a master that write to this log. */
 export function orphansOf(log: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => isWorker(pid) && !hasMaster(pid) && holds(pid, log));
+  return processes().filter((pid) => isWorker(pid) && !hasMaster(pid) && holds(pid, log));
 }
 
+/** Ends these workers: SIGTERM, and SIGKILL after 2 s. Returns their pids. */
 export async function endOrphans(log: string): Promise<number[]> {
   const orphans = orphansOf(log);
   for (const pid of orphans) process.kill(pid, 'SIGTERM');
@@ -40,10 +39,5 @@ function hasMaster(pid: number): boolean {
 }
 
 function holds(pid: number, file: string): boolean {
-  try {
-    const folder = `/proc/${pid}/fd`;
-    return readdirSync(folder).some((name) => readlinkSync(`${folder}/${name}`).replace(/ \(deleted\)$/, '') === file);
-  } catch {
-    return false;
-  }
+  return descriptorsOf(pid).some((target) => target.replace(/ \(deleted\)$/, '') === file);
 }

@@ -1,3 +1,5 @@
+/** Parses WWW-Authenticate headers. Source: RFC 9110, 11.6.1, and the token authentication of CNCF distribution. */
+
 interface Challenge {
   scheme: 'basic' | 'bearer';
   /** Names in lower case. */

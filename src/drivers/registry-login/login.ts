@@ -12,6 +12,7 @@ import type { Answer, Reach, Reachable } from './connection.ts';
 
 const timeoutMs = 10_000;
 
+/** A verification takes at most 10 s. `reach`: where it may connect to. */
 export function createVerifyLogin(reach: Reach): VerifyLogin {
   return async (registry, credentials) => {
     const timeout = AbortSignal.timeout(timeoutMs);

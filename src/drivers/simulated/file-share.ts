@@ -5,6 +5,7 @@ import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import type { Simulation } from '../kind.ts';
 import { simulatedLifecycle } from './lifecycle.ts';
 
+/** `host`: as in `connection_point`. */
 export function createSimulatedFileShareDriver({ host, ...why }: { host: string } & Simulation): FileShareDriver {
   const shares = new Map<string, DesiredFileShare>();
   return {

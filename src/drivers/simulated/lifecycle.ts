@@ -27,6 +27,7 @@ export function simulatedLifecycle(
   };
 }
 
+/** Healthy, because simulation is what the operator or `auto` chose. `remedy`: the command that makes it real. */
 export function simulatedStatus(detail: string, remedy: string): DriverStatus {
   return { driver: 'simulated', real: false, healthy: true, detail, remedy };
 }

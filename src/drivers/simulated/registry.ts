@@ -4,6 +4,7 @@ import type { Simulation } from '../kind.ts';
 import type { RegistryDriver } from '../registry.ts';
 import { simulatedLifecycle } from './lifecycle.ts';
 
+/** `address`: `host:port`, as in the `url` of registries. */
 export function createSimulatedRegistryDriver({
   address = '127.0.0.1:5000',
   ...why

@@ -10,7 +10,10 @@ import { DriverError } from '../driver.ts';
 const connectMs = 10_000;
 const silenceMs = 20_000;
 
-/** `url`: `smtp[s]://[user:password@]host[:port]`; `from`: an address, optionally with a name. */
+/**
+ * Connects with each message, not before. `url`: `smtp[s]://[user:password@]host[:port]`; `from`: an address, optionally with
+ * a name; `mailFaults` has checked both.
+ */
 export function createSmtpDriver({ url, from }: { url: string; from: string }): EmailDriver {
   const { host } = new URL(url);
   let opened: ReturnType<typeof openTransport> | undefined;

@@ -44,6 +44,7 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
+/** Retryable, because a name may resolve to another address later, and the operator may allow it. */
 export function refused(reason: string): DriverError {
   const message = `${reason}; the operator can allow it with CLOUDYARD_WEBHOOK_ALLOW_PRIVATE=1`;
   return new DriverError(message, { customerMessage: message, retryable: true });

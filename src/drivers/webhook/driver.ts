@@ -23,6 +23,7 @@ const gone = 410;
 // Separate agents: the global ones may use a proxy, which would resolve names without our checks.
 const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
+/** `allowPrivate`: also calls loopback, private and link-local addresses. `now`: the clock of signatures. */
 export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boolean; now: () => Date }): WebhookDriver {
   const where = allowPrivate ? 'any address' : 'addresses of the public internet only';
   return {
