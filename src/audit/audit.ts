@@ -9,7 +9,7 @@ import { hostname, userInfo } from 'node:os';
 import type { Actor, RequestContext } from '../authz/actor.ts';
 import { deleteInBatches } from '../platform/batches.ts';
 import type { Clock } from '../platform/clock.ts';
-import { deferred, prepared, sendAlone, transaction } from '../platform/db.ts';
+import { deferred, preparedValue, sendAlone, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { sendGrouped } from '../platform/group-commit.ts';
 
@@ -85,7 +85,7 @@ function entryOf(act: AuditedAction, now: Date) {
   );
 }
 
-const deleteExpired = prepared<{ count: number }>(
+const deleteExpired = preparedValue<number>(
   'audit_delete_expired',
   `with old as (
      delete from audit_entries where id in

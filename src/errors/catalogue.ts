@@ -94,6 +94,24 @@ export function invalidInput(all: FieldError[]): ClientError {
   return new ClientError('InvalidInput', message, { errors });
 }
 
+/** @throws ClientError 400 with the invalid fields, if there are any */
+export function requireNoErrors(errors: FieldError[]): void {
+  if (errors.length > 0) throw invalidInput(errors);
+}
+
+/** 429. Clients repeat the request after `retrySeconds`. */
+export function tooManyRequests(message: string, retrySeconds = 1): ClientError {
+  return new ClientError('TooManyRequests', message, { headers: { 'retry-after': String(retrySeconds) } });
+}
+
+/** 503. Clients repeat the request after `retrySeconds`. */
+export function unavailable(
+  message: string,
+  { retrySeconds = 1, cause }: { retrySeconds?: number; cause?: unknown } = {},
+) {
+  return new ClientError('Unavailable', message, { headers: { 'retry-after': String(retrySeconds) }, cause });
+}
+
 /** 404, with the same words whether the resource does not exist or belongs to another client. */
 export function notFound(what: string, id: string | number): ClientError {
   return new ClientError('NotFound', `${what} ${id} was not found`);

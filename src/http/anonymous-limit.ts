@@ -4,7 +4,7 @@
  *
  * Invariant: once the limit is reached, a request that is refused costs no query.
  */
-import { ClientError } from '../errors/catalogue.ts';
+import { ClientError, tooManyRequests } from '../errors/catalogue.ts';
 import { addressGroup } from './connection-limits.ts';
 
 export interface AnonymousLimits {
@@ -69,7 +69,7 @@ export function createAnonymousLimit(limits = defaultAnonymousLimits) {
     refusal(): ClientError {
       const seconds = Math.max(1, Math.ceil((endsAt - performance.now()) / 1000));
       const message = `too many requests without a valid credential from your address; try again in ${seconds} s`;
-      return new ClientError('TooManyRequests', message, { headers: { 'retry-after': String(seconds) } });
+      return tooManyRequests(message, seconds);
     },
   };
 }

@@ -7,7 +7,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestSlot } from '../authz/actor.ts';
-import { ClientError } from '../errors/catalogue.ts';
+import { ClientError, tooManyRequests } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
 import type { Flow, RequestSlots } from './request-slots.ts';
@@ -64,9 +64,9 @@ export function clientLimits(
   let waits = 0;
   metrics.watchRequests(() => ({ ...slots.counts(), waits }));
 
-  const refusal = (limit: string, message: string, retryAfter = 1) => {
+  const refusal = (limit: string, message: string, retrySeconds?: number) => {
     metrics.countRefusal(limit);
-    return new ClientError('TooManyRequests', message, { headers: { 'retry-after': String(retryAfter) } });
+    return tooManyRequests(message, retrySeconds);
   };
 
   const clientOf = ({ clientId, weight = 1 }: FastifyRequest['by']['actor']): Client => {

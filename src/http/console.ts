@@ -8,7 +8,7 @@ import { open } from 'node:fs/promises';
 import { extname } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { everyone } from '../authz/access.ts';
-import { ClientError } from '../errors/catalogue.ts';
+import { ClientError, unavailable } from '../errors/catalogue.ts';
 import type { App, Routes } from './app.ts';
 import { createConsoleIndex, startPage } from './console-files.ts';
 import type { ConsoleFile, Encoding } from './console-files.ts';
@@ -71,8 +71,7 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply, file: Cons
       .send();
   // Opened before the headers, because a stream that fails after them would end the response in its middle.
   const opened = await open(file.variants[encoding]!).catch(() => null);
-  if (!opened)
-    throw new ClientError('Unavailable', 'the console is being replaced', { headers: { 'retry-after': '1' } });
+  if (!opened) throw unavailable('the console is being replaced');
   reply.headers({
     ...headers,
     ...caching,

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ClientError, invalidInput } from '../errors/catalogue.ts';
-import { exceededTimeLimit, isContended, isUnavailable, postgresCode, shortageOf } from '../platform/db.ts';
+import { ClientError, invalidInput, unavailable } from '../errors/catalogue.ts';
+import { exceededTimeLimit, isContended, isUnavailable, postgresCode, shortageOf } from '../platform/db-errors.ts';
 import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
 import type { App } from './app.ts';
@@ -86,7 +86,7 @@ export function currentResponse(socket: Socket): ServerResponse | null {
 /** Sends an error to a client with too many connections, and closes the connection. */
 export function refuseConnection(socket: Socket): void {
   const message = 'too many open connections from your address; close some, then try again';
-  writeError(socket, 503, new ClientError('Unavailable', message, { headers: { 'retry-after': '1' } }));
+  writeError(socket, 503, unavailable(message));
   socket.destroy();
 }
 
@@ -144,9 +144,7 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
   }
   const timeLimit = exceededTimeLimit(error);
   if (timeLimit !== null || isUnavailable(error)) {
-    return new ClientError('Unavailable', `${whyUnavailable(error, timeLimit)}; try again in a second`, {
-      headers: { 'retry-after': '1' },
-    });
+    return unavailable(`${whyUnavailable(error, timeLimit)}; try again in a second`);
   }
   return new ClientError('Internal', `internal error; see the server log for request ${request.id}`);
 }

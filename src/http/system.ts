@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { everyone } from '../authz/access.ts';
-import { ClientError } from '../errors/catalogue.ts';
+import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { CertificateStatus } from '../platform/tls/certificate.ts';
@@ -136,9 +136,9 @@ export function systemRoutes(deps: SystemDeps): Routes {
       answer: Readiness,
       handle: async () => {
         const obstacle = await findObstacle().catch((cause: unknown) => {
-          throw notReady('the database does not respond', cause);
+          throw unavailable('the database does not respond', { cause });
         });
-        if (obstacle !== null) throw notReady(obstacle);
+        if (obstacle !== null) throw unavailable(obstacle);
         return { status: 'ready' };
       },
     }),
@@ -166,10 +166,6 @@ function tlsOf(status: CertificateStatus | undefined): { tls?: Static<typeof Tls
   if (!status) return {};
   const { healthy, detail, expiresAt } = status;
   return { tls: { healthy, detail, expires_at: expiresAt && withZone(expiresAt) } };
-}
-
-function notReady(message: string, cause?: unknown): ClientError {
-  return new ClientError('Unavailable', message, { headers: { 'retry-after': '1' }, cause });
 }
 
 const plain = { config: { access: everyone, isCounted: true } };

@@ -33,7 +33,7 @@ const claim = deferred('idempotency_claim', {
   errors: { [alreadyAnswered]: () => new AlreadyAnswered() },
 });
 
-const store = deferred('idempotency_store', {
+const store = deferred<unknown[], void, Db | Tx>('idempotency_store', {
   parameters: 'int, text, jsonb',
   body: `update idempotency_keys set answer = $3 where token_id = $1 and key = $2;`,
 });
@@ -56,12 +56,9 @@ const deleteExpired = prepared(
 
 export interface Idempotency {
   /** Runs the change of a request in one transaction with its audit entry; under an `Idempotency-Key`, at most once. */
-  auditedTransaction<T>(
-    db: Db,
-    context: RequestContext,
-    work: (tx: Tx, act: AuditedAction) => Promise<T>,
-    options?: { sealed?: boolean },
-  ): Promise<T>;
+  auditedTransaction<T>(db: Db, context: RequestContext, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
+  /** As `auditedTransaction`, for a response that contains a secret: it is stored encrypted. */
+  sealedTransaction: Idempotency['auditedTransaction'];
   /** The stored answer, or undefined. @throws ClientError 409 when the key was used for a different request */
   recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
   /** Stores the answer of a request that changed nothing (a price, a check of limits). */
@@ -82,20 +79,23 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     const stored = sealed ? seal(keyring, contextOf(context.actor.tokenId, context.idempotency!.key), text) : text;
     await store(tx, context.actor.tokenId, context.idempotency!.key, stored);
   };
-  const auditedTransaction: Idempotency['auditedTransaction'] = async (db, context, work, { sealed = false } = {}) => {
-    const result = await audit.transaction(db, requestAction(context), async (tx, act) => {
-      if (!context.idempotency) return work(tx, act);
-      await claimIn(tx, context);
-      const answer = await work(tx, act);
-      await storeIn(tx, context, answer, sealed);
-      return answer;
-    });
-    if (context.idempotency) context.idempotency.claimed = true;
-    return result;
-  };
+  const transactionOf =
+    (sealed: boolean): Idempotency['auditedTransaction'] =>
+    async (db, context, work) => {
+      const result = await audit.transaction(db, requestAction(context), async (tx, act) => {
+        if (!context.idempotency) return work(tx, act);
+        await claimIn(tx, context);
+        const answer = await work(tx, act);
+        await storeIn(tx, context, answer, sealed);
+        return answer;
+      });
+      if (context.idempotency) context.idempotency.claimed = true;
+      return result;
+    };
 
   return {
-    auditedTransaction,
+    auditedTransaction: transactionOf(false),
+    sealedTransaction: transactionOf(true),
     async recall(db, context) {
       const { key, fingerprint } = context.idempotency!;
       const [row] = await recall(db, context.actor.tokenId, key, clock.now());

@@ -9,7 +9,7 @@
  * the time of all hosts alike, so hosts need NTP; `doctor` compares the clocks.
  */
 import type { Clock } from './clock.ts';
-import { prepared } from './db.ts';
+import { preparedValue } from './db.ts';
 import type { Db } from './db.ts';
 import type { Logger } from './log.ts';
 
@@ -20,7 +20,7 @@ export interface DatabaseClock extends Clock {
   stop(): void;
 }
 
-const read = prepared<{ ms: number }>(
+const read = preparedValue<number>(
   'database_clock_read',
   'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
 );
@@ -37,9 +37,9 @@ export async function openDatabaseClock(
 
   const measure = async () => {
     const before = hostNow();
-    const [row] = await read(db);
+    const ms = await read(db);
     const after = hostNow();
-    const difference = row!.ms - (before + after) / 2;
+    const difference = ms - (before + after) / 2;
     // The response may have been under way for all of the time.
     if (Math.abs(difference - offset) <= toleranceMs + (after - before) / 2) return;
     offset = Math.abs(difference) < toleranceMs ? 0 : difference;

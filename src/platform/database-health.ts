@@ -4,7 +4,7 @@
  * Most statements of a full disk still succeed, because pages and WAL segments have room. So a failed statement is recorded,
  * and from then on each check allocates pages until that succeeds.
  */
-import { shortageOf } from './db.ts';
+import { shortageOf } from './db-errors.ts';
 import type { Db } from './db.ts';
 
 interface DatabaseHealth {

@@ -11,7 +11,8 @@ import { defineWrite, sendWrites } from './deferred-writes.ts';
 import type { Write, WriteOptions } from './deferred-writes.ts';
 import type { Logger } from './log.ts';
 import { closeLostConnections } from './lost-servers.ts';
-import { createPrimaryClient, readOnly } from './primary-client.ts';
+import { isContended, isRetryable, isUnavailable, postgresCode } from './db-errors.ts';
+import { createPrimaryClient } from './primary-client.ts';
 import { PreparedQuery } from './prepared-query.ts';
 import type { Statement } from './prepared-query.ts';
 import { parseInstant } from './timestamps.ts';
@@ -77,11 +78,6 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
   return pool;
 }
 
-const serializationFailure = '40001';
-const deadlock = '40P01';
-/** What the work read, outside of the transaction or without a lock, was deleted before it was referred to. */
-const foreignKeyViolation = '23503';
-const isRetried = new Set<string | undefined>([serializationFailure, deadlock, foreignKeyViolation]);
 const attempts = 5;
 
 /**
@@ -102,7 +98,7 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame
     } catch (thrown) {
       await session.rollback();
       const error = causeOf(thrown, session.writeError());
-      if (attempt === attempts || !isRetried.has(postgresCode(error))) throw error;
+      if (attempt === attempts || !isRetryable(error)) throw error;
     }
   }
 }
@@ -230,19 +226,23 @@ export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string
 /**
  * A deferred write (deferred-writes.ts): it is sent with the following writes of its transaction, so its errors are thrown
  * by a later statement or by the commit. Outside of a transaction it is sent at once. `name` must be unique in the program.
+ * `Values` are its parameters as a labelled tuple; `Result` is what its body returns.
  */
-export function deferred<Result = void>(name: string, options: WriteOptions) {
+export function deferred<Values extends unknown[], Result = void, On extends Db | Tx = Tx>(
+  name: string,
+  options: WriteOptions,
+) {
   const definition = defineWrite(name, options);
-  const write = (values: unknown[], onResult?: (result: Result) => void): Write => ({ definition, values, onResult });
-  const send = async (on: Db | Tx, values: unknown[], onResult?: (result: Result) => void): Promise<void> => {
+  const write = (values: Values, onResult?: (result: Result) => void): Write => ({ definition, values, onResult });
+  const send = async (on: Db | Tx, values: Values, onResult?: (result: Result) => void): Promise<void> => {
     if ('pending' in on) on.pending.push(write(values, onResult));
     else await sendAlone(on.$client, [write(values, onResult)]);
   };
-  return Object.assign((on: Db | Tx, ...values: unknown[]) => send(on, values), {
+  return Object.assign((on: On, ...values: Values) => send(on, values), {
     /** Without sending it. */
-    write: (...values: unknown[]) => write(values),
+    write: (...values: Values) => write(values),
     /** `onResult` is called when the result has arrived, which is before the commit. */
-    withResult: (on: Db | Tx, onResult: (result: Result) => void, ...values: unknown[]) => send(on, values, onResult),
+    withResult: (on: On, onResult: (result: Result) => void, ...values: Values) => send(on, values, onResult),
   });
 }
 
@@ -260,6 +260,49 @@ export function prepared<
   return (on: On, ...values: Values): Promise<Row[]> => runStatement<Row>(on, statement, values);
 }
 
+/** A prepared statement that returns one row, or none: null. */
+export function preparedRow<
+  Row extends pg.QueryResultRow,
+  Values extends unknown[] = unknown[],
+  On extends Db | Tx = Db | Tx,
+>(name: string, text: string) {
+  const run = prepared<Row, Values, On>(name, text);
+  return async (on: On, ...values: Values): Promise<Row | null> => (await run(on, ...values))[0] ?? null;
+}
+
+/** A prepared statement that returns one column: its values. */
+export function preparedColumn<Value, Values extends unknown[] = unknown[], On extends Db | Tx = Db | Tx>(
+  name: string,
+  text: string,
+) {
+  const run = prepared<Record<string, Value>, Values, On>(name, text);
+  return async (on: On, ...values: Values): Promise<Value[]> =>
+    (await run(on, ...values)).map((row) => Object.values(row)[0]!);
+}
+
+/** A prepared statement that returns one row of one column, such as a count: its value. */
+export function preparedValue<Value, Values extends unknown[] = unknown[], On extends Db | Tx = Db | Tx>(
+  name: string,
+  text: string,
+) {
+  const run = preparedColumn<Value, Values, On>(name, text);
+  return async (on: On, ...values: Values): Promise<Value> => (await run(on, ...values))[0] as Value;
+}
+
+/** A prepared statement of which it matters only whether it returns a row. */
+export function preparedExists<Values extends unknown[] = unknown[], On extends Db | Tx = Db | Tx>(
+  name: string,
+  text: string,
+) {
+  const run = prepared<object, Values, On>(name, text);
+  return async (on: On, ...values: Values): Promise<boolean> => (await run(on, ...values)).length > 0;
+}
+
+/** The values of fields of all rows, one list for each field: parameters for `unnest`. */
+export function columnsOf<Row, const Fields extends readonly (keyof Row)[]>(rows: readonly Row[], ...fields: Fields) {
+  return fields.map((field) => rows.map((row) => row[field])) as { [I in keyof Fields]: Row[Fields[I]][] };
+}
+
 /** Runs a prepared statement in a transaction or on its own, without the SQL builder. */
 export async function runStatement<Row extends pg.QueryResultRow>(
   on: Db | Tx,
@@ -273,84 +316,6 @@ export async function runStatement<Row extends pg.QueryResultRow>(
 
 function isPrepared(statement: unknown): statement is PreparedQuery<pg.QueryResultRow> {
   return statement instanceof PreparedQuery;
-}
-
-/** The SQLSTATE of a PostgreSQL error, which Drizzle may have wrapped. */
-export function postgresCode(error: unknown): string | undefined {
-  return postgresError(error)?.code;
-}
-
-/** The constraint that a statement violated, for example `projects_client_id_name`. */
-export function violatedConstraint(error: unknown): string | undefined {
-  return postgresError(error)?.constraint;
-}
-
-function postgresError(error: unknown): pg.DatabaseError | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof pg.DatabaseError) return cause;
-  }
-  return undefined;
-}
-
-const connectionCodes = new Set([
-  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'],
-  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ECONNABORTED', 'EAI_AGAIN'],
-]);
-/** Errors of `pg` itself, which have no code. */
-const brokenConnection =
-  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
-
-/** What a database that responds lacks, by SQLSTATE (class 53, and 58030). */
-const shortages: Record<string, string> = {
-  '53100': 'has no space left on its disk',
-  '53200': 'is out of memory',
-  '53300': 'has too many connections',
-  '53400': 'has reached a configured limit',
-  '58030': 'cannot access its disk',
-};
-
-/** Why the database could not run a statement although it responds, for example `has no space left on its disk`; or null. */
-export function shortageOf(error: unknown): string | null {
-  return shortages[postgresCode(error) ?? ''] ?? null;
-}
-
-/** Statement timeouts, and the serialization failures and deadlocks that the retries of `transaction` did not resolve. */
-const contention = new Set<string | undefined>([serializationFailure, deadlock, '57014']);
-
-/** Whether PostgreSQL cancelled a statement because of a concurrent one, or because it took too long. */
-export function isContended(error: unknown): boolean {
-  return contention.has(postgresCode(error));
-}
-
-/** Settings of PostgreSQL that limit the time of a statement or transaction, by the SQLSTATE of what exceeds them. */
-const timeLimits: Record<string, string> = {
-  '57014': 'statement_timeout',
-  '55P03': 'lock_timeout',
-  '25P03': 'idle_in_transaction_session_timeout',
-  '25P04': 'transaction_timeout',
-};
-
-/** The setting of PostgreSQL whose time limit was exceeded, for example `statement_timeout`; or null. */
-export function exceededTimeLimit(error: unknown): string | null {
-  return timeLimits[postgresCode(error) ?? ''] ?? null;
-}
-
-/**
- * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement:
- * a retry may succeed.
- */
-export function isUnavailable(error: unknown): boolean {
-  if (shortageOf(error) !== null || isContended(error)) return true;
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    // A DOMException, such as the reason of an aborted signal, has a number.
-    const code = String((cause as { code?: unknown }).code ?? '');
-    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended;
-    // 25006: a former primary.
-    if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || code === readOnly || connectionCodes.has(code))
-      return true;
-    if (brokenConnection.test(cause.message)) return true;
-  }
-  return false;
 }
 
 /**

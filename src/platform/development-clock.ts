@@ -3,7 +3,7 @@
  * it five times a second, so a change takes effect everywhere within a second.
  */
 import type { Clock } from './clock.ts';
-import { prepared, transaction } from './db.ts';
+import { prepared, preparedValue, transaction } from './db.ts';
 import type { Db, Tx } from './db.ts';
 
 const pollMs = 200;
@@ -16,10 +16,7 @@ export interface MovableClock extends Clock {
   stop(): void;
 }
 
-const read = prepared<{ offset: number }>(
-  'development_clock_read',
-  'select offset_ms as "offset" from development_clock',
-);
+const read = preparedValue<number | undefined>('development_clock_read', 'select offset_ms from development_clock');
 const write = prepared(
   'development_clock_write',
   `insert into development_clock (one, offset_ms) values (true, $1)
@@ -33,9 +30,9 @@ export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   let timer: NodeJS.Timeout;
   const refresh = async () => {
     const before = writing;
-    const [row] = await read(db);
+    const current = await read(db);
     // A read that overlaps a write may return the old offset.
-    if (before === writing) offset = row?.offset ?? 0;
+    if (before === writing) offset = current ?? 0;
   };
   const poll = async () => {
     // Without the database the last offset stays in force.

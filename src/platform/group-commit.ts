@@ -10,7 +10,8 @@
  * that another transaction holds delays the whole group.
  */
 import type pg from 'pg';
-import { collectWrites, isContended, isUnavailable, sendAlone, transaction } from './db.ts';
+import { collectWrites, sendAlone, transaction } from './db.ts';
+import { isContended, isUnavailable } from './db-errors.ts';
 import type { Db, Tx } from './db.ts';
 import type { Write } from './deferred-writes.ts';
 

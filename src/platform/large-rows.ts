@@ -30,6 +30,18 @@ export async function* readInGroups<Id, Row extends { id: Id }, Item>(
   }
 }
 
+/** A page of a list whose items are read on demand. */
+export type PageInGroups<Item> = { count: number; results: Groups<Item> };
+
+/** The rows of a page, read as by `readInGroups`. */
+export function pageInGroups<Id, Row extends { id: Id }, Item>(
+  { count, rows }: { count: number; rows: SizedRow<Id>[] },
+  read: (ids: Id[]) => Promise<Row[]>,
+  toItem: (row: Row) => Item,
+): PageInGroups<Item> {
+  return { count, results: readInGroups(rows, read, toItem) };
+}
+
 function groupsOf<Id>(rows: SizedRow<Id>[]): Id[][] {
   const groups: Id[][] = [];
   let room = 0;

@@ -4,7 +4,7 @@
  *
  * Failure modes: uses of a failed write are in the next one. A process that dies loses the uses of one interval.
  */
-type Write = (ids: number[], times: Date[]) => Promise<void>;
+type Write = (ids: number[], times: Date[]) => Promise<unknown>;
 
 /** `seconds`: the interval of writes. */
 export function createLastUses(write: Write, seconds: number) {

@@ -4,7 +4,7 @@ import { connect as connectTo, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import pg from 'pg';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { isUnavailable } from './db.ts';
+import { isUnavailable } from './db-errors.ts';
 import { closeLostConnections } from './lost-servers.ts';
 import { createPrimaryClient } from './primary-client.ts';
 

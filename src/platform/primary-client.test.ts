@@ -5,7 +5,8 @@ import { until } from '../../test/until.ts';
 import { startReplicatedPostgres } from '../../test/replicated-postgres.ts';
 import type { ReplicatedPostgres } from '../../test/replicated-postgres.ts';
 import { requires } from '../../test/requires.ts';
-import { connect, isUnavailable, transaction } from './db.ts';
+import { connect, transaction } from './db.ts';
+import { isUnavailable } from './db-errors.ts';
 import type { Db, Tx } from './db.ts';
 import { silentLogger } from './log.ts';
 

@@ -8,7 +8,7 @@
  * Failure modes: when the revision is overdue (the database is away), the caches are bypassed and the read fails, so a broken
  * connection never authenticates a revoked token.
  */
-import { afterCommit, prepared } from './db.ts';
+import { afterCommit, prepared, preparedValue } from './db.ts';
 import type { Db, Tx } from './db.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 
@@ -18,7 +18,7 @@ const maxEntries = 100_000;
 /** Differs from every revision. */
 const unread = -1;
 
-const read = prepared<{ value: number }>('revision_read', `select value from revisions where name = 'reference'`);
+const read = preparedValue<number | undefined>('revision_read', `select value from revisions where name = 'reference'`);
 const bump = prepared(
   'revision_bump',
   `insert into revisions (name, value) values ('reference', 1)
@@ -51,8 +51,7 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
   const poll = async () => {
     const started = performance.now();
     try {
-      const [row] = await read(db);
-      const value = row?.value ?? 0;
+      const value = (await read(db)) ?? 0;
       if (value !== revision) clear(value);
       trustedUntil = started + trustMs;
     } catch {

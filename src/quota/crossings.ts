@@ -8,7 +8,7 @@
  * A crossing waits for the end of a grouping window, so that one message reports all crossings of the window. The window
  * begins with the first crossing; a client has at most one job.
  */
-import { deferred, prepared } from '../platform/db.ts';
+import { columnsOf, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../tasks/jobs.ts';
 import { globalKinds, regionalKinds } from './kinds.ts';
@@ -138,8 +138,7 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
 
   const recordAll = async (tx: Tx, clientId: number, crossings: Crossing[]): Promise<void> => {
     if (crossings.length === 0) return;
-    const column = <K extends keyof Crossing>(name: K) => crossings.map((crossing) => crossing[name]);
-    await record(tx, clientId, column('regionId'), column('kind'), column('usage'), column('limit'), windowSeconds);
+    await record(tx, clientId, ...columnsOf(crossings, 'regionId', 'kind', 'usage', 'limit'), windowSeconds);
   };
 
   /** Evaluates all counters of a client again. */

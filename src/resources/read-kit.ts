@@ -8,7 +8,7 @@ import type { Column, SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
-import { prepared, runStatement } from '../platform/db.ts';
+import { prepared, preparedValue, runStatement } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Statement } from '../platform/prepared-query.ts';
 import { rowCounts } from '../platform/table.ts';
@@ -92,10 +92,13 @@ export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, na
   return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
 }
 
-/** The order of a list, and the rows that the request wants of it. A constant order is turned into SQL once. */
-interface Page {
-  order: (SQL | PgColumn)[];
-  page: { limit?: number; offset?: number };
+/** A constant order is turned into SQL once. */
+type Order = (SQL | PgColumn)[];
+
+/** The rows that a request wants of a list. */
+export interface PageQuery {
+  limit?: number;
+  offset?: number;
 }
 
 /** A page of a list, and how many rows there are on all pages. */
@@ -104,34 +107,38 @@ export interface Found<Row> {
   rows: Row[];
 }
 
-/**
- * Reads pages of the rows of a project and region. `counted`: the resource whose rows are counted as they come and go; a list
- * without filters then costs the same at any length.
- */
-export function pagesOf<Row>(table: ScopedTable, selection: Selection & { counted?: string } = {}) {
-  const { condition, counted } = selection;
+interface ListOptions {
+  /** The resource whose rows are counted as they come and go; a list without filters then costs the same at any length. */
+  counted?: string;
+  /** The order of lists that have no other; default: oldest first. */
+  order?: Order;
+}
+
+/** Reads pages of the rows of a project and region, of those that meet all `filters`; undefined is no filter. */
+export function pagesOf<Row>(table: ScopedTable, { counted, order, ...selection }: Selection & ListOptions = {}) {
+  const { condition } = selection;
+  const ownOrder = order ?? oldestFirst(table as unknown as Parameters<typeof oldestFirst>[0]);
   const read = pageReader<Row>(table, selection);
-  const readFirst = firstPageReader<Row>(table, selection);
+  const readFirst = firstPageReader<Row>(table, { ...selection, counted });
   return async (
     db: Db,
     scope: ProjectRegion,
-    { filters = [], ...page }: Page & { filters?: (SQL | undefined)[] },
+    page: PageQuery,
+    filters: (SQL | undefined)[] = [],
+    order: Order = ownOrder,
   ): Promise<Found<Row>> => {
     const isFiltered = filters.some((filter) => filter !== undefined);
     const where = and(inScope(table, scope), condition, ...filters);
     const count = counted !== undefined && !isFiltered ? () => readCountOf(db, counted, scope) : undefined;
-    const { limit = defaultLimit, offset = 0 } = page.page;
+    const { limit = defaultLimit, offset = 0 } = page;
     if (isFiltered || offset > 0 || !frequentLimits.has(limit)) {
-      return read(db, { where, ...page, count, isPrepared: !isFiltered });
+      return read(db, { where, order, page, count, isPrepared: !isFiltered });
     }
-    const { total, rows } = await readFirst(db, scope, page.order, limit);
+    const { total, rows } = await readFirst(db, scope, order, limit);
     if (rows.length < limit) return { count: rows.length, rows };
     return { count: total ?? (await db.$count(table, where)), rows };
   };
 }
-
-/** As requests name it: a field and a direction. */
-type Order<Field extends string> = `${Field}.asc` | `${Field}.desc`;
 
 /**
  * The orders of a list, by the names that requests use. Rows with the same value are in the order of their ids.
@@ -142,10 +149,9 @@ export function ordersOf<Field extends string>(id: PgColumn, fields: Record<Fiel
     [`${field}.asc`, [sql`${column} asc${nulls}`, sql`${id} asc`]],
     [`${field}.desc`, [sql`${column} desc${nulls}`, sql`${id} desc`]],
   ]);
-  return Object.fromEntries(orders) as Record<Order<Field>, SQL[]>;
+  return Object.fromEntries(orders) as Record<`${Field}.asc` | `${Field}.desc`, SQL[]>;
 }
 
-/** The order of a list that has no other. */
 export const oldestFirst = ({ createdAt, id }: { createdAt: PgColumn; id: PgColumn }) => [asc(createdAt), asc(id)];
 
 const defaultLimit = 1000;
@@ -160,7 +166,7 @@ const frequentLimits = new Set([10, 20, 50, 100, defaultLimit]);
  */
 function firstPageReader<Row>(
   table: ScopedTable,
-  { counted, condition, ...selection }: Selection & { counted?: string },
+  { counted, condition, ...selection }: Selection & { counted: string | undefined },
 ) {
   const name = getTableName(table);
   const [project, region] = ['(select $1::int)', '(select $2::int)'];
@@ -172,8 +178,8 @@ function firstPageReader<Row>(
   };
   const select = `${selectOf(table, { ...selection, columns })}
     where ${name}.project_id = ${project} and ${name}.region_id = ${region}${condition ? ` and ${textOf(condition)}` : ''}`;
-  const texts = new WeakMap<Page['order'], string>();
-  return async (db: Db, { projectId, regionId }: ProjectRegion, order: Page['order'], limit: number) => {
+  const texts = new WeakMap<Order, string>();
+  return async (db: Db, { projectId, regionId }: ProjectRegion, order: Order, limit: number) => {
     let ordered = texts.get(order);
     if (ordered === undefined) texts.set(order, (ordered = `${select} order by ${textOf(sql.join(order, sql`, `))}`));
     const text = `${ordered} limit ${limit}`;
@@ -182,17 +188,19 @@ function firstPageReader<Row>(
   };
 }
 
-const readCount = prepared<{ count: number }>(
+const readCount = preparedValue<number | undefined>(
   'row_counts_read',
   `select count from ${getTableName(rowCounts)} where resource = $1 and project_id = $2 and region_id = $3`,
 );
 
 async function readCountOf(db: Db, resource: string, { projectId, regionId }: ProjectRegion): Promise<number> {
-  return (await readCount(db, resource, projectId, regionId))[0]?.count ?? 0;
+  return (await readCount(db, resource, projectId, regionId)) ?? 0;
 }
 
-interface PageRequest extends Page {
+interface PageRequest {
   where: SQL | undefined;
+  order: Order;
+  page: PageQuery;
   /** Counts the rows; default: with a statement. */
   count?: (() => Promise<number>) | undefined;
   /** Whether few texts of `where` and `order` exist, so that the statement is prepared. */
@@ -203,7 +211,7 @@ interface PageRequest extends Page {
 export function pageReader<Row>(table: PgTable, selection: Selection = {}) {
   const select = selectOf(table, selection);
   return async (db: Db, { where, order, page, count, isPrepared }: PageRequest): Promise<Found<Row>> => {
-    const { limit = 1000, offset = 0 } = page;
+    const { limit = defaultLimit, offset = 0 } = page;
     const rest = sql`where ${where ?? sql`true`} order by ${sql.join(order, sql`, `)} limit ${limit} offset ${offset}`;
     const query = dialect.sqlToQuery(rest);
     const text = `${select} ${query.sql}`;
@@ -211,22 +219,6 @@ export function pageReader<Row>(table: PgTable, selection: Selection = {}) {
     const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
     return { count: isLast ? offset + rows.length : await (count?.() ?? db.$count(table, where)), rows };
   };
-}
-
-/** The same for a query of Drizzle. */
-export async function pageOf<Row>(
-  select: PromiseLike<Row[]>,
-  { where, order, page: { limit = 1000, offset = 0 }, count }: PageRequest & { count(): Promise<number> },
-): Promise<Found<Row>> {
-  // Drizzle types each step of a query by its selection; only the row type matters here.
-  const query = select as unknown as ReturnType<ReturnType<Db['select']>['from']>;
-  const rows = await query
-    .where(where)
-    .orderBy(...order)
-    .limit(limit)
-    .offset(offset);
-  const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
-  return { count: isLast ? offset + rows.length : await count(), rows: rows as Row[] };
 }
 
 /** The prepared pages, by text. */

@@ -1,18 +1,27 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
-import type { RequestContext } from '../authz/actor.ts';
-import { ClientError, inUse, invalidInput, nameTaken, notFound, resourceLocked } from '../errors/catalogue.ts';
+import type { Actor, RequestContext } from '../authz/actor.ts';
+import {
+  ClientError,
+  inUse,
+  invalidInput,
+  nameTaken,
+  notFound,
+  requireNoErrors,
+  resourceLocked,
+} from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { instantOf } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
-import { violatedConstraint, postgresCode } from '../platform/db.ts';
+import { violatedConstraint, postgresCode } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
 import { mergeTags } from '../tags/tags.ts';
 import type { Tags, UpdateTags } from '../tags/tags.ts';
 import type { NewTask, Tasks } from '../tasks/tasks.ts';
-import { holdProject } from './store-kit.ts';
+export { requireProject } from './store-kit.ts';
+import type { Found } from './read-kit.ts';
 
 /** What every service of a resource is made of. */
 export interface ServiceDeps {
@@ -68,11 +77,6 @@ export function requireFound<Row>(row: Row | null, what: string, id: string | nu
   return row;
 }
 
-/** Keeps the project from being deleted until the commit. @throws ClientError 404, by a later statement, when it is deleted */
-export async function requireProject(tx: Tx, projectId: number): Promise<void> {
-  await holdProject(tx, projectId);
-}
-
 /** @throws ClientError 409 when a task locks the resource */
 export function requireUnlocked(taskId: string | null, what: string, id: string): void {
   if (taskId !== null) throw resourceLocked(what, id, taskId);
@@ -118,7 +122,7 @@ export async function withErrors<T>(errors: FieldError[], check: Promise<T>): Pr
     if (!(error instanceof ClientError) || errors.length === 0) throw error;
     throw invalidInput([...errors, ...(error.code === 'InvalidInput' ? error.errors : [])]);
   });
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors(errors);
   return result;
 }
 
@@ -173,10 +177,25 @@ export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number>
   );
 }
 
+/** A page of a list as a response. `rest`: further arguments of `toItem`. */
+export function toCollection<Row, Item, Rest extends unknown[]>(
+  { count, rows }: Found<Row>,
+  toItem: (row: Row, ...rest: Rest) => Item,
+  ...rest: Rest
+) {
+  return { count, results: rows.map((row) => toItem(row, ...rest)) };
+}
+
+/** `what`: why an operation concerns all projects. @throws ClientError 403 for a token that is limited to some of them */
+export function requireAllProjects({ projectIds }: Actor, what: string): void {
+  if (projectIds) throw new ClientError('Forbidden', `${what}; the token is limited to some of them`);
+}
+
 const notAnInstant = 'must be a date and time such as 2026-11-20T09:52:52Z';
 
-/** @throws ClientError 400 for a date that no column holds, such as a leap second */
-export function requireInstant(path: string, text: string): Date {
+/** The instant in a field that may be omitted. @throws ClientError 400 for a date that no column holds, such as a leap second */
+export function readInstant(path: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
   const date = instantOf(text);
   if (!date) throw invalidInput([{ path, message: notAnInstant }]);
   return date;

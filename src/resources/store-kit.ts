@@ -319,9 +319,9 @@ const projectDeleted = 'CY004';
 
 /**
  * Keeps the project from being deleted until this transaction ends. A foreign key would not: the row of a deleted project
- * stays.
+ * stays. @throws ClientError 404, by a later statement, when it is deleted
  */
-export const holdProject = deferred('project_hold', {
+export const requireProject = deferred<[projectId: number]>('project_hold', {
   parameters: 'int',
   body: `perform from projects where id = $1 and deleted_at is null for key share;
   if not found then

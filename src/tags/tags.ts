@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { pattern } from '../http/patterns.ts';
-import { invalidInput, notFound } from '../errors/catalogue.ts';
+import { invalidInput, notFound, requireNoErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 import { Collection, Paging } from '../http/shapes.ts';
 
@@ -125,7 +125,7 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
     else merged.set(key, { value, read_only: false });
   }
   if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors(errors);
   // fromEntries defines own properties, so a key such as `__proto__` is an ordinary key.
   return Object.fromEntries(merged);
 }

@@ -4,7 +4,7 @@
  * The counts are approximate: those of the database, some seconds old, plus the tasks that this process has enqueued since.
  * So a create does not count rows, and several servers together may exceed a limit by what they accept within a second.
  */
-import { ClientError } from '../errors/catalogue.ts';
+import { tooManyRequests, unavailable } from '../errors/catalogue.ts';
 import { prepared } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { countAllJobs } from './jobs.ts';
@@ -112,20 +112,16 @@ export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions)
       if ((counts.get(clientId)?.total ?? 0) < most) return;
       refreshWhenOlder(refreshAtLimitMs);
       onRefusal('tasks');
-      throw new ClientError(
-        'TooManyRequests',
-        `the client has ${most} tasks that have not ended, its limit; try again when some have ended`,
-        { headers: { 'retry-after': '2' } },
-      );
+      const message = `the client has ${most} tasks that have not ended, its limit; try again when some have ended`;
+      throw tooManyRequests(message, 2);
     },
 
     requireShortQueue() {
       if (jobs < maxJobs) return;
       refreshWhenOlder(refreshAtLimitMs);
       onRefusal('backlog');
-      throw new ClientError('Unavailable', `${maxJobs} jobs wait for a worker, the limit; try again in 5 seconds`, {
-        headers: { 'retry-after': '5' },
-      });
+      const message = `${maxJobs} jobs wait for a worker, the limit; try again in 5 seconds`;
+      throw unavailable(message, { retrySeconds: 5 });
     },
   };
 }

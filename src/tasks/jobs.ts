@@ -8,7 +8,7 @@
  *
  * A worker's statements never wait for the lock of a row (`skip locked`), so a transaction that holds some cannot stop it.
  */
-import { prepared } from '../platform/db.ts';
+import { columnsOf, prepared, preparedColumn } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 
 export const regionQueue = (regionId: number) => `region:${regionId}`;
@@ -124,11 +124,10 @@ const turn = prepared<TurnRow>('jobs_turn', turnText);
 
 /** Runs on the connection of a session (session.ts), whose settings make PostgreSQL plan it by index. */
 export async function takeTurn(session: Db, { workerId, ended, fetch, now }: Turn): Promise<TurnResult> {
-  const column = <K extends keyof EndedJob>(name: K) => ended.map((job) => job[name]);
   const rows = await turn(
     session,
     workerId,
-    ...[column('kind'), column('id'), column('lease'), column('delaySeconds'), column('attempts')],
+    ...columnsOf(ended, 'kind', 'id', 'lease', 'delaySeconds', 'attempts'),
     ...[fetch?.queue ?? '', fetch?.skippedClients ?? [], fetch?.limit ?? 0, fetch?.lease ?? 0, now],
   );
   const isBlocked = ({ kind, id }: EndedJob) =>
@@ -166,15 +165,14 @@ export async function releaseJobs(
   workerId: string,
   jobs: Pick<AssignedJob, 'kind' | 'id' | 'lease'>[],
 ): Promise<void> {
-  if (jobs.length === 0) return;
-  const column = <K extends 'kind' | 'id' | 'lease'>(name: K) => jobs.map((job) => job[name]);
-  await releaseHeld(session, workerId, column('kind'), column('id'), column('lease'));
+  if (jobs.length > 0) await releaseHeld(session, workerId, ...columnsOf(jobs, 'kind', 'id', 'lease'));
 }
 
 /** First key of the advisory lock that a worker holds as long as it lives; the second is the hash of its id. */
 export const workerLocks = 0x636c6f75;
 
-const deadWorkers = prepared<{ worker: string }>(
+/** Workers that have jobs and whose advisory lock is free. */
+export const findDeadWorkers = preparedColumn<string, [], Db>(
   'jobs_dead_workers',
   `select distinct locked_by as worker from jobs where locked_by is not null
      and not exists (
@@ -186,11 +184,6 @@ export const releaseJobsOf = prepared<object, [workers: string[]], Db>(
   'jobs_release_dead',
   `${release} where locked_by = any ($1::text[])`,
 );
-
-/** Workers that have jobs and whose advisory lock is free. */
-export async function findDeadWorkers(db: Db): Promise<string[]> {
-  return (await deadWorkers(db)).map(({ worker }) => worker);
-}
 
 /** SQL: one row with the number of jobs in its third column. */
 export const countAllJobs = 'select null, null, count(*) from jobs';

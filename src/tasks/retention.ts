@@ -5,12 +5,12 @@
  * tasks of a client, whose oldest rows are at its start.
  */
 import { deleteInBatches } from '../platform/batches.ts';
-import { prepared } from '../platform/db.ts';
+import { preparedValue } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 
 const batch = 500;
 
-const removeBatch = prepared<{ count: number }, [before: Date], Db>(
+const removeBatch = preparedValue<number, [before: Date], Db>(
   'task_remove_old',
   `with old as (
      select t.id from clients c cross join lateral (

@@ -10,7 +10,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
-import { exceededTimeLimit, isUnavailable, openUnboundedPool } from '../platform/db.ts';
+import { openUnboundedPool } from '../platform/db.ts';
+import { exceededTimeLimit, isUnavailable } from '../platform/db-errors.ts';
 import type { Db } from '../platform/db.ts';
 import { createClientSlots } from './client-slots.ts';
 import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';

@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { afterCommit, deferred, prepared } from '../platform/db.ts';
+import { afterCommit, deferred, prepared, preparedValue } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
 import type { HostSpace } from './host-space.ts';
@@ -64,7 +64,7 @@ const insertRequests = (state: string, finishedOn: string) =>
           created_resources, data, request_id, lifecycle_policy_id, schedule_id, $2, $2,
           ${finishedOn} from requests`;
 
-const insertTasksAndJobs = deferred('tasks_enqueue', {
+const insertTasksAndJobs = deferred<[requests: string, now: Date]>('tasks_enqueue', {
   parameters: 'jsonb, timestamptz',
   body: `with ${requests}, new_tasks as (${insertRequests('NEW', 'null')})
    ${insertJobs(
@@ -74,7 +74,7 @@ const insertTasksAndJobs = deferred('tasks_enqueue', {
    )};`,
 });
 
-const insertOpenTask = deferred('task_open', {
+const insertOpenTask = deferred<[requests: string, now: Date]>('task_open', {
   parameters: 'jsonb, timestamptz',
   body: `with ${requests} ${insertRequests('NEW', 'null')};`,
 });
@@ -84,12 +84,12 @@ const setRunning = prepared(
   `update tasks set state = 'RUNNING', updated_on = $2 where resource_id = any($1::text[]) and state = 'NEW'`,
 );
 
-const insertFinishedTask = deferred('task_record', {
+const insertFinishedTask = deferred<[requests: string, now: Date]>('task_record', {
   parameters: 'jsonb, timestamptz',
   body: `with ${requests} ${insertRequests('FINISHED', '$2')};`,
 });
 
-const insertJob = deferred('job_enqueue', {
+const insertJob = deferred<unknown[], void, Db | Tx>('job_enqueue', {
   parameters: 'text, text, text, int, int',
   body: `${insertJobs(`select $2, $3, $1, $4, ${priorityAt('$1', '$5')}, now()`)};`,
 });
@@ -102,7 +102,7 @@ interface EndedTask {
   seconds: number;
 }
 
-const end = deferred<EndedTask[]>('task_end', {
+const end = deferred<unknown[], EndedTask[]>('task_end', {
   parameters: 'text, bigint, text, text, timestamptz',
   declare: 'v_ended jsonb;',
   body: `
@@ -116,7 +116,7 @@ const end = deferred<EndedTask[]>('task_end', {
   returns: 'jsonb',
 });
 
-const active = prepared<{ id: string }>(
+const active = preparedValue<string | undefined>(
   'task_active',
   `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') and task_type <> all($2::text[])
    order by created_on limit 1`,
@@ -238,8 +238,7 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
       wakeRegions(tx, [regionId]);
     },
     async lockedBy(tx, resourceId, ignoredTypes = []) {
-      const [task] = await active(tx, resourceId, ignoredTypes);
-      return task?.id ?? null;
+      return (await active(tx, resourceId, ignoredTypes)) ?? null;
     },
     async finish(tx, resourceId, generation) {
       await endAs(tx, 'FINISHED', resourceId, generation, null);

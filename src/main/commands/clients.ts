@@ -12,7 +12,7 @@ const create = command({
     const name = words.join(' ').trim();
     if (name === '') throw new UsageError('the name must not be empty');
     await withServices(settings, async ({ clients }) => {
-      const { violatedConstraint } = await import('../../platform/db.ts');
+      const { violatedConstraint } = await import('../../platform/db-errors.ts');
       const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {
         throw violatedConstraint(error) ? new Error(`a client named ${JSON.stringify(name)} already exists`) : error;
       });

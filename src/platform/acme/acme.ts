@@ -146,7 +146,7 @@ async function renew(options: AcmeOptions, row: AcmeRow | null, signal: AbortSig
   try {
     const state = await requestCertificate({
       ...{ settings, account, signal, folder: join(dataDir, 'acme') },
-      onChallenge: (token, response) => store.storeChallenge(db, token, response),
+      onChallenge: async (token, response) => void (await store.storeChallenge(db, token, response)),
     });
     const { notBefore, expiresAt } = parseCertificate(state);
     const thirdOfLife = (expiresAt.getTime() - notBefore.getTime()) / 3000;

@@ -1,5 +1,5 @@
 /** SQL of the certificate from ACME, and its encryption. */
-import { prepared } from '../db.ts';
+import { prepared, preparedRow } from '../db.ts';
 import type { Db } from '../db.ts';
 import type { Keyring } from '../encryption.ts';
 import { reencryptAll } from '../encryption.ts';
@@ -31,28 +31,20 @@ const encrypted = (keyring: Keyring, state: AcmeState): Buffer =>
 export const decryptState = (keyring: Keyring, state: Buffer): AcmeState =>
   JSON.parse(keyring.decrypt(state, context).toString()) as AcmeState;
 
-const select = prepared<AcmeRow>(
+/** Null before the first request of a certificate. */
+export const findRow = preparedRow<AcmeRow, [], Db>(
   'acme_certificate',
   `select version, state, coalesce(issuing_until > now(), false) as issuing,
      coalesce(next_attempt_at > now(), false) as paused, failures, error
    from acme_certificates where id = 1`,
 );
 
-/** Null before the first request of a certificate. */
-export async function findRow(db: Db): Promise<AcmeRow | null> {
-  return (await select(db))[0] ?? null;
-}
-
-const begin = prepared(
+/** Records that a server requests a certificate, for at most `seconds`. */
+export const beginAttempt = prepared<object, [seconds: number], Db>(
   'acme_begin',
   `insert into acme_certificates (id, issuing_until) values (1, now() + $1 * interval '1 second')
    on conflict (id) do update set issuing_until = excluded.issuing_until`,
 );
-
-/** Records that a server requests a certificate, for at most `seconds`. */
-export async function beginAttempt(db: Db, seconds: number): Promise<void> {
-  await begin(db, seconds);
-}
 
 const succeed = prepared(
   'acme_succeed',
@@ -83,15 +75,11 @@ export async function storeFailure(
   await fail(db, error, retrySeconds, encrypted(keyring, { account, certificate: '', key: '' }));
 }
 
-const insertChallenge = prepared(
+/** Every server answers the challenge, because the CA may reach any of them. */
+export const storeChallenge = prepared<object, [token: string, response: string], Db>(
   'acme_challenge_insert',
   `insert into acme_challenges (token, response) values ($1, $2) on conflict (token) do update set response = excluded.response`,
 );
-
-/** Every server answers the challenge, because the CA may reach any of them. */
-export async function storeChallenge(db: Db, token: string, response: string): Promise<void> {
-  await insertChallenge(db, token, response);
-}
 
 const selectChallenge = prepared<{ response: string | null; issuing: boolean }>(
   'acme_challenge',

@@ -1,7 +1,7 @@
 /** The rules of API keys. A key is a row, and is in the memory of every server (key-cache.ts). */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
@@ -48,16 +48,11 @@ export function createApiKeys(deps: ApiKeysDeps) {
   const auditedTransaction = async <T>(
     context: RequestContext,
     work: (tx: Tx, changed: (row: ApiKeyRow) => void) => Promise<T>,
-    options?: { sealed: boolean },
+    transaction = idempotency.auditedTransaction,
   ): Promise<T> => {
     let changed: ApiKeyRow | undefined;
     const note = (row: ApiKeyRow) => (changed = row);
-    const result = await idempotency.auditedTransaction(
-      db,
-      context,
-      (tx) => ((changed = undefined), work(tx, note)),
-      options,
-    );
+    const result = await transaction(db, context, (tx) => ((changed = undefined), work(tx, note)));
     if (changed) keyCache.apply(changed);
     return result;
   };
@@ -93,7 +88,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         return { ...toResponse(row), status, secret: `${keyId}.${secret}` };
       };
       return orNameTaken(
-        auditedTransaction(context, insert, { sealed: true }),
+        auditedTransaction(context, insert, idempotency.sealedTransaction),
         'api_keys_name',
         `the API key ${body.name} already exists`,
       );
@@ -135,7 +130,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
     /** Authorizes access to a container. Reads no database. @throws ClientError 401, 403 with the reason; 503 */
     authorize(key: string | undefined, request: ContainerRequest): void {
-      if (!keyCache.isLoaded()) throw new ClientError('Unavailable', 'the API keys are not loaded yet', retrySoon);
+      if (!keyCache.isLoaded()) throw unavailable('the API keys are not loaded yet');
       const refusal = keyCache.refusal(key, request);
       if (!refusal) return;
       const { status, message } = refusals[refusal];
@@ -161,8 +156,6 @@ async function write(tx: Tx, key: ApiKeyRow, changes: Partial<ApiKeyRow>): Promi
   return { ...key, ...all };
 }
 
-const retrySoon = { headers: { 'retry-after': '1' } };
-
 function containerErrors(containers: Container[]): FieldError[] {
   const first = new Map<string, number>();
   return containers.flatMap(({ name, namespace }, i) => {
@@ -170,11 +163,6 @@ function containerErrors(containers: Container[]): FieldError[] {
     if (before === undefined) first.set(`${name}/${namespace}`, i);
     return before === undefined ? [] : [{ path: `containers.${i}`, message: `is the same as containers.${before}` }];
   });
-}
-
-/** @throws ClientError 400 */
-function requireNoErrors(errors: FieldError[]): void {
-  if (errors.length > 0) throw invalidInput(errors);
 }
 
 /** Every server has the containers of all keys in memory, about 250 bytes each. */

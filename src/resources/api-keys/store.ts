@@ -1,12 +1,10 @@
 /** SQL of API keys. A deleted key stays as a row for a day, and only `findChanged` reads it. */
 import { asc, isNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
-import { prepared } from '../../platform/db.ts';
+import { prepared, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import * as kit from '../store-kit.ts';
-import type { ProjectRegion } from '../store-kit.ts';
-import type { ListApiKeys } from './schema.ts';
 import { apiKeys } from './table.ts';
 
 export type ApiKeyRow = typeof apiKeys.$inferSelect;
@@ -21,20 +19,16 @@ export const { find, lock, update } = kit.singleRows(apiKeys, {
 });
 export const insert = kit.insertRow(apiKeys);
 
-const readSizes = kit.pagesOf<SizedRow<string>>(apiKeys, {
+/** A page of keys, by name. Keys may be large, so their rows are read separately. */
+export const list = kit.pagesOf<SizedRow<string>>(apiKeys, {
   columns: { id: apiKeys.id, bytes: sql<number>`pg_column_size(${apiKeys.containers})` },
   condition: isNull(apiKeys.deletedAt),
+  order: [asc(apiKeys.name)],
 });
-const byName = [asc(apiKeys.name)];
-
-/** A page of keys, by name. Keys may be large, so their rows are read separately. */
-export async function list(db: Db, scope: ProjectRegion, page: ListApiKeys): Promise<kit.Found<SizedRow<string>>> {
-  return readSizes(db, scope, { order: byName, page });
-}
 
 export const findRows = kit.rowsByIds<ApiKeyRow>(apiKeys);
 
-const bump = prepared<{ value: number }>(
+const bump = preparedValue<number>(
   'api_key_version',
   `insert into revisions (name, value) values ('api_keys', 1)
    on conflict (name) do update set value = revisions.value + 1 returning value`,
@@ -47,11 +41,11 @@ const notify = prepared('api_key_notify', `select pg_notify('${channel}', '')`);
  */
 export async function nextVersion(tx: Tx): Promise<number> {
   await notify(tx);
-  return (await bump(tx))[0]!.value;
+  return bump(tx);
 }
 
 const lockProject = prepared('api_key_lock_project', `select pg_advisory_xact_lock(hashtext('api_keys'), $1::int)`);
-const sumContainers = prepared<{ count: number }>(
+const sumContainers = preparedValue<number>(
   'api_key_containers',
   `select coalesce(sum(jsonb_array_length(containers)), 0)::int as count from api_keys
    where project_id = $1 and deleted_at is null and id <> $2`,
@@ -60,7 +54,7 @@ const sumContainers = prepared<{ count: number }>(
 /** The containers that the other keys of the project name together. No other transaction changes them until this one ends. */
 export async function countOtherContainers(tx: Tx, projectId: number, keyId: string): Promise<number> {
   await lockProject(tx, projectId);
-  return (await sumContainers(tx, projectId, keyId))[0]!.count;
+  return sumContainers(tx, projectId, keyId);
 }
 
 export const usesOfProject = kit.usesOfProject('API key', apiKeys, { shown: 'name', order: 'name', live: true });

@@ -1,15 +1,15 @@
 /** The view of clients on the audit log. An admin of the operator sees all entries, other admins those of their client. */
-import { atLeast } from '../../authz/actor.ts';
 import type { Actor } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
 import type { Db } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
-import { requireInstant } from '../service-kit.ts';
+import { readInstant } from '../service-kit.ts';
 import type { AuditEntry, ListAudit } from './schema.ts';
 import * as store from './store.ts';
 import type { EntryFilter, EntryRow } from './store.ts';
+import { seesAllClients } from '../../authz/access.ts';
 
 export type AuditLog = ReturnType<typeof createAuditLog>;
 
@@ -62,7 +62,7 @@ export function createAuditLog({ db }: { db: Db }) {
 
 /** Null: all entries. */
 function visibleTo(actor: Actor): Actor | null {
-  return actor.operator && atLeast(actor, 'admin') && !actor.projectIds ? null : actor;
+  return seesAllClients(actor) ? null : actor;
 }
 
 /** @throws ClientError 400 */
@@ -74,8 +74,8 @@ function filterOf({ row_id, row_name, ...query }: ListAudit, visible: EntryFilte
     ...query,
     visible,
     rowIds: row_id === undefined ? undefined : [row_id],
-    from: optionalInstant('from_timestamp', query.from_timestamp),
-    to: optionalInstant('to_timestamp', query.to_timestamp),
+    from: readInstant('from_timestamp', query.from_timestamp),
+    to: readInstant('to_timestamp', query.to_timestamp),
   };
 }
 
@@ -85,10 +85,6 @@ async function withRowIds(db: Db, filter: EntryFilter, { row_name: name }: ListA
   if (name === undefined || table === undefined) return filter;
   const named = await store.findRowIds(db, { ...filter, table, name });
   return { ...filter, rowIds: rowIds === undefined ? named : named.filter((id) => rowIds.includes(id)) };
-}
-
-function optionalInstant(path: string, text: string | undefined): Date | undefined {
-  return text === undefined ? undefined : requireInstant(path, text);
 }
 
 /** Only the operator sees the machine and account that ran a command. */

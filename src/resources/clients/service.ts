@@ -2,14 +2,14 @@
 import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { orNameTaken, requireFound } from '../service-kit.ts';
+import { orNameTaken, requireFound, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import type { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
@@ -53,8 +53,7 @@ export function createClients(deps: ClientsDeps) {
         const message = 'only the operator may rename a client';
         throw new ClientError('Forbidden', message, { errors: [{ path: 'name', message }] });
       }
-      const errors = repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' })));
       if (name !== undefined || emails) {
         await deps.idempotency.auditedTransaction(db, context, async (tx) => {
           // Sessions show the name.
@@ -74,8 +73,7 @@ export function createClients(deps: ClientsDeps) {
     },
 
     async page(query: ListClients): Promise<ClientCollection> {
-      const { count, rows } = await store.page(db, query);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.page(db, query), toResponse);
     },
 
     /** @throws ClientError 404 */

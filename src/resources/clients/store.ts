@@ -1,7 +1,8 @@
 /** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
-import { pageOf, rowById } from '../store-kit.ts';
+import { pageReader, rowById } from '../store-kit.ts';
+import type { PageQuery } from '../store-kit.ts';
 import { clients } from './table.ts';
 
 export type ClientRow = typeof clients.$inferSelect;
@@ -17,18 +18,9 @@ export async function list(db: Db | Tx): Promise<ClientRow[]> {
 
 export const find = rowById<ClientRow>(clients);
 
-export async function page(
-  db: Db,
-  page: { limit?: number; offset?: number },
-): Promise<{ count: number; rows: ClientRow[] }> {
-  const order = [asc(clients.id)];
-  return pageOf<ClientRow>(db.select().from(clients), {
-    where: undefined,
-    order,
-    page,
-    count: () => db.$count(clients),
-  });
-}
+const readPage = pageReader<ClientRow>(clients);
+
+export const page = (db: Db, page: PageQuery) => readPage(db, { where: undefined, order: [asc(clients.id)], page });
 
 /** Undefined values keep the column. */
 export async function update(

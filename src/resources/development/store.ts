@@ -1,6 +1,6 @@
 /** SQL of injected faults, and of the regions that workers serve. */
 import { asc, eq } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { preparedColumn, preparedExists, preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { developmentFaults } from './table.ts';
 
@@ -28,7 +28,8 @@ export async function remove(tx: Tx, id: number): Promise<boolean> {
   return removed.length > 0;
 }
 
-const takeOne = prepared<FaultRow>(
+/** Uses up one occurrence of the oldest remaining fault of an operation. */
+export const take = preparedRow<FaultRow, [resource: string, operation: string], Db>(
   'development_fault_take',
   `update development_faults set remaining = remaining - 1
    where id = (select id from development_faults where resource = $1 and operation = $2 and remaining > 0
@@ -36,23 +37,13 @@ const takeOne = prepared<FaultRow>(
    returning *`,
 );
 
-/** Uses up one occurrence of the oldest remaining fault of an operation. */
-export async function take(db: Db, resource: string, operation: string): Promise<FaultRow | null> {
-  return (await takeOne(db, resource, operation))[0] ?? null;
-}
-
-const find = prepared('development_fault_find', 'select from development_faults where id = $1');
-
-export async function exists(db: Db, id: number): Promise<boolean> {
-  return (await find(db, id)).length > 0;
-}
-
-const readServed = prepared<{ id: number }>(
-  'development_served_regions',
-  `select distinct unnest(region_ids) as id from workers where seen_at > now() - interval '10 seconds'`,
+export const exists = preparedExists<[id: number], Db>(
+  'development_fault_find',
+  'select from development_faults where id = $1',
 );
 
 /** The regions that live workers serve. */
-export async function findServedRegions(db: Db): Promise<number[]> {
-  return (await readServed(db)).map((row) => row.id);
-}
+export const findServedRegions = preparedColumn<number, [], Db>(
+  'development_served_regions',
+  `select distinct unnest(region_ids) as id from workers where seen_at > now() - interval '10 seconds'`,
+);

@@ -1,5 +1,5 @@
 /** The stream of changes of resources: who may open one, and how many. */
-import { ClientError, notFound } from '../../errors/catalogue.ts';
+import { ClientError, notFound, tooManyRequests, unavailable } from '../../errors/catalogue.ts';
 import type { RequestContext } from '../../authz/actor.ts';
 import { createFeed } from '../../events/feed.ts';
 import type { EventSource } from '../../events/source.ts';
@@ -18,8 +18,6 @@ interface EventsDeps {
   clientOfProject(projectId: number): number | null | Promise<number | null>;
   metrics: { countRefusal(limit: string): void; watchEventStreams(count: () => number): void };
 }
-
-const retrySoon = { headers: { 'retry-after': '1' } };
 
 export type Events = ReturnType<typeof createEvents>;
 
@@ -61,13 +59,12 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
       const limit = maxStreams * (actor.weight ?? 1);
       await requireProjects(by, query.project_id ?? []);
       const isOpen = await feed.open();
-      if (streams.isStopped()) throw new ClientError('Unavailable', 'the server is stopping', retrySoon);
-      if (!isOpen)
-        throw new ClientError('Unavailable', 'the database cannot be reached; try again in a second', retrySoon);
+      if (streams.isStopped()) throw unavailable('the server is stopping');
+      if (!isOpen) throw unavailable('the database cannot be reached; try again in a second');
       if (streams.count(actor.clientId) >= limit) {
         metrics.countRefusal('event_streams');
         const message = `the client has ${limit} open event streams on this server, its limit; close some, then try again`;
-        throw new ClientError('TooManyRequests', message, retrySoon);
+        throw tooManyRequests(message);
       }
       const request: StreamRequest = {
         actor,

@@ -1,7 +1,7 @@
 /** Access rules of file shares: which networks may mount a share. A change locks the share and makes no task. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -40,8 +40,7 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
         requireOnHost(share);
         const rules = await store.accessRules(tx, id);
         const rule = newAccessRule(id, body, createdAfter(rules, clock.now()));
-        const errors = prefixErrors(rule.network, 'ip_address');
-        if (errors.length > 0) throw invalidInput(errors);
+        requireNoErrors(prefixErrors(rule.network, 'ip_address'));
         const sameNetwork = rules.filter((other) => other.network === rule.network);
         if (sameNetwork.some((other) => !isDenied(other))) {
           throw new ClientError(

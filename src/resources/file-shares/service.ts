@@ -1,7 +1,7 @@
 /** The rules of file shares. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -18,6 +18,7 @@ import {
   requireGrowth,
   requireUnlocked,
   sizeErrors,
+  toCollection,
   toRequiredQuota,
   withErrors,
 } from '../service-kit.ts';
@@ -66,8 +67,7 @@ export function createFileShares(deps: FileSharesDeps) {
     idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
       const { share_settings: settings = {}, tags, size, ...fields } = body;
-      const errors = [...settingsErrors(share.typeName, settings), ...sizeErrors(share.size, size)];
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors([...settingsErrors(share.typeName, settings), ...sizeErrors(share.size, size)]);
       const rowChanges = changedColumns(share, {
         ...fields,
         tags: patchedTags(share.tags, tags),
@@ -126,13 +126,11 @@ export function createFileShares(deps: FileSharesDeps) {
     },
 
     async list(scope: Scope, filter: ListFileShares): Promise<FileShareCollection> {
-      const { count, rows } = await store.list(db, scope, filter);
-      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+      return toCollection(await store.list(db, scope, filter), toResponse, scope.regionName);
     },
 
     async usage(scope: Scope, filter: ListFileShareUsage): Promise<FileShareUsageCollection> {
-      const { count, rows } = await store.listUsage(db, scope, filter);
-      return { count, results: rows.map(toUsage) };
+      return toCollection(await store.listUsage(db, scope, filter), toUsage);
     },
 
     async get(scope: Scope, id: string): Promise<FileShare> {

@@ -1,7 +1,7 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { deferred, prepared } from '../../platform/db.ts';
+import { columnsOf, deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
@@ -37,16 +37,12 @@ const selection = {
 };
 export const view = kit.viewOf<FileShareView>(fileShares, selection);
 const readPage = kit.pagesOf<FileShareView>(fileShares, { ...selection, counted: resource });
-const oldestFirst = kit.oldestFirst(fileShares);
 
-/** Oldest first. */
-export async function list(db: Db, scope: ProjectRegion, filter: ListFileShares): Promise<kit.Found<FileShareView>> {
-  return readPage(db, scope, {
-    filters: [kit.contains(fileShares.name, filter.name), kit.equals(fileShares.typeName, filter.type_name)],
-    order: oldestFirst,
-    page: filter,
-  });
-}
+export const list = (db: Db, scope: ProjectRegion, filter: ListFileShares) =>
+  readPage(db, scope, filter, [
+    kit.contains(fileShares.name, filter.name),
+    kit.equals(fileShares.typeName, filter.type_name),
+  ]);
 
 const initial = {
   ...kit.newReconciledRow,
@@ -154,11 +150,14 @@ function nextExportId(last: number, taken: ReadonlySet<number>): number {
 
 export const insertAccessRules = kit.insertRows(fileShareAccessRules);
 
-const writeAccessRuleStates = deferred('file_share_access_rule_states', {
-  parameters: 'uuid[], text[], text[]',
-  body: `update file_share_access_rules r set state = change.after
+const writeAccessRuleStates = deferred<[ids: string[], before: string[], after: string[]], void, Db | Tx>(
+  'file_share_access_rule_states',
+  {
+    parameters: 'uuid[], text[], text[]',
+    body: `update file_share_access_rules r set state = change.after
     from unnest($2, $3) as change (before, after) where r.id = any($1) and r.state = change.before;`,
-});
+  },
+);
 
 /** Changes the states of the rules. A rule whose row is in a state that `changes` does not name is unchanged. */
 export async function changeAccessRuleStates(
@@ -175,7 +174,7 @@ export const denyAccessRule = prepared<object, [id: string, deletedAt: Date], Tx
   `update file_share_access_rules set state = 'queued_to_deny', deleted_at = $2 where id = $1`,
 );
 
-const deleteAccessRules = deferred('file_share_access_rules_remove', {
+const deleteAccessRules = deferred<[ids: string[]]>('file_share_access_rules_remove', {
   parameters: 'uuid[]',
   body: 'delete from file_share_access_rules where id = any($1);',
 });
@@ -207,11 +206,10 @@ const writeUsage = prepared(
 
 /** Ignores unknown shares. */
 export async function recordUsage(db: Db, usages: Usage[]): Promise<void> {
-  const of = (name: keyof Usage) => usages.map((usage) => usage[name]);
-  await writeUsage(db, of('fileShareId'), of('usedBytes'), of('totalBytes'));
+  await writeUsage(db, ...columnsOf(usages, 'fileShareId', 'usedBytes', 'totalBytes'));
 }
 
-const readUsage = prepared<{ count: number; rows: Usage[] }>(
+const readUsage = prepared<kit.Found<Usage>>(
   'file_share_usage_list',
   `with found as (
      select u.*, s.created_at from file_share_usage u join file_shares s on s.id = u.file_share_id

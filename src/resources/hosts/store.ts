@@ -1,7 +1,7 @@
 /** SQL of the changes that operators make to hosts. */
 import type { HostState } from '../../hosts/part.ts';
 import { publishedChannel, serves } from '../../hosts/store.ts';
-import { prepared } from '../../platform/db.ts';
+import { prepared, preparedExists, preparedRow } from '../../platform/db.ts';
 import type { Tx } from '../../platform/db.ts';
 
 type Key = [regionId: number, name: string];
@@ -9,15 +9,11 @@ type Key = [regionId: number, name: string];
 /** SQL: its lease is valid, or ended so recently that it may not have stopped. */
 const mayServe = `(h.lease_until > clock_timestamp() or ${serves})`;
 
-const findHost = prepared<{ state: HostState }, Key, Tx>(
+/** Without a lock, which the renewal of the lease would wait for. */
+export const find = preparedRow<{ state: HostState }, Key, Tx>(
   'host_find',
   `select h.state from hosts h where h.region_id = $1 and h.name = $2`,
 );
-
-/** Without a lock, which the renewal of the lease would wait for. */
-export async function find(tx: Tx, ...key: Key) {
-  return (await findHost(tx, ...key))[0] ?? null;
-}
 
 const updateState = prepared<{ name: string }, [...Key, draining: boolean, channel: string], Tx>(
   'host_set_draining',
@@ -32,12 +28,8 @@ export async function setDraining(tx: Tx, regionId: number, name: string, draini
   await updateState(tx, regionId, name, draining, publishedChannel(regionId));
 }
 
-const removeHost = prepared<{ name: string }, Key, Tx>(
+/** False: it may still serve, and stays. */
+export const remove = preparedExists<[...key: Key], Tx>(
   'host_remove',
   `delete from hosts h where h.region_id = $1 and h.name = $2 and not ${mayServe} returning h.name`,
 );
-
-/** False: it may still serve, and stays. */
-export async function remove(tx: Tx, ...key: Key): Promise<boolean> {
-  return (await removeHost(tx, ...key)).length > 0;
-}

@@ -1,6 +1,6 @@
 /** Estimates for a policy before its creation: its runs, and the maximum number and price of the snapshots that it retains. */
 import type { Scope } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { wholeSecond, withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
@@ -33,7 +33,7 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
     const { checked, errors } = readSchedules(schedules, now);
     const volumes = await store.findVolumes(db, scope, uniqueIds(volumeIds));
     errors.push(...volumeErrors(volumeIds, volumes));
-    if (errors.length > 0) throw invalidInput(errors);
+    requireNoErrors(errors);
     let perVolume = 0;
     for (const schedule of checked) perVolume += await maxRetained(schedule, now);
     const gib = volumes.reduce((sum, { size }) => sum + size, 0) * perVolume;

@@ -1,5 +1,5 @@
 /** The volumes that a request names. */
-import { invalidInput } from '../../errors/catalogue.ts';
+import { requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 
 export function uniqueIds(ids: string[]): string[] {
@@ -16,6 +16,5 @@ export function volumeErrors(ids: string[], found: { id: string }[]): FieldError
 
 /** @throws ClientError 400 */
 export function requireVolumes(ids: string[], found: { id: string }[]): void {
-  const errors = volumeErrors(ids, found);
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors(volumeErrors(ids, found));
 }

@@ -1,7 +1,7 @@
 /** Schedules apart from their times: validation, responses, and the number of snapshots that they retain. */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
@@ -39,7 +39,7 @@ export function readSchedules(
 /** @throws ClientError 400 with all errors in all schedules */
 export function checkSchedules(schedules: CreateSchedule[], anchor: Date): CheckedSchedule[] {
   const { checked, errors } = readSchedules(schedules, anchor);
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors(errors);
   return checked;
 }
 

@@ -4,13 +4,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { wholeSecond } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { readInGroups } from '../../platform/large-rows.ts';
-import type { Groups } from '../../platform/large-rows.ts';
+import { pageInGroups } from '../../platform/large-rows.ts';
+import type { PageInGroups } from '../../platform/large-rows.ts';
 import type { Quota } from '../../quota/quota.ts';
 import { changedColumns, isEmpty, requireFound, requireProject } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
@@ -75,8 +75,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         const { clientId, projectId, regionId } = scope;
         await requireProject(tx, projectId);
         const volumes = await store.holdVolumes(tx, scope, uniqueIds(volumeIds));
-        const errors = [...scheduleErrors, ...volumeErrors(volumeIds, volumes)];
-        if (errors.length > 0) throw invalidInput(errors);
+        requireNoErrors([...scheduleErrors, ...volumeErrors(volumeIds, volumes)]);
         const { name, action, status = 'active' } = body;
         const placed = { clientId, projectId, regionId, userId: context.actor.tokenId, createdAt: now };
         const policy = await store.insert(tx, { ...placed, name, action, status });
@@ -86,13 +85,10 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       });
     },
 
-    async list(
-      scope: Scope,
-      query: ListLifecyclePolicies,
-    ): Promise<{ count: number; results: Groups<LifecyclePolicy> }> {
-      const { count, rows } = await store.list(db, scope, query);
+    async list(scope: Scope, query: ListLifecyclePolicies): Promise<PageInGroups<LifecyclePolicy>> {
+      const found = await store.list(db, scope, query);
       const read = async (ids: number[]) => toResponses(db, await store.findRows(db, ids), query.need_volumes);
-      return { count, results: readInGroups(rows, read, (policy) => policy) };
+      return pageInGroups(found, read, (policy) => policy);
     },
 
     async get(scope: Scope, { id, needVolumes }: PolicyRequest): Promise<LifecyclePolicy> {

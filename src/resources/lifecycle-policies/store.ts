@@ -2,7 +2,7 @@
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { prepared } from '../../platform/db.ts';
+import { columnsOf, prepared, preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import * as kit from '../store-kit.ts';
@@ -33,19 +33,13 @@ const sizesOf = (bytes: SQL<number>) =>
   kit.pagesOf<SizedRow<number>>(lifecyclePolicies, {
     columns: { id: lifecyclePolicies.id, bytes },
     counted: resource,
+    order: [asc(lifecyclePolicies.id)],
   });
 const [readSizes, readSizesWithVolumes] = [sizesOf(sql`0`), sizesOf(bytesOfVolumes)];
-const byId = [asc(lifecyclePolicies.id)];
 
 /** A page of policies, by id. A thousand policies may have millions of volumes, so the rows are read separately. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  page: { limit?: number; offset?: number; need_volumes?: boolean },
-): Promise<kit.Found<SizedRow<number>>> {
-  const read = page.need_volumes ? readSizesWithVolumes : readSizes;
-  return read(db, scope, { order: byId, page });
-}
+export const list = (db: Db, scope: ProjectRegion, query: kit.PageQuery & { need_volumes?: boolean }) =>
+  (query.need_volumes ? readSizesWithVolumes : readSizes)(db, scope, query);
 
 export const findRows = kit.rowsByIds<PolicyRow>(lifecyclePolicies);
 
@@ -71,7 +65,7 @@ export async function findSchedules(on: Db | Tx, policyIds: number[]): Promise<S
     .orderBy(asc(lifecyclePolicySchedules.policyId), asc(lifecyclePolicySchedules.position));
 }
 
-const readSchedule = prepared<ScheduleRow>(
+const readSchedule = preparedRow<ScheduleRow>(
   'lifecycle_policy_schedule',
   `${kit.textOf(sql`select ${kit.selectList(getTableColumns(lifecyclePolicySchedules))} from ${lifecyclePolicySchedules}`)}
    where id = $1 and exists (
@@ -79,7 +73,7 @@ const readSchedule = prepared<ScheduleRow>(
 );
 
 export async function findSchedule(on: Db | Tx, scope: ProjectRegion, id: string): Promise<ScheduleRow | null> {
-  return (await readSchedule(on, id, scope.projectId, scope.regionId))[0] ?? null;
+  return readSchedule(on, id, scope.projectId, scope.regionId);
 }
 
 export async function updateSchedule(tx: Tx, id: string, changes: Partial<ScheduleRow>): Promise<void> {
@@ -112,11 +106,7 @@ const writeNextRuns = prepared(
 );
 
 export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | null }[]): Promise<void> {
-  await writeNextRuns(
-    tx,
-    next.map(({ id }) => id),
-    next.map(({ nextRunAt }) => nextRunAt),
-  );
+  await writeNextRuns(tx, ...columnsOf(next, 'id', 'nextRunAt'));
 }
 
 export type ZonedSchedule = Pick<ScheduleRow, 'id' | 'given' | 'createdAt'> & { nextRunAt: Date };
@@ -154,12 +144,7 @@ const writeMoved = prepared(
 
 /** A schedule whose next run has changed meanwhile is unchanged. */
 export async function moveRuns(db: Db, runs: MovedRun[]): Promise<void> {
-  await writeMoved(
-    db,
-    runs.map(({ id }) => id),
-    runs.map(({ from }) => from),
-    runs.map(({ to }) => to),
-  );
+  await writeMoved(db, ...columnsOf(runs, 'id', 'from', 'to'));
 }
 
 /** Sets the creation time of younger schedules to this time. */

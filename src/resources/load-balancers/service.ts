@@ -1,10 +1,10 @@
 /** Rules of load balancers. A load balancer and its listeners and pools share one lock and one job (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { readInGroups } from '../../platform/large-rows.ts';
+import { pageInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
@@ -130,11 +130,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       const tags = tagFilterOf(filter);
       // No load balancer has a floating IP.
       if (filter.assigned_floating) return { count: 0, results: [] };
-      const { count, rows } = await store.list(db, scope, filter, tags);
+      const found = await store.list(db, scope, filter, tags);
       const read = (ids: string[]) => store.viewsById(db, ids, filter.show_stats);
       const region = regionOf(scope);
       const instances = await instancesOf(db, region);
-      return { count, results: readInGroups(rows, read, (row) => toResponse(row, region, instances)) };
+      return pageInGroups(found, read, (row) => toResponse(row, region, instances));
     },
 
     async get(scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> {
@@ -162,8 +162,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
     /** Flavors have different prices; the host treats them alike. */
     async resize(context: RequestContext, scope: Scope, id: string, flavor: string): Promise<TaskIds> {
-      const errors = flavorErrors(regionOf(scope).loadBalancerFlavors, flavor);
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(flavorErrors(regionOf(scope).loadBalancerFlavors, flavor));
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const loadBalancer = await changes.lock(tx, scope, id);
         return record(tx, context, loadBalancer, 'resize_loadbalancer', changedColumns(loadBalancer, { flavor }));

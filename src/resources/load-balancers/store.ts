@@ -7,7 +7,8 @@ import type { SQL } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { deferred, prepared, violatedConstraint } from '../../platform/db.ts';
+import { deferred, prepared } from '../../platform/db.ts';
+import { violatedConstraint } from '../../platform/db-errors.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -78,14 +79,8 @@ const [withoutStats, withStats] = [selectionWith(sql`null`), selectionWith(stats
 const viewWithoutStats = kit.viewOf<LoadBalancerView>(loadBalancers, withoutStats);
 const viewWithStats = kit.viewOf<LoadBalancerView>(loadBalancers, withStats, 'load_balancer_with_stats');
 
-export async function view(
-  db: Db,
-  scope: ProjectRegion,
-  id: string,
-  showStats?: boolean,
-): Promise<LoadBalancerView | null> {
-  return (showStats ? viewWithStats : viewWithoutStats)(db, scope, id);
-}
+export const view = (db: Db, scope: ProjectRegion, id: string, showStats?: boolean) =>
+  (showStats ? viewWithStats : viewWithoutStats)(db, scope, id);
 
 const orders = kit.ordersOf(loadBalancers.id, {
   created_at: loadBalancers.createdAt,
@@ -104,34 +99,25 @@ const bytes = sql<number>`(select count(*) * 64 from lb_listeners l where l.load
 const readSizes = kit.pagesOf<SizedRow<string>>(loadBalancers, { columns: { id: loadBalancers.id, bytes } });
 
 /** Load balancers may have many listeners and tags, so the rows themselves are read in groups. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListLoadBalancers,
-  tags: TagFilter,
-): Promise<kit.Found<SizedRow<string>>> {
+export async function list(db: Db, scope: ProjectRegion, filter: ListLoadBalancers, tags: TagFilter) {
   const { logging_enabled: logging } = filter;
-  return readSizes(db, scope, {
-    filters: [
-      ...hasTags(loadBalancers.tags, tags),
-      kit.contains(loadBalancers.name, filter.name),
-      kit.equals(loadBalancers.operatingStatus, filter.operating_status),
-      kit.equals(loadBalancers.provisioningStatus, filter.provisioning_status),
-      logging === undefined
-        ? undefined
-        : sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${logging}`,
-    ],
-    order: orders[filter.order_by ?? 'created_at.desc'],
-    page: filter,
-  });
+  const filters = [
+    ...hasTags(loadBalancers.tags, tags),
+    kit.contains(loadBalancers.name, filter.name),
+    kit.equals(loadBalancers.operatingStatus, filter.operating_status),
+    kit.equals(loadBalancers.provisioningStatus, filter.provisioning_status),
+    logging === undefined
+      ? undefined
+      : sql`coalesce((${loadBalancers.logging} ->> 'enabled')::boolean, false) = ${logging}`,
+  ];
+  return readSizes(db, scope, filter, filters, orders[filter.order_by ?? 'created_at.desc']);
 }
 
 const rowsWithoutStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withoutStats);
 const rowsWithStats = kit.rowsByIds<LoadBalancerView>(loadBalancers, withStats, 'load_balancers_with_stats');
 
-export async function viewsById(db: Db, ids: string[], showStats?: boolean): Promise<LoadBalancerView[]> {
-  return (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
-}
+export const viewsById = (db: Db, ids: string[], showStats?: boolean) =>
+  (showStats ? rowsWithStats : rowsWithoutStats)(db, ids);
 
 export const insert = kit.insertRow(loadBalancers);
 
@@ -282,23 +268,15 @@ export async function recordObserved(tx: Tx, whole: WholeLoadBalancer): Promise<
   await writeObserved(tx, loadBalancer.id, loadBalancer.generation, idsOf(deleted));
 }
 
-const writeFailed = deferred('load_balancer_failed', {
+export const markFailed = deferred<[id: string]>('load_balancer_failed', {
   parameters: 'uuid',
   body: markParts('ERROR', `provisioning_status <> 'ACTIVE'`),
 });
 
-export async function markFailed(tx: Tx, id: string): Promise<void> {
-  await writeFailed(tx, id);
-}
-
-const writeDeleting = deferred('load_balancer_deleting', {
+export const markDeleting = deferred<[id: string]>('load_balancer_deleting', {
   parameters: 'uuid',
   body: markParts('PENDING_DELETE', 'true'),
 });
-
-export async function markDeleting(tx: Tx, id: string): Promise<void> {
-  await writeDeleting(tx, id);
-}
 
 const readVersions = prepared<{ id: string; version: string }>(
   'load_balancer_versions',

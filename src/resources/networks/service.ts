@@ -16,6 +16,7 @@ import {
   requireProject,
   requireUnused,
   rowTask,
+  toCollection,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateNetwork, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
@@ -105,8 +106,7 @@ export function createNetworks(deps: ServiceDeps) {
     async list(scope: Scope, filter: NetworkFilter): Promise<NetworkCollection> {
       const tags = tagFilterOf(filter);
       if (filter.external || filter.shared) return { count: 0, results: [] };
-      const { count, rows } = await store.list(db, scope, filter, tags);
-      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+      return toCollection(await store.list(db, scope, filter, tags), toResponse, scope.regionName);
     },
 
     async get(scope: Scope, id: string): Promise<Network> {

@@ -36,22 +36,14 @@ const byField = kit.ordersOf(networks.id, { created_at: networks.createdAt, name
 /** Networks have no priority. */
 const orders = { ...byField, 'priority.desc': byField['created_at.desc'] };
 
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: NetworkFilter,
-  tags: TagFilter,
-): Promise<kit.Found<NetworkView>> {
-  return readPage(db, scope, {
-    filters: [
-      kit.contains(networks.name, filter.name),
-      kit.equals(networks.id, filter.network_id),
-      kit.equals(networks.type, filter.network_type),
-      ...hasTags(networks.tags, tags),
-    ],
-    order: orders[filter.order_by ?? 'created_at.desc'],
-    page: filter,
-  });
+export async function list(db: Db, scope: ProjectRegion, filter: NetworkFilter, tags: TagFilter) {
+  const filters = [
+    kit.contains(networks.name, filter.name),
+    kit.equals(networks.id, filter.network_id),
+    kit.equals(networks.type, filter.network_type),
+    ...hasTags(networks.tags, tags),
+  ];
+  return readPage(db, scope, filter, filters, orders[filter.order_by ?? 'created_at.desc']);
 }
 
 const choose = prepared<{ network_id: string; subnet_id: string | null }>(

@@ -10,7 +10,8 @@ import type { EmailDriver, Receipt, WebhookDriver } from '../../drivers/delivery
 import { DriverError } from '../../errors/driver-error.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isUnavailable, transaction } from '../../platform/db.ts';
+import { transaction } from '../../platform/db.ts';
+import { isUnavailable } from '../../platform/db-errors.ts';
 import type { Db } from '../../platform/db.ts';
 import { emailParts, retryDelayMs, webhookBody } from './desired.ts';
 import type { Channel } from './schema.ts';

@@ -1,11 +1,11 @@
 /** Removes old notifications with their deliveries, in small batches. A notification with a pending delivery stays. */
 import { deleteInBatches } from '../../platform/batches.ts';
-import { prepared } from '../../platform/db.ts';
+import { preparedValue } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 
 const batch = 500;
 
-const removeBatch = prepared<{ count: number }, [before: Date], Db>(
+const removeBatch = preparedValue<number, [before: Date], Db>(
   'notification_remove_old',
   `with old as (
      select n.id from clients c cross join lateral (

@@ -1,7 +1,7 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
 import { and, asc, eq, inArray, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { prepared, preparedColumn, preparedExists } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { clients } from '../clients/table.ts';
@@ -19,7 +19,7 @@ export const deliverJob = 'deliver';
 export const insert = kit.insertRow(notifications);
 
 const lockType = prepared('notification_lock_type', 'select pg_advisory_xact_lock(hashtext($2), $1::int)');
-const findIssued = prepared(
+const findIssued = preparedExists(
   'notification_issued',
   'select 1 from notifications where client_id = $1 and type = $2 and created_at > $3 limit 1',
 );
@@ -31,7 +31,7 @@ export async function wasIssued(
   since: Date,
 ): Promise<boolean> {
   await lockType(tx, clientId, type);
-  return (await findIssued(tx, clientId, type, since)).length > 0;
+  return findIssued(tx, clientId, type, since);
 }
 const insertRows = kit.insertRows(deliveries);
 
@@ -80,27 +80,19 @@ export async function requestAttempts(on: Db | Tx, ids: string[], afterSeconds =
   if (ids.length > 0) await enqueueDelivery(on, ids, afterSeconds);
 }
 
-const lost = prepared<{ id: string }>(
+/** Pending deliveries that were due before this time and have no job. */
+export const findWithoutJob = preparedColumn<string, [before: Date], Db>(
   'delivery_lost',
   `select id from notification_deliveries d where state = 'pending' and next_attempt_at < $1
      and not ${hasJob(`'${deliverJob}'`, 'd.id::text')}`,
 );
 
-/** Pending deliveries that were due before this time and have no job. */
-export async function findWithoutJob(db: Db, before: Date): Promise<string[]> {
-  return (await lost(db, before)).map(({ id }) => id);
-}
-
-const realElsewhere = prepared(
+/** Whether a live process has the real driver of this name. */
+export const isRealElsewhere = preparedExists<[driver: string], Db>(
   'delivery_real_elsewhere',
   `select from workers w, jsonb_array_elements(w.drivers) d
    where w.seen_at > now() - interval '10 seconds' and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
 );
-
-/** Whether a live process has the real driver of this name. */
-export async function isRealElsewhere(db: Db, driver: string): Promise<boolean> {
-  return (await realElsewhere(db, driver)).length > 0;
-}
 
 const readPage = kit.pageReader<NotificationRow>(notifications);
 const orders = kit.ordersOf(notifications.id, { created_at: notifications.createdAt });

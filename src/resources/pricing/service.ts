@@ -5,7 +5,7 @@
 import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
@@ -61,8 +61,7 @@ export function createPricing(
   const flavorsOf = (scope: Scope) => regions.get(scope.regionId)!.loadBalancerFlavors;
 
   const loadBalancerV1 = (scope: Scope, clientId: number, flavor: string): Price => {
-    const errors = flavorErrors(flavorsOf(scope), flavor);
-    if (errors.length > 0) throw invalidInput(errors);
+    requireNoErrors(flavorErrors(flavorsOf(scope), flavor));
     return price(scope, clientId, `load_balancer_${flavor}`, 1);
   };
 

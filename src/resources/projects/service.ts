@@ -5,7 +5,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import { globalRegion } from '../../quota/kinds.ts';
-import { orNameTaken, requireFound, requireUnused } from '../service-kit.ts';
+import { orNameTaken, requireFound, requireUnused, toCollection } from '../service-kit.ts';
 import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   CreateProject,
@@ -75,8 +75,7 @@ export function createProjects(deps: ProjectsDeps) {
     },
 
     async list(context: RequestContext, scope: ClientScope, filter: ListProjects): Promise<ProjectCollection> {
-      const { count, rows } = await store.list(db, scope.clientId, context.actor.projectIds, filter);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.list(db, scope.clientId, context.actor.projectIds, filter), toResponse);
     },
 
     async get(scope: ProjectScope): Promise<Project> {

@@ -1,6 +1,6 @@
 /** SQL of projects. */
 import { and, eq, inArray, isNull } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { globalRegion } from '../../quota/kinds.ts';
 import * as kit from '../store-kit.ts';
@@ -10,15 +10,14 @@ import { projects } from './table.ts';
 export type ProjectRow = typeof projects.$inferSelect;
 export type NewProject = Pick<ProjectRow, 'clientId' | 'name' | 'description' | 'isDefault' | 'createdAt'>;
 
-const readClient = prepared<{ client_id: number }>(
+const readClient = preparedValue<number | undefined>(
   'project_client',
   'select client_id from projects where id = $1 and deleted_at is null',
 );
 
 /** The client of a project that is not deleted. */
 export async function findClient(db: Db, id: number): Promise<number | null> {
-  const [row] = await readClient(db, id);
-  return row?.client_id ?? null;
+  return (await readClient(db, id)) ?? null;
 }
 
 export async function insert(tx: Tx, project: NewProject): Promise<ProjectRow> {

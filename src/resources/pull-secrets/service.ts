@@ -8,13 +8,13 @@ import { randomUUID } from 'node:crypto';
 import { requestAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject } from '../service-kit.ts';
+import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { dockerConfigJson, faultOfLogin, hasCredentials, parseRegistry } from './registry.ts';
 import type { Registry } from './registry.ts';
@@ -97,8 +97,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     },
 
     async list(scope: Scope, page: ListPullSecrets): Promise<PullSecretCollection> {
-      const { count, rows } = await store.list(db, scope, page);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.list(db, scope, page), toResponse);
     },
 
     async get(scope: Scope, name: string): Promise<PullSecret> {
@@ -162,7 +161,7 @@ function requireValid({ registry, password }: UpdatePullSecret): void {
   if (password && controlCharacter.test(password)) {
     errors.push({ path: 'password', message: 'must not contain control characters, such as line breaks' });
   }
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors(errors);
 }
 
 /** The parsed registry, or why no client can use the registry or the login: any text is stored. */

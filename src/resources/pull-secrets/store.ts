@@ -1,10 +1,9 @@
 /** SQL of pull secrets. Passwords are ciphertext, and only `findWithPassword`, `lock` and `ciphertexts` read them. */
 import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
-import type { ListPullSecrets } from './schema.ts';
 import { pullSecrets } from './table.ts';
 
 export type WholeRow = typeof pullSecrets.$inferSelect;
@@ -15,15 +14,15 @@ const { password: _password, ...columns } = getTableColumns(pullSecrets);
 
 /** A project names its pull secrets, so requests refer to them by name. */
 export const { find: findWithPassword, lock, update } = kit.singleRows(pullSecrets, { key: pullSecrets.name });
-const readPage = kit.pagesOf<PullSecretRow>(pullSecrets, { columns });
-const byName = [asc(pullSecrets.name)];
+/** By name. */
+export const list = kit.pagesOf<PullSecretRow>(pullSecrets, { columns, order: [asc(pullSecrets.name)] });
 export const insert = kit.insertRow(pullSecrets);
 export const ciphertexts = kit.ciphertextsOf(pullSecrets, pullSecrets.password);
 
 const isNamed = (scope: ProjectRegion, name: string) =>
   and(kit.inScope(pullSecrets, scope), eq(pullSecrets.name, name));
 
-const readNamed = prepared<PullSecretRow>(
+const readNamed = preparedRow<PullSecretRow>(
   'pull_secret_without_password',
   kit.textOf(sql`select ${kit.selectList(columns)} from ${pullSecrets}
     where project_id = $1 and region_id = $2 and name = $3`),
@@ -34,11 +33,7 @@ export async function find(
   { projectId, regionId }: ProjectRegion,
   name: string,
 ): Promise<PullSecretRow | null> {
-  return (await readNamed(db, projectId, regionId, name))[0] ?? null;
-}
-
-export async function list(db: Db, scope: ProjectRegion, page: ListPullSecrets): Promise<kit.Found<PullSecretRow>> {
-  return readPage(db, scope, { order: byName, page });
+  return readNamed(db, projectId, regionId, name);
 }
 
 /** False if the pull secret does not exist. */

@@ -6,16 +6,15 @@
  */
 import { commandAction } from '../../audit/audit.ts';
 import type { Audit, AuditedAction } from '../../audit/audit.ts';
-import { atLeast } from '../../authz/actor.ts';
 import type { Actor, RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Kind } from '../../quota/kinds.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { requireFound, requireInstant } from '../service-kit.ts';
+import { readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { decisionMessage, limitsOf } from './desired.ts';
 import type { RequestedLimit } from './desired.ts';
@@ -28,6 +27,7 @@ import type {
 } from './schema.ts';
 import * as store from './store.ts';
 import type { QuotaRequestRow } from './store.ts';
+import { seesAllClients } from '../../authz/access.ts';
 
 interface QuotaRequestsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'quota' | 'idempotency'> {
   audit: Audit;
@@ -45,6 +45,7 @@ export interface Decision {
 /** Per client: a request that nobody decides must not fill the database. */
 const maxOpen = 100;
 const what = 'quota request';
+const scopeOfLimits = 'limits hold for all projects';
 
 export function createQuotaRequests(deps: QuotaRequestsDeps) {
   const { db, clock, quota, regions } = deps;
@@ -98,10 +99,9 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
   return {
     async create(context: RequestContext, body: CreateQuotaRequest): Promise<void> {
       const { clientId } = context.actor;
-      requireAllProjects(context.actor);
+      requireAllProjects(context.actor, scopeOfLimits);
       const { description, requested_limits: requestedLimits } = body;
-      const errors = faultsOf(requestedLimits, (id) => Boolean(regions.get(id)));
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(faultsOf(requestedLimits, (id) => Boolean(regions.get(id))));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const exceeded = await belowUsage(tx, clientId, limitsOf(requestedLimits));
         if (exceeded.length > 0) throw invalidInput(exceeded);
@@ -120,11 +120,9 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
 
     /** Newest first. */
     async list(actor: Actor, query: ListQuotaRequests): Promise<QuotaRequestCollection> {
-      const instant = (path: 'created_from' | 'created_to') =>
-        query[path] === undefined ? undefined : requireInstant(path, query[path]);
-      const filter = { ...query, clientId: visibleTo(actor), from: instant('created_from'), to: instant('created_to') };
-      const { count, rows } = await store.list(db, filter);
-      return { count, results: rows.map(toResponse) };
+      const [from, to] = (['created_from', 'created_to'] as const).map((path) => readInstant(path, query[path]));
+      const filter = { ...query, clientId: visibleTo(actor), from, to };
+      return toCollection(await store.list(db, filter), toResponse);
     },
 
     async get(actor: Actor, id: number): Promise<QuotaRequest> {
@@ -133,7 +131,7 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
 
     /** Decided requests are kept: they explain the current limits. */
     async delete(context: RequestContext, id: number): Promise<void> {
-      requireAllProjects(context.actor);
+      requireAllProjects(context.actor, scopeOfLimits);
       await deps.idempotency.auditedTransaction(db, context, async (tx, act) => {
         const row = requireFound(await store.lock(tx, id, visibleTo(context.actor)), what, id);
         requireOpen(row);
@@ -161,15 +159,9 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
   };
 }
 
-/** @throws ClientError 403 */
-function requireAllProjects({ projectIds }: Actor): void {
-  if (!projectIds) return;
-  throw new ClientError('Forbidden', 'limits hold for all projects; the token is limited to some of them');
-}
-
 /** An admin of the operator sees the requests of all clients (null), other callers those of their client. */
 function visibleTo(actor: Actor): number | null {
-  return actor.operator && atLeast(actor, 'admin') && !actor.projectIds ? null : actor.clientId;
+  return seesAllClients(actor) ? null : actor.clientId;
 }
 
 /** @throws ClientError 409 */

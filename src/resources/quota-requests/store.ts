@@ -1,6 +1,6 @@
 /** SQL of quota requests. */
 import { and, desc, eq, getTableColumns, gte, inArray, lte } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
@@ -16,48 +16,32 @@ interface QuotaRequestFilter extends Omit<ListQuotaRequests, 'created_from' | 'c
   to: Date | undefined;
 }
 
+const readPage = kit.pageReader<QuotaRequestRow>(quotaRequests);
+
 /** Newest first. */
 export async function list(db: Db, filter: QuotaRequestFilter): Promise<kit.Found<QuotaRequestRow>> {
   const r = quotaRequests;
-  const conditions = and(
+  const where = and(
     kit.equals(r.clientId, filter.clientId ?? undefined),
     filter.request_ids && inArray(r.id, filter.request_ids),
     filter.status && inArray(r.status, filter.status as QuotaRequestStatus[]),
     filter.from && gte(r.createdAt, filter.from),
     filter.to && lte(r.createdAt, filter.to),
   );
-  const [rows, count] = await Promise.all([
-    db
-      .select()
-      .from(r)
-      .where(conditions)
-      .orderBy(desc(r.id))
-      .limit(filter.limit ?? 1000)
-      .offset(filter.offset ?? 0),
-    db.$count(r, conditions),
-  ]);
-  return { count, rows };
+  return readPage(db, { where, order: [desc(r.id)], page: filter });
 }
 
 const all = kit.textOf(kit.selectList(getTableColumns(quotaRequests)));
-const readOne = prepared<QuotaRequestRow>(
+/** `clientId`: null for a request of any client. */
+export const find = preparedRow<QuotaRequestRow, [id: number, clientId: number | null]>(
   'quota_requests_find',
   `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2)`,
 );
-const lockOne = prepared<QuotaRequestRow>(
+/** Of two decisions, the second one waits for the first one. */
+export const lock = preparedRow<QuotaRequestRow, [id: number, clientId: number | null], Tx>(
   'quota_requests_lock',
   `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2) for update`,
 );
-
-/** `clientId`: null for a request of any client. */
-export async function find(on: Db | Tx, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
-  return (await readOne(on, id, clientId))[0] ?? null;
-}
-
-/** Of two decisions, the second one waits for the first one. */
-export async function lock(tx: Tx, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
-  return (await lockOne(tx, id, clientId))[0] ?? null;
-}
 
 /** Locks the client, so that the count holds until the commit. */
 export async function countOpenUnderLock(tx: Tx, clientId: number): Promise<number> {

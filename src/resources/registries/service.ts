@@ -5,13 +5,13 @@
  */
 import { whileWaiting } from '../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError } from '../../errors/catalogue.ts';
+import { ClientError, unavailable } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { hostAndPort } from '../../platform/network-address.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import { orNameTaken, requireFound, requireProject, toRequiredQuota } from '../service-kit.ts';
+import { orNameTaken, requireFound, requireProject, toCollection, toRequiredQuota } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
@@ -76,8 +76,7 @@ export function createRegistries(deps: RegistriesDeps) {
     },
 
     async list(scope: Scope, page: Page): Promise<RegistryCollection> {
-      const { count, rows } = await store.list(db, scope, page);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.list(db, scope, page), toResponse);
     },
 
     get,
@@ -144,9 +143,7 @@ export function createRegistries(deps: RegistriesDeps) {
 }
 
 function noHost(): ClientError {
-  return new ClientError('Unavailable', 'no worker of the region serves registries yet; try again in a moment', {
-    headers: { 'retry-after': '5' },
-  });
+  return unavailable('no worker of the region serves registries yet; try again in a moment', { retrySeconds: 5 });
 }
 
 function toResponse(row: RegistryView): Registry {

@@ -1,11 +1,10 @@
 /** SQL of registries, their removals, and where they are served. */
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { preparedExists } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
-import type { Page } from './schema.ts';
 import { registries, registryHosts, registryPushes, registryRemovals } from './table.ts';
 
 export type RegistryRow = typeof registries.$inferSelect;
@@ -53,12 +52,7 @@ const selection = {
   condition: isNull(registries.deletedAt),
 };
 export const view = kit.viewOf<RegistryView>(registries, selection);
-const readPage = kit.pagesOf<RegistryView>(registries, selection);
-const byId = [asc(registries.id)];
-
-export async function list(db: Db, scope: ProjectRegion, page: Page): Promise<kit.Found<RegistryView>> {
-  return readPage(db, scope, { order: byId, page });
-}
+export const list = kit.pagesOf<RegistryView>(registries, { ...selection, order: [asc(registries.id)] });
 
 export async function findRemovals(db: Db, registryId: number): Promise<RemovalRow[]> {
   return db.select().from(registryRemovals).where(eq(registryRemovals.registryId, registryId));
@@ -114,7 +108,7 @@ export async function isHost(db: Db, address: string): Promise<boolean> {
   return (await db.$count(registryHosts, eq(registryHosts.address, address))) > 0;
 }
 
-const grantPush = prepared(
+const grantPush = preparedExists(
   'registry_push_grant',
   `insert into registry_pushes as p (registry_id, repository, granted_at)
    select $1, $2, now() where exists (select from registry_pushes where registry_id = $1 and repository = $2)
@@ -123,7 +117,11 @@ const grantPush = prepared(
    where p.held_until is null or p.held_until < now() returning 1`,
 );
 
-const hold = prepared(
+/** Blocks pushes for some seconds, unless a push was allowed within the last `quietSeconds`. */
+export const holdPushes = preparedExists<
+  [registryId: number, repository: string, quietSeconds: number, seconds: number],
+  Db
+>(
   'registry_push_hold',
   `insert into registry_pushes as p (registry_id, repository, granted_at, held_until)
    values ($1, $2, '-infinity', now() + $4 * interval '1 second')
@@ -140,20 +138,9 @@ export async function notePush(
   registryId: number,
   repository: string,
 ): Promise<'granted' | 'held' | 'too many'> {
-  if ((await grantPush(db, registryId, repository, maxPushes)).length > 0) return 'granted';
+  if (await grantPush(db, registryId, repository, maxPushes)) return 'granted';
   const isNoted = and(eq(registryPushes.registryId, registryId), eq(registryPushes.repository, repository));
   return (await db.$count(registryPushes, isNoted)) > 0 ? 'held' : 'too many';
-}
-
-/** Blocks pushes for some seconds, unless a push was allowed within the last `quietSeconds`. */
-export async function holdPushes(
-  db: Db,
-  registryId: number,
-  repository: string,
-  quietSeconds: number,
-  seconds: number,
-): Promise<boolean> {
-  return (await hold(db, registryId, repository, quietSeconds, seconds)).length > 0;
 }
 
 export async function releasePushes(db: Db, registryId: number, repository: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClientError } from '../../errors/catalogue.ts';
+import { unavailable } from '../../errors/catalogue.ts';
 
 /** Each poll is a query, so a longer wait polls less often. */
 const firstPollMs = 25;
@@ -11,11 +11,8 @@ export async function waitUntilDone(isDone: () => Promise<boolean>): Promise<voi
   const deadline = performance.now() + timeoutMs;
   for (let pollMs = firstPollMs; !(await isDone()); pollMs = Math.min(pollMs * 1.5, lastPollMs)) {
     if (performance.now() > deadline) {
-      throw new ClientError(
-        'Unavailable',
-        "accepted, but the region's worker has not finished yet; check again in a moment",
-        { headers: { 'retry-after': '10' } },
-      );
+      const message = "accepted, but the region's worker has not finished yet; check again in a moment";
+      throw unavailable(message, { retrySeconds: 10 });
     }
     await sleep(pollMs);
   }

@@ -6,13 +6,21 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import { orInUse, readExpiry, requireFound, requireProject, requireUnused, rowTask } from '../service-kit.ts';
+import {
+  orInUse,
+  readExpiry,
+  requireFound,
+  requireProject,
+  requireUnused,
+  rowTask,
+  toCollection,
+} from '../service-kit.ts';
 import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import type { Contents } from './contents.ts';
@@ -97,8 +105,7 @@ export function createSecrets(deps: SecretsDeps) {
     },
 
     async list(scope: Scope, filter: ListSecrets): Promise<SecretCollection> {
-      const { count, rows } = await store.list(db, scope, filter);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.list(db, scope, filter), toResponse);
     },
 
     async get(scope: Scope, id: string): Promise<Secret> {
@@ -131,7 +138,7 @@ export function createSecrets(deps: SecretsDeps) {
         const message = usageError(id, byId.get(id.toLowerCase()), kind, now);
         return message ? [{ path, message }] : [];
       });
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(errors);
     },
 
     /**

@@ -3,7 +3,7 @@ import { and, asc, getTableColumns, inArray } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
-import type { ListSecrets, SecretKind } from './schema.ts';
+import type { SecretKind } from './schema.ts';
 import { secrets } from './table.ts';
 
 export type NewSecret = typeof secrets.$inferSelect;
@@ -17,13 +17,7 @@ export const { find, lock, remove } = kit.singleRows(secrets, { columns });
 export const insert = kit.insertRow(secrets);
 export const ciphertexts = kit.ciphertextsOf(secrets, secrets.payload);
 
-const readPage = kit.pagesOf<SecretRow>(secrets, { columns });
-const oldestFirst = kit.oldestFirst(secrets);
-
-/** Oldest first. */
-export async function list(db: Db, scope: ProjectRegion, page: ListSecrets): Promise<kit.Found<SecretRow>> {
-  return readPage(db, scope, { order: oldestFirst, page });
-}
+export const list = kit.pagesOf<SecretRow>(secrets, { columns });
 
 export type HeldSecret = Pick<SecretRow, 'id' | 'secretType' | 'kind' | 'expiration' | 'notAfter'>;
 

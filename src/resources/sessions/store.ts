@@ -1,6 +1,6 @@
 /** SQL of sessions. */
 import { eq, lt, or } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { prepared, preparedExists, preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
 import { sessions } from './table.ts';
@@ -23,18 +23,13 @@ export interface SessionFacts {
   weight: number;
 }
 
-const select = prepared<SessionFacts>(
+export const findFacts = preparedRow<SessionFacts, [keyId: string], Db>(
   'session_facts',
   `select s.id, s.secret_hash, s.last_used_at, s.expires_at, t.id as token_id, t.name as token_name,
      t.expires_at as token_expires_at, t.revoked_at, t.role, t.project_ids, c.id as client_id, c.name as client_name,
      c.operator, c.weight
    from sessions s join tokens t on t.id = s.token_id join clients c on c.id = t.client_id where s.key_id = $1`,
 );
-
-export async function findFacts(db: Db, keyId: string): Promise<SessionFacts | null> {
-  const [row] = await select(db, keyId);
-  return row ?? null;
-}
 
 export async function insert(tx: Tx, session: typeof sessions.$inferInsert): Promise<void> {
   await tx.insert(sessions).values(session);
@@ -44,27 +39,19 @@ export async function remove(tx: Tx, id: number): Promise<void> {
   await tx.delete(sessions).where(eq(sessions.id, id));
 }
 
-const removeSurplus = prepared<{ id: number }>(
+/** Deletes the sessions of the token except the `keep` ones used last. Returns whether there were more. */
+export const removeAllBut = preparedExists<[tokenId: number, keep: number], Tx>(
   'session_remove_surplus',
   `delete from sessions where id in
      (select id from sessions where token_id = $1 order by last_used_at desc, id desc offset $2) returning id`,
 );
 
-/** Deletes the sessions of the token except the `keep` ones used last. Returns whether there were more. */
-export async function removeAllBut(tx: Tx, tokenId: number, keep: number): Promise<boolean> {
-  return (await removeSurplus(tx, tokenId, keep)).length > 0;
-}
-
 export async function removeEnded(db: Db, now: Date, lastUsedBefore: Date): Promise<void> {
   await db.delete(sessions).where(or(lt(sessions.expiresAt, now), lt(sessions.lastUsedAt, lastUsedBefore)));
 }
 
-const update = prepared(
+export const recordUses = prepared<object, [ids: number[], times: Date[]], Db>(
   'session_uses',
   `update sessions s set last_used_at = u.at from unnest($1::int[], $2::timestamptz[]) as u (id, at)
    where s.id = u.id and s.last_used_at < u.at`,
 );
-
-export async function recordUses(db: Db, ids: number[], times: Date[]): Promise<void> {
-  await update(db, ids, times);
-}

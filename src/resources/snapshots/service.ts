@@ -10,7 +10,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked } from '../service-kit.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
@@ -69,8 +69,7 @@ export function createSnapshots(deps: ServiceDeps) {
     async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
       // Instances are not supported, so no snapshot belongs to one.
       if (filter.instance_id !== undefined) return { count: 0, results: [] };
-      const { count, rows } = await store.list(db, scope, filter);
-      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+      return toCollection(await store.list(db, scope, filter), toResponse, scope.regionName);
     },
 
     async get(scope: Scope, id: string): Promise<Snapshot> {

@@ -1,7 +1,7 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
 import { getTableColumns, sql } from 'drizzle-orm';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { deferred, prepared } from '../../platform/db.ts';
+import { columnsOf, deferred, prepared, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { defineWrite } from '../../platform/deferred-writes.ts';
 import * as kit from '../store-kit.ts';
@@ -65,20 +65,13 @@ const viewColumns = {
 const selection = { columns: viewColumns, joins: sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}` };
 export const view = kit.viewOf<SnapshotView>(snapshots, selection);
 const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: resource });
-const oldestFirst = kit.oldestFirst(snapshots);
 
-/** Oldest first. */
-export async function list(db: Db, scope: ProjectRegion, filter: ListSnapshots): Promise<kit.Found<SnapshotView>> {
-  return readPage(db, scope, {
-    filters: [
-      kit.equals(snapshots.volumeId, filter.volume_id),
-      kit.equals(snapshots.scheduleId, filter.schedule_id),
-      kit.equals(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id),
-    ],
-    order: oldestFirst,
-    page: filter,
-  });
-}
+export const list = (db: Db, scope: ProjectRegion, filter: ListSnapshots) =>
+  readPage(db, scope, filter, [
+    kit.equals(snapshots.volumeId, filter.volume_id),
+    kit.equals(snapshots.scheduleId, filter.schedule_id),
+    kit.equals(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id),
+  ]);
 
 const initial = { ...kit.newReconciledRow, status: 'creating', observedReal: false } as const;
 type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
@@ -144,12 +137,7 @@ const readRuns = prepared<{ [Field in keyof Made]: Made[Field] | null }>(
 
 /** The snapshot and task of each run that has made one. */
 export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(Made | null)[]> {
-  const rows = await readRuns(
-    tx,
-    runs.map((run) => run.scheduleId),
-    runs.map((run) => run.volumeId),
-    runs.map((run) => run.scheduledAt),
-  );
+  const rows = await readRuns(tx, ...columnsOf(runs, 'scheduleId', 'volumeId', 'scheduledAt'));
   return rows.map(({ snapshotId, taskId }) => (snapshotId && taskId ? { snapshotId, taskId } : null));
 }
 
@@ -176,7 +164,7 @@ const lockFunction = defineWrite('snapshots_lock_all', {
     ${kit.selectOf(snapshots, { columns: lockedColumns })} where ${named} order by id for update) as locked);`,
   returns: 'json',
 });
-const lockRows = prepared<{ locked: LockedSnapshot[] }>(
+const lockRows = preparedValue<LockedSnapshot[]>(
   'snapshots_lock_all',
   `select ${lockFunction.name}($1, $2, $3) as locked`,
 );
@@ -190,8 +178,8 @@ export async function lockAllWithVolumes(
   ids: string[],
   scope: ProjectRegion | null = null,
 ): Promise<LockedSnapshot[]> {
-  const [row] = await lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
-  return row!.locked.map(withDates);
+  const locked = await lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
+  return locked.map(withDates);
 }
 
 /** JSON has times as texts. */
@@ -206,17 +194,13 @@ function withDates(row: LockedSnapshot): LockedSnapshot {
   };
 }
 
-const writeDeleting = deferred('snapshots_deleting', {
+/** Requests the removal of locked snapshots, with the next generation of each. */
+export const markDeleting = deferred<[ids: string[], now: Date]>('snapshots_deleting', {
   parameters: 'uuid[], timestamptz',
   body: `update snapshots set status = 'deleting', deleted_at = coalesce(deleted_at, $2), updated_at = $2,
       generation = generation + 1
     where id = any($1);`,
 });
-
-/** Requests the removal of locked snapshots, with the next generation of each. */
-export async function markDeleting(tx: Tx, ids: string[], now: Date): Promise<void> {
-  await writeDeleting(tx, ids, now);
-}
 
 /**
  * For a clock that is set back: snapshots from the future get the time `now` and keep their order. A snapshot of a later

@@ -2,18 +2,27 @@
 import { randomUUID } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
-import type { Groups } from '../../platform/large-rows.ts';
+import type { PageInGroups } from '../../platform/large-rows.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
-import { changedColumns, isEmpty, orInUse, patchedTags, requireFound, requireUnused, rowTask } from '../service-kit.ts';
+import {
+  changedColumns,
+  isEmpty,
+  orInUse,
+  patchedTags,
+  requireFound,
+  requireUnused,
+  rowTask,
+  toCollection,
+} from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   AvailableNetwork,
@@ -60,7 +69,7 @@ export function createSubnets(deps: SubnetsDeps) {
           const message = `network ${body.network_id} was not found in this project and region`;
           errors.push({ path: 'network_id', message });
         }
-        if (errors.length > 0) throw invalidInput(errors);
+        requireNoErrors(errors);
         const taskId = randomUUID();
         const subnet = newSubnet(scope, body, clock.now());
         await requireNoOverlap(tx, subnet);
@@ -73,8 +82,7 @@ export function createSubnets(deps: SubnetsDeps) {
     },
 
     async list(scope: Scope, filter: ListSubnets): Promise<SubnetCollection> {
-      const { count, rows } = await store.list(db, scope, filter, tagFilterOf(filter));
-      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+      return toCollection(await store.list(db, scope, filter, tagFilterOf(filter)), toResponse, scope.regionName);
     },
 
     async get(scope: Scope, id: string): Promise<Subnet> {
@@ -84,8 +92,7 @@ export function createSubnets(deps: SubnetsDeps) {
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateSubnet): Promise<Subnet> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         await change(tx, scope, id, (subnet) => {
-          const errors = settingsErrors(subnet.cidr, body);
-          if (errors.length > 0) throw invalidInput(errors);
+          requireNoErrors(settingsErrors(subnet.cidr, body));
           return changesOf(subnet, body);
         });
         return toResponse(await view(tx, scope, id), scope.regionName);
@@ -100,10 +107,7 @@ export function createSubnets(deps: SubnetsDeps) {
       ),
 
     /** A page of networks. The subnets of each are read on demand: together they may be large. */
-    async listByNetwork(
-      scope: Scope,
-      filter: ListAvailableNetworks,
-    ): Promise<{ count: number; results: Groups<AvailableNetwork> }> {
+    async listByNetwork(scope: Scope, filter: ListAvailableNetworks): Promise<PageInGroups<AvailableNetwork>> {
       const { count, results } = await networks.list(scope, filter);
       const sizes = await store.bytesOfNetworks(
         db,

@@ -62,17 +62,9 @@ const orders = kit.ordersOf(
   sql` nulls last`,
 );
 
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListSubnets,
-  tags: TagFilter,
-): Promise<kit.Found<SubnetView>> {
-  return readPage(db, scope, {
-    filters: [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)],
-    order: orders[filter.order_by ?? 'cidr.asc'],
-    page: filter,
-  });
+export async function list(db: Db, scope: ProjectRegion, filter: ListSubnets, tags: TagFilter) {
+  const filters = [kit.equals(subnets.networkId, filter.network_id), ...hasTags(subnets.tags, tags)];
+  return readPage(db, scope, filter, filters, orders[filter.order_by ?? 'cidr.asc']);
 }
 
 /** The subnets of several networks, by network and address range. */

@@ -4,15 +4,13 @@ import { whileWaiting } from '../../authz/actor.ts';
 import type { Actor, RequestContext, Scope } from '../../authz/actor.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
-import { readInGroups } from '../../platform/large-rows.ts';
-import type { Groups, SizedRow } from '../../platform/large-rows.ts';
-import { requireFound, requireInstant } from '../service-kit.ts';
+import { pageInGroups } from '../../platform/large-rows.ts';
+import type { PageInGroups } from '../../platform/large-rows.ts';
+import { readInstant, requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import type { AcknowledgeAll, AcknowledgeTasks, ListActiveTasks, ListTasks, Task } from './schema.ts';
 import * as store from './store.ts';
 import type { TaskRow, Visible } from './store.ts';
-
-type TaskList = { count: number; results: Groups<Task> };
 
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
@@ -28,7 +26,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
     return toResponse(requireFound(await store.find(db, visibleTo(actor), id), 'task', id));
   };
 
-  const inGroups = (rows: SizedRow<string>[]) => readInGroups(rows, (ids) => store.findRows(db, ids), toResponse);
+  const list = async (actor: Actor, filter: Parameters<typeof store.list>[2]): Promise<PageInGroups<Task>> =>
+    pageInGroups(await store.list(db, visibleTo(actor), filter), (ids) => store.findRows(db, ids), toResponse);
 
   return {
     /** Responds at once, or with `waitSeconds` when the task ends or that time has passed. */
@@ -48,10 +47,10 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
     /** Ends all waits, and shortens later ones, for a server that stops. */
     releaseWaiting: () => waiters.release(),
 
-    async list(actor: Actor, query: ListTasks): Promise<TaskList> {
-      const { count, rows } = await store.list(db, visibleTo(actor), {
-        from: query.from_timestamp === undefined ? undefined : requireInstant('from_timestamp', query.from_timestamp),
-        to: query.to_timestamp === undefined ? undefined : requireInstant('to_timestamp', query.to_timestamp),
+    async list(actor: Actor, query: ListTasks): Promise<PageInGroups<Task>> {
+      return list(actor, {
+        from: readInstant('from_timestamp', query.from_timestamp),
+        to: readInstant('to_timestamp', query.to_timestamp),
         acknowledged: query.is_acknowledged,
         projectIds: query.project_id,
         regionIds: query.region_id,
@@ -61,11 +60,10 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         order: query.order_by ?? query.sorting ?? 'desc',
         page: query,
       });
-      return { count, results: inGroups(rows) };
     },
 
-    async listActive(actor: Actor, scope: Scope, query: ListActiveTasks): Promise<TaskList> {
-      const { count, rows } = await store.list(db, visibleTo(actor), {
+    async listActive(actor: Actor, scope: Scope, query: ListActiveTasks): Promise<PageInGroups<Task>> {
+      return list(actor, {
         projectIds: [scope.projectId],
         regionIds: [scope.regionId],
         states: ['NEW', 'RUNNING'],
@@ -73,7 +71,6 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
         order: 'desc',
         page: query,
       });
-      return { count, results: inGroups(rows) };
     },
 
     async acknowledge(context: RequestContext, id: string): Promise<Task> {

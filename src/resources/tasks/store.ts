@@ -1,7 +1,7 @@
 /** SQL of the operations on tasks: reads and acknowledgements. The engine in src/tasks does all other writes. */
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import { prepared } from '../../platform/db.ts';
+import { preparedColumn } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { tasks } from '../../tasks/table.ts';
@@ -89,12 +89,8 @@ export async function acknowledge(
     );
 }
 
-const ended = prepared<{ id: string }>(
+/** The tasks among the ids that have ended. */
+export const findEnded = preparedColumn<string, [ids: string[]], Db>(
   'tasks_ended',
   `select id from tasks where id = any($1::uuid[]) and state in ('FINISHED', 'ERROR')`,
 );
-
-/** The tasks among the ids that have ended. */
-export async function findEnded(db: Db, ids: string[]): Promise<string[]> {
-  return (await ended(db, ids)).map((row) => row.id);
-}

@@ -1,11 +1,12 @@
 /** SQL of tokens. */
 import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm';
 import { deleteInBatches } from '../../platform/batches.ts';
-import { prepared } from '../../platform/db.ts';
+import { prepared, preparedRow, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
-import { pageOf } from '../store-kit.ts';
+import { pageReader } from '../store-kit.ts';
+import type { Found, PageQuery } from '../store-kit.ts';
 import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
@@ -23,16 +24,11 @@ export interface TokenFacts {
   revoked_at: Date | null;
 }
 
-const select = prepared<TokenFacts>(
+export const findFacts = preparedRow<TokenFacts, [keyId: string], Db>(
   'token_facts',
   `select t.id, t.secret_hash, t.client_id, c.operator, c.weight, t.role, t.project_ids, t.expires_at, t.revoked_at
    from tokens t join clients c on c.id = t.client_id where t.key_id = $1`,
 );
-
-export async function findFacts(db: Db, keyId: string): Promise<TokenFacts | null> {
-  const [row] = await select(db, keyId);
-  return row ?? null;
-}
 
 export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise<TokenRow> {
   const [row] = await tx.insert(tokens).values(token).returning();
@@ -65,12 +61,14 @@ interface TokenFilter {
   now: Date;
 }
 
+const readPage = pageReader<TokenRow>(tokens);
+
 /** A page of the tokens of a client, the newest first. */
 export async function page(
   db: Db,
   { clientId, projectIds, state, now }: TokenFilter,
-  page: { limit?: number; offset?: number },
-): Promise<{ count: number; rows: TokenRow[] }> {
+  page: PageQuery,
+): Promise<Found<TokenRow>> {
   const isExpired = sql`coalesce(${tokens.expiresAt} <= ${now.toISOString()}::timestamptz, false)`;
   const states = {
     active: sql`${tokens.revokedAt} is null and not ${isExpired}`,
@@ -82,8 +80,7 @@ export async function page(
     projectIds === null ? undefined : sql`${tokens.projectIds} <@ ${sql.param(projectIds)}::int[]`,
     state && states[state],
   );
-  const order = [desc(tokens.id)];
-  return pageOf<TokenRow>(db.select().from(tokens), { where, order, page, count: () => db.$count(tokens, where) });
+  return readPage(db, { where, order: [desc(tokens.id)], page });
 }
 
 /** The tokens of a name that are not revoked. */
@@ -152,7 +149,7 @@ export async function hasAdmin(tx: Tx, clientId: number): Promise<boolean> {
   return admin !== undefined;
 }
 
-const removeEnded = prepared<{ count: number }, [before: Date], Db>(
+const removeEnded = preparedValue<number, [before: Date], Db>(
   'token_remove_ended',
   `with removed as (
      delete from tokens where id in (
@@ -166,12 +163,8 @@ export function removeEndedSignIns(db: Db, before: Date, signal?: AbortSignal): 
   return deleteInBatches(() => removeEnded(db, before), signal);
 }
 
-const update = prepared(
+export const recordUses = prepared<object, [ids: number[], times: Date[]], Db>(
   'token_uses',
   `update tokens t set last_used_at = u.at from unnest($1::int[], $2::timestamptz[]) as u (id, at)
    where t.id = u.id and (t.last_used_at is null or t.last_used_at < u.at)`,
 );
-
-export async function recordUses(db: Db, ids: number[], times: Date[]): Promise<void> {
-  await update(db, ids, times);
-}

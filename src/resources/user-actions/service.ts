@@ -4,16 +4,15 @@
  * An admin of the operator sees the actions of all clients, other callers those of their client, and tokens that are
  * limited to projects those in their projects. A subscription always has the actions of its own client.
  */
-import { atLeast } from '../../authz/actor.ts';
 import type { Actor, RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import { readInGroups } from '../../platform/large-rows.ts';
-import type { Groups } from '../../platform/large-rows.ts';
-import { requireFound, requireInstant } from '../service-kit.ts';
+import { pageInGroups } from '../../platform/large-rows.ts';
+import type { PageInGroups } from '../../platform/large-rows.ts';
+import { readInstant, requireAllProjects, requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { operationsOf } from './actions.ts';
 import { toUserAction } from './response.ts';
@@ -26,6 +25,7 @@ import type {
   UserActionDelivery,
 } from './schema.ts';
 import * as store from './store.ts';
+import { seesAllClients } from '../../authz/access.ts';
 
 interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyring: Keyring;
@@ -34,6 +34,8 @@ interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotenc
 }
 
 export type UserActions = ReturnType<typeof createUserActions>;
+
+const scopeOfSubscriptions = 'a subscription has all projects';
 
 const contextOf = (id: number | string) => `user_action_subscription:${id}`;
 
@@ -59,26 +61,23 @@ export function createUserActions(deps: UserActionsDeps) {
 
   return {
     /** A page, in groups, because some entries are large. */
-    async list(actor: Actor, query: ListUserActions): Promise<{ count: number; results: Groups<UserAction> }> {
-      const seesAll = actor.operator && atLeast(actor, 'admin') && !actor.projectIds;
-      const instant = (path: 'from_timestamp' | 'to_timestamp') =>
-        query[path] === undefined ? undefined : requireInstant(path, query[path]);
-      const { count, rows } = await store.list(db, {
+    async list(actor: Actor, query: ListUserActions): Promise<PageInGroups<UserAction>> {
+      const found = await store.list(db, {
         ...query,
-        visible: seesAll ? null : actor,
+        visible: seesAllClients(actor) ? null : actor,
         operations: operationsOf(query.action_type, query.api_group),
-        from: instant('from_timestamp'),
-        to: instant('to_timestamp'),
+        from: readInstant('from_timestamp', query.from_timestamp),
+        to: readInstant('to_timestamp', query.to_timestamp),
         ascending: (query.order_by ?? query.sorting) === 'asc',
       });
       const read = async (ids: number[]) =>
         (await readActions(ids)).map(({ entryId, ...action }) => ({ id: entryId, action }));
-      return { count, results: readInGroups(rows, read, ({ action }) => action) };
+      return pageInGroups(found, read, ({ action }) => action);
     },
 
     /** A client has one subscription: unsubscribing names none. @throws ClientError 400, 409 */
     async subscribe(context: RequestContext, body: Subscribe): Promise<void> {
-      requireAllProjects(context.actor);
+      requireAllProjects(context.actor, scopeOfSubscriptions);
       const { clientId } = context.actor;
       const { url, auth_header_name: authHeaderName } = body;
       const errors: FieldError[] = [];
@@ -89,7 +88,7 @@ export function createUserActions(deps: UserActionsDeps) {
       // Name resolution needs the network, so it is done before the transaction.
       const refusal = await deps.refuseUrl(url);
       if (refusal) errors.push({ path: 'url', message: refusal });
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(errors);
       const id = await store.reserveId(db);
       const authHeaderValue = keyring.encrypt(Buffer.from(body.auth_header_value), contextOf(id));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
@@ -101,7 +100,7 @@ export function createUserActions(deps: UserActionsDeps) {
 
     /** Pending deliveries are dropped. @throws ClientError 404 */
     async unsubscribe(context: RequestContext): Promise<void> {
-      requireAllProjects(context.actor);
+      requireAllProjects(context.actor, scopeOfSubscriptions);
       const { clientId } = context.actor;
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         if (!(await store.remove(tx, clientId))) throw notFound('subscription of client', clientId);
@@ -112,7 +111,7 @@ export function createUserActions(deps: UserActionsDeps) {
       actor: Actor,
       page: ListSubscriptions,
     ): Promise<{ count: number; results: Subscription[] }> {
-      requireAllProjects(actor);
+      requireAllProjects(actor, scopeOfSubscriptions);
       const { count, rows } = await store.listSubscriptions(db, actor.clientId, page);
       const results = rows.map((row) => ({
         ...{ id: row.id, url: row.url, auth_header_name: row.authHeaderName },
@@ -123,13 +122,13 @@ export function createUserActions(deps: UserActionsDeps) {
 
     /** @throws ClientError 404 */
     async getDelivery(actor: Actor, id: number): Promise<UserActionDelivery> {
-      requireAllProjects(actor);
+      requireAllProjects(actor, scopeOfSubscriptions);
       return toDelivery(requireFound(await store.findDelivery(db, actor.clientId, id), 'delivery of user action', id));
     },
 
     /** Sends the action again, in any state of its delivery. @throws ClientError 404 */
     async replayDelivery(context: RequestContext, id: number): Promise<UserActionDelivery> {
-      requireAllProjects(context.actor);
+      requireAllProjects(context.actor, scopeOfSubscriptions);
       const { clientId } = context.actor;
       return deps.idempotency.auditedTransaction(db, context, async (tx) =>
         toDelivery(requireFound(await store.requestDelivery(tx, clientId, id), 'delivery of user action', id)),
@@ -152,10 +151,4 @@ function toDelivery({ entryId, state, failures, nextAttemptAt, attempts }: store
     next_attempt_at: state === 'pending' ? withZone(nextAttemptAt) : null,
     attempts,
   };
-}
-
-/** @throws ClientError 403 */
-function requireAllProjects({ projectIds }: Actor): void {
-  if (!projectIds) return;
-  throw new ClientError('Forbidden', 'a subscription has all projects; the token is limited to some of them');
 }

@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, gte, inArray, lte, ne, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
-import { prepared } from '../../platform/db.ts';
+import { columnsOf, prepared, preparedExists, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { changedRows } from '../audit/store.ts';
@@ -27,20 +27,14 @@ interface UserActionFilter extends ListUserActions {
   ascending: boolean;
 }
 
+const readSizes = kit.pageReader<SizedRow<number>>(auditEntries, {
+  columns: { id: auditEntries.id, bytes: sql`pg_column_size(${auditEntries.changes})` },
+});
+
+/** Entries may be large, so they are read separately. */
 export async function list(db: Db, filter: UserActionFilter): Promise<kit.Found<SizedRow<number>>> {
-  const e = auditEntries;
-  const conditions = conditionsOf(filter);
-  const [rows, count] = await Promise.all([
-    db
-      .select({ id: e.id, bytes: sql<number>`pg_column_size(${e.changes})` })
-      .from(e)
-      .where(conditions)
-      .orderBy(filter.ascending ? asc(e.id) : desc(e.id))
-      .limit(filter.limit ?? 1000)
-      .offset(filter.offset ?? 0),
-    db.$count(e, conditions),
-  ]);
-  return { count, rows };
+  const order = [filter.ascending ? asc(auditEntries.id) : desc(auditEntries.id)];
+  return readSizes(db, { where: conditionsOf(filter), order, page: filter });
 }
 
 function conditionsOf(filter: UserActionFilter): SQL | undefined {
@@ -77,15 +71,11 @@ export async function findAcknowledged(db: Db, ids: number[]): Promise<Set<numbe
 
 export type SubscriptionRow = typeof subscriptions.$inferSelect;
 
-const nextId = prepared<{ id: number }>(
+/** The id is known before the insert, because the header value is encrypted for it. */
+export const reserveId = preparedValue<number, [], Db>(
   'user_action_subscriptions_next_id',
   `select nextval('user_action_subscriptions_id_seq')::int as id`,
 );
-
-/** The id is known before the insert, because the header value is encrypted for it. */
-export async function reserveId(db: Db): Promise<number> {
-  return (await nextId(db))[0]!.id;
-}
 
 /** False if the client has a subscription. */
 export async function insert(tx: Tx, row: Omit<SubscriptionRow, 'failures' | 'busyUntil'>): Promise<boolean> {
@@ -107,23 +97,10 @@ export async function remove(tx: Tx, clientId: number): Promise<boolean> {
   return removed.length > 0;
 }
 
-export async function listSubscriptions(
-  db: Db,
-  clientId: number,
-  page: { limit?: number; offset?: number },
-): Promise<kit.Found<SubscriptionRow>> {
-  const mine = eq(subscriptions.clientId, clientId);
-  const [rows, count] = await Promise.all([
-    db
-      .select()
-      .from(subscriptions)
-      .where(mine)
-      .limit(page.limit ?? 1000)
-      .offset(page.offset ?? 0),
-    db.$count(subscriptions, mine),
-  ]);
-  return { count, rows };
-}
+const readSubscriptions = kit.pageReader<SubscriptionRow>(subscriptions);
+
+export const listSubscriptions = (db: Db, clientId: number, page: kit.PageQuery) =>
+  readSubscriptions(db, { where: eq(subscriptions.clientId, clientId), order: [asc(subscriptions.id)], page });
 
 export const ciphertexts = kit.ciphertextsOf(subscriptions, subscriptions.authHeaderValue);
 
@@ -158,7 +135,8 @@ export async function requestDelivery(tx: Tx, clientId: number, entryId: number)
   return row ?? null;
 }
 
-const claim = prepared<SubscriptionRow>(
+/** Subscriptions with due deliveries that no process works on: they are ours for some seconds. */
+export const claimDue = prepared<SubscriptionRow, [limit: number, leaseSeconds: number], Db>(
   'user_action_subscriptions_claim',
   `update user_action_subscriptions s set busy_until = now() + $2::int * interval '1 second'
    where s.id in (
@@ -171,30 +149,19 @@ const claim = prepared<SubscriptionRow>(
      s.auth_header_value as "authHeaderValue", s.created_at as "createdAt", s.failures, s.busy_until as "busyUntil"`,
 );
 
-/** Subscriptions with due deliveries that no process works on: they are ours for some seconds. */
-export function claimDue(db: Db, limit: number, leaseSeconds: number): Promise<SubscriptionRow[]> {
-  return claim(db, limit, leaseSeconds);
-}
-
-const setBusy = prepared<{ id: number }>(
+/** Extends the lease, or lets the subscription rest. False if it was deleted. */
+export const keepBusy = preparedExists<[id: number, seconds: number, failures: number]>(
   'user_action_subscriptions_busy',
   `update user_action_subscriptions set busy_until = now() + $2::float8 * interval '1 second', failures = $3
    where id = $1 returning id`,
 );
 
-/** Extends the lease, or lets the subscription rest. False if it was deleted. */
-export async function keepBusy(on: Db | Tx, id: number, seconds: number, failures: number): Promise<boolean> {
-  return (await setBusy(on, id, seconds, failures)).length > 0;
-}
-
-const readDue = prepared<{ entryId: number; failures: number }>(
+/** The oldest due deliveries. */
+export const findDue = prepared<{ entryId: number; failures: number }, [subscriptionId: number, limit: number], Db>(
   'user_action_deliveries_due',
   `select entry_id as "entryId", failures from user_action_deliveries
    where subscription_id = $1 and state = 'pending' and next_attempt_at <= now() order by entry_id limit $2`,
 );
-
-/** The oldest due deliveries. */
-export const findDue = (db: Db, subscriptionId: number, limit: number) => readDue(db, subscriptionId, limit);
 
 /** How an attempt ended. `pending`: it is repeated after `delaySeconds`. */
 export interface Attempted {
@@ -222,10 +189,7 @@ export async function recordAttempts(on: Db | Tx, subscriptionId: number, all: A
   await writeAttempts(
     on,
     subscriptionId,
-    all.map(({ entryId }) => entryId),
-    all.map(({ state }) => state),
-    all.map(({ failures }) => failures),
-    all.map(({ delaySeconds }) => delaySeconds),
+    ...columnsOf(all, 'entryId', 'state', 'failures', 'delaySeconds'),
     all.map(({ attempt }) => attempt && JSON.stringify(attempt)),
   );
 }

@@ -1,7 +1,7 @@
 /** The rules of volumes. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -20,6 +20,7 @@ import {
   requireProject,
   requireUnlocked,
   sizeErrors,
+  toCollection,
   withErrors,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -110,8 +111,7 @@ export function createVolumes(deps: VolumesDeps) {
       // No volume is bootable or attached: images and instances are not supported.
       const none = filter.bootable || filter.has_attachments || filter.instance_id || filter.cluster_id;
       if (none) return { count: 0, results: [] };
-      const { count, rows } = await store.list(db, scope, filter, tags);
-      return { count, results: rows.map((row) => toResponse(row, scope.regionName)) };
+      return toCollection(await store.list(db, scope, filter, tags), toResponse, scope.regionName);
     },
 
     async get(scope: Scope, id: string): Promise<Volume> {
@@ -121,8 +121,7 @@ export function createVolumes(deps: VolumesDeps) {
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateVolume): Promise<Volume> {
       const { name, tags, size } = body;
       return updateAndShow(context, scope, id, (volume) => {
-        const errors = sizeErrors(volume.size, size);
-        if (errors.length > 0) throw invalidInput(errors);
+        requireNoErrors(sizeErrors(volume.size, size));
         return { name, tags: patchedTags(volume.tags, tags) };
       });
     },
@@ -133,7 +132,7 @@ export function createVolumes(deps: VolumesDeps) {
         requireData(volume);
         const errors =
           typeName === volume.typeName ? [] : typeErrors(offeredTypes(deps, scope), 'volume_type', typeName);
-        if (errors.length > 0) throw invalidInput(errors);
+        requireNoErrors(errors);
         return { typeName };
       });
     },

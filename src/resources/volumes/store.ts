@@ -95,25 +95,13 @@ export async function lockToDelete(
 const columns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
 export const view = kit.viewOf<VolumeView>(volumes, { columns });
 const readPage = kit.pagesOf<VolumeView>(volumes, { columns, counted: resource });
-const oldestFirst = kit.oldestFirst(volumes);
 
-/** Oldest first. `tags` are the requested ones. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  filter: ListVolumes,
-  tags: TagFilter,
-): Promise<kit.Found<VolumeView>> {
-  return readPage(db, scope, {
-    filters: [
-      ...hasTags(volumes.tags, tags),
-      kit.contains(volumes.name, filter.name_part),
-      filter.id_part ? sql`strpos(${volumes.id}::text, lower(${filter.id_part})) > 0` : undefined,
-    ],
-    order: oldestFirst,
-    page: filter,
-  });
-}
+export const list = (db: Db, scope: ProjectRegion, filter: ListVolumes, tags: TagFilter) =>
+  readPage(db, scope, filter, [
+    ...hasTags(volumes.tags, tags),
+    kit.contains(volumes.name, filter.name_part),
+    filter.id_part ? sql`strpos(${volumes.id}::text, lower(${filter.id_part})) > 0` : undefined,
+  ]);
 
 const initial = {
   ...kit.newReconciledRow,

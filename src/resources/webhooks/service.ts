@@ -48,18 +48,13 @@ export function createWebhooks(deps: WebhooksDeps) {
       const secret = body.secret ?? generateSecret();
       const id = randomUUID();
       const webhook = { id, clientId, url: new URL(body.url).href, createdAt: clock.now() };
-      return deps.idempotency.auditedTransaction(
-        db,
-        context,
-        async (tx) => {
-          if ((await store.countUnderLock(tx, clientId)) >= maxWebhooks) {
-            throw new ClientError('Conflict', `a client can have at most ${maxWebhooks} webhooks; delete one first`);
-          }
-          await store.insert(tx, { ...webhook, secret: encrypt(secret, id) });
-          return { ...toResponse(webhook), secret };
-        },
-        { sealed: true },
-      );
+      return deps.idempotency.sealedTransaction(db, context, async (tx) => {
+        if ((await store.countUnderLock(tx, clientId)) >= maxWebhooks) {
+          throw new ClientError('Conflict', `a client can have at most ${maxWebhooks} webhooks; delete one first`);
+        }
+        await store.insert(tx, { ...webhook, secret: encrypt(secret, id) });
+        return { ...toResponse(webhook), secret };
+      });
     },
 
     async list(clientId: number): Promise<{ count: number; results: Webhook[] }> {

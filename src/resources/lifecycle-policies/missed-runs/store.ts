@@ -1,5 +1,5 @@
 /** SQL of missed runs: schedules that are late, and instants that were skipped. */
-import { prepared } from '../../../platform/db.ts';
+import { columnsOf, prepared, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { ScheduleRow } from '../store.ts';
 
@@ -25,14 +25,7 @@ const writeStarted = prepared(
 /** Records runs in the transaction that starts them. */
 export async function recordStarted(tx: Tx, runs: LateRun[], now: Date): Promise<void> {
   if (runs.length === 0) return;
-  await writeStarted(
-    tx,
-    runs.map(({ policyId }) => policyId),
-    runs.map(({ scheduleId }) => scheduleId),
-    runs.map(({ scheduledAt }) => scheduledAt),
-    runs.map(({ skipped }) => skipped),
-    now,
-  );
+  await writeStarted(tx, ...columnsOf(runs, 'policyId', 'scheduleId', 'scheduledAt', 'skipped'), now);
 }
 
 /** Records the schedules that were due before `limit` and have not run. */
@@ -43,15 +36,11 @@ export const recordLate = prepared<object, [limit: Date, now: Date], Db>(
    on conflict (schedule_id, scheduled_at) do nothing`,
 );
 
-const readCount = prepared<{ count: number }>(
+/** The number of schedules that were due before this time and have not run. */
+export const countLate = preparedValue<number, [limit: Date], Db>(
   'lifecycle_policy_schedules_late',
   'select count(*) as count from lifecycle_policy_schedules where next_run_at < $1',
 );
-
-/** The number of schedules that were due before this time and have not run. */
-export async function countLate(db: Db, limit: Date): Promise<number> {
-  return (await readCount(db, limit))[0]!.count;
-}
 
 /** A policy with missed runs that no message has reported. */
 export interface PolicyOfReport {
@@ -62,7 +51,8 @@ export interface PolicyOfReport {
   regionId: number;
 }
 
-const claim = prepared<PolicyOfReport>(
+/** Locks policies with unreported missed runs whose last message was before `windowStart`. */
+export const claimReports = prepared<PolicyOfReport, [windowStart: Date, limit: number], Tx>(
   'lifecycle_policy_missed_runs_claim',
   `select p.id, p.name, p.client_id as "clientId", p.project_id as "projectId", p.region_id as "regionId"
    from lifecycle_policies p
@@ -71,11 +61,6 @@ const claim = prepared<PolicyOfReport>(
    order by p.id limit $2 for no key update of p skip locked`,
 );
 
-/** Locks policies with unreported missed runs whose last message was before `windowStart`. */
-export function claimReports(tx: Tx, windowStart: Date, limit: number): Promise<PolicyOfReport[]> {
-  return claim(tx, windowStart, limit);
-}
-
 export interface MissedRun {
   scheduleId: string;
   scheduledAt: Date;
@@ -83,7 +68,8 @@ export interface MissedRun {
   skipped: number;
 }
 
-const report = prepared<MissedRun>(
+/** Marks the unreported missed runs of a policy as reported, and returns them. */
+export const takeUnreported = prepared<MissedRun, [policyId: number, now: Date], Tx>(
   'lifecycle_policy_missed_runs_report',
   `with policy as (update lifecycle_policies set missed_reported_at = $2 where id = $1),
    reported as (
@@ -91,11 +77,6 @@ const report = prepared<MissedRun>(
    select schedule_id as "scheduleId", scheduled_at as "scheduledAt", started_at as "startedAt", skipped
    from reported order by scheduled_at, schedule_id`,
 );
-
-/** Marks the unreported missed runs of a policy as reported, and returns them. */
-export function takeUnreported(tx: Tx, policyId: number, now: Date): Promise<MissedRun[]> {
-  return report(tx, policyId, now);
-}
 
 /** A missed run, and its schedule; null if the schedule was removed. */
 export interface MissedRunRow extends MissedRun {
@@ -111,7 +92,7 @@ const readPage = prepared<MissedRunRow>(
    where m.policy_id = $1 order by m.scheduled_at desc, m.schedule_id limit $2 offset $3`,
 );
 
-const countOfPolicy = prepared<{ count: number }>(
+const countOfPolicy = preparedValue<number>(
   'lifecycle_policy_missed_runs_count',
   'select count(*) as count from lifecycle_policy_missed_runs where policy_id = $1',
 );
@@ -122,8 +103,8 @@ export async function list(
   policyId: number,
   { limit, offset }: { limit: number; offset: number },
 ): Promise<{ count: number; rows: MissedRunRow[] }> {
-  const [[total], rows] = await Promise.all([countOfPolicy(db, policyId), readPage(db, policyId, limit, offset)]);
-  return { count: total!.count, rows };
+  const [count, rows] = await Promise.all([countOfPolicy(db, policyId), readPage(db, policyId, limit, offset)]);
+  return { count, rows };
 }
 
 export const removeOld = prepared<object, [before: Date], Db>(

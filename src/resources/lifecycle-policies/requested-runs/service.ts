@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import { requireFound, requireUnlocked } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import * as runs from '../runs/store.ts';
@@ -58,10 +58,11 @@ function schedulesToRun(policy: PolicyRow, all: ScheduleRow[], ids: string[] | u
   if (ids === undefined) return all;
   const chosen = new Set(ids.map((id) => id.toLowerCase()));
   const known = new Set(all.map(({ id }) => id));
-  const errors = ids.flatMap((id, i) =>
-    known.has(id.toLowerCase()) ? [] : [{ path: `schedule_ids.${i}`, message: `schedule ${id} was not found` }],
+  requireNoErrors(
+    ids.flatMap((id, i) =>
+      known.has(id.toLowerCase()) ? [] : [{ path: `schedule_ids.${i}`, message: `schedule ${id} was not found` }],
+    ),
   );
-  if (errors.length > 0) throw invalidInput(errors);
   return all.filter(({ id }) => chosen.has(id));
 }
 

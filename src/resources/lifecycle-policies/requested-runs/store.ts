@@ -1,5 +1,5 @@
 /** SQL of the runs that clients request. */
-import { prepared } from '../../../platform/db.ts';
+import { prepared, preparedColumn } from '../../../platform/db.ts';
 import type { Tx } from '../../../platform/db.ts';
 
 /** The newest run of a schedule, and the run that a client requested and that has not ended. */
@@ -9,7 +9,8 @@ export interface LastRun {
   openTaskId: string | null;
 }
 
-const readLastRuns = prepared<LastRun>(
+/** Of each schedule of the policy that ever ran, removed ones included. */
+export const findLastRuns = prepared<LastRun, [policyId: number], Tx>(
   'lifecycle_policy_last_runs',
   `select last.*, open.task_id as "openTaskId"
    from (select schedule_id as "scheduleId", max(scheduled_at) as "scheduledAt" from lifecycle_policy_runs
@@ -18,17 +19,8 @@ const readLastRuns = prepared<LastRun>(
        where r.schedule_id = last."scheduleId" and r.task_id is not null and r.done_at is null limit 1) as open on true`,
 );
 
-/** Of each schedule of the policy that ever ran, removed ones included. */
-export function findLastRuns(tx: Tx, policyId: number): Promise<LastRun[]> {
-  return readLastRuns(tx, policyId);
-}
-
-const readOpen = prepared<{ id: string }>(
+/** The requested runs of a policy that have not ended. */
+export const findOpen = preparedColumn<string, [policyId: number], Tx>(
   'lifecycle_policy_requested_runs_open',
   'select id from lifecycle_policy_runs where policy_id = $1 and task_id is not null and done_at is null',
 );
-
-/** The requested runs of a policy that have not ended. */
-export async function findOpen(tx: Tx, policyId: number): Promise<string[]> {
-  return (await readOpen(tx, policyId)).map((row) => row.id);
-}

@@ -1,5 +1,5 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
-import { deferred, prepared } from '../../../platform/db.ts';
+import { columnsOf, deferred, prepared, preparedColumn, preparedExists } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedules.ts';
@@ -10,7 +10,8 @@ export const lockVolumes = prepared<object, [volumeIds: string[]], Tx>(
   'select from volumes where id = any($1::uuid[]) order by id for update',
 );
 
-const readExpiring = prepared<{ id: string }>(
+/** Volumes of runs whose snapshots may have expired, in the order of locking volumes. */
+export const findExpiring = preparedColumn<string, [regionIds: number[], now: Date, limit: number], Db>(
   'lifecycle_policy_expiring',
   `select id from (
      select id, volume_id from lifecycle_policy_run_volumes
@@ -18,20 +19,11 @@ const readExpiring = prepared<{ id: string }>(
    order by volume_id, id`,
 );
 
-/** Volumes of runs whose snapshots may have expired, in the order of locking volumes. */
-export async function findExpiring(db: Db, regionIds: number[], now: Date, limit: number): Promise<string[]> {
-  return (await readExpiring(db, regionIds, now, limit)).map((row) => row.id);
-}
-
-const readUnsettled = prepared(
+/** Whether the creation of the snapshot is not yet recorded. */
+export const isUnsettled = preparedExists<[snapshotId: string], Tx>(
   'lifecycle_policy_snapshot_unsettled',
   `select from lifecycle_policy_run_volumes where snapshot_id = $1 and state = 'running'`,
 );
-
-/** Whether the creation of the snapshot is not yet recorded. */
-export async function isUnsettled(tx: Tx, snapshotId: string): Promise<boolean> {
-  return (await readUnsettled(tx, snapshotId)).length > 0;
-}
 
 /** A snapshot that its policy no longer retains. `newest`: the newest available one of its schedule and volume. */
 interface SurplusSnapshot {
@@ -53,7 +45,7 @@ const readSurplus = prepared<SurplusSnapshot>(
          and n.status = 'available'
        window newest_first as (order by n.scheduled_at desc, n.id desc)) s
    where s.position > 1
-     and (s.position > g.quantity or s.created_at <= $5::timestamptz - g.retention_seconds * interval '1 second')
+     and (s.position > coalesce(g.quantity, ${defaultQuantity}) or s.created_at <= $5::timestamptz - g.retention_seconds * interval '1 second')
      and not exists (
        select from lifecycle_policy_run_volumes rv where rv.snapshot_id = s.id and rv.state = 'running')
    order by g.volume_id, g.schedule_id, s.position`,
@@ -65,14 +57,14 @@ export function findSurplus(
   pairs: Pick<RunVolume, 'scheduleId' | 'volumeId' | 'maxQuantity' | 'retentionSeconds'>[],
   now: Date,
 ): Promise<SurplusSnapshot[]> {
-  return readSurplus(
-    tx,
-    pairs.map(({ scheduleId }) => scheduleId),
-    pairs.map(({ volumeId }) => volumeId),
-    pairs.map(({ maxQuantity }) => maxQuantity ?? defaultQuantity),
-    pairs.map(({ retentionSeconds }) => retentionSeconds),
-    now,
+  const [schedules, volumes, quantities, seconds] = columnsOf(
+    pairs,
+    'scheduleId',
+    'volumeId',
+    'maxQuantity',
+    'retentionSeconds',
   );
+  return readSurplus(tx, schedules, volumes, quantities, seconds, now);
 }
 
 const addExpired = deferred('lifecycle_policy_note_expired', {
@@ -85,12 +77,7 @@ const addExpired = deferred('lifecycle_policy_note_expired', {
 
 /** Records expired snapshots with the newest one of their schedule and volume. */
 export async function recordExpired(tx: Tx, expired: SurplusSnapshot[]): Promise<void> {
-  if (expired.length === 0) return;
-  await addExpired(
-    tx,
-    expired.map(({ newest }) => newest),
-    expired.map(({ id }) => id),
-  );
+  if (expired.length > 0) await addExpired(tx, ...columnsOf(expired, 'newest', 'id'));
 }
 
 const writeExpireAt = deferred('lifecycle_policy_expire_at', {
@@ -119,19 +106,19 @@ export const scheduleExpiry = prepared<object, [policyId: number], Tx>(
    from wanted where rv.id = wanted.id and rv.expire_at is distinct from wanted.at`,
 );
 
-const readDeleting = prepared(
+/** Whether a snapshot that a schedule made of a volume is being deleted. */
+export const isAnyDeleting = preparedExists<[scheduleId: string, volumeId: string], Tx>(
   'lifecycle_policy_snapshot_going',
   `select from snapshots where schedule_id = $1 and volume_id = $2 and status = 'deleting' limit 1`,
 );
 
-/** Whether a snapshot that a schedule made of a volume is being deleted. */
-export async function isAnyDeleting(tx: Tx, scheduleId: string, volumeId: string): Promise<boolean> {
-  return (await readDeleting(tx, scheduleId, volumeId)).length > 0;
-}
-
 const maxWait = `interval '10 minutes'`;
 
-const readRoomComing = prepared(
+/**
+ * Whether a snapshot of the client is about to be deleted: one in deletion, or the oldest of a volume whose next snapshot
+ * is in creation. It may release the quota that this volume of a run needs. Only for some time after the run began.
+ */
+export const isRoomComing = preparedExists<[runVolumeId: string, now: Date], Tx>(
   'lifecycle_policy_room_coming',
   `select from lifecycle_policy_run_volumes own
      join lifecycle_policy_runs of_own on of_own.id = own.run_id and of_own.started_at > $2::timestamptz - ${maxWait}
@@ -149,14 +136,6 @@ const readRoomComing = prepared(
                     where n.schedule_id = s.id and n.volume_id = rv.volume_id and n.status = 'available')))`,
 );
 
-/**
- * Whether a snapshot of the client is about to be deleted: one in deletion, or the oldest of a volume whose next snapshot
- * is in creation. It may release the quota that this volume of a run needs. Only for some time after the run began.
- */
-export async function isRoomComing(tx: Tx, runVolumeId: string, now: Date): Promise<boolean> {
-  return (await readRoomComing(tx, runVolumeId, now)).length > 0;
-}
-
 /** A snapshot whose deletion failed, and the actor of its run. */
 export interface FailedExpiry {
   snapshotId: string;
@@ -165,8 +144,11 @@ export interface FailedExpiry {
   userId: number;
 }
 
-/** Tasks are kept forever, so retries back off: after one minute, two, … an hour. */
-const readFailed = prepared<FailedExpiry>(
+/**
+ * Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. Tasks are kept
+ * forever, so retries back off: after one minute, two, … an hour.
+ */
+export const findFailed = prepared<FailedExpiry, [regionIds: number[], now: Date, limit: number], Db>(
   'lifecycle_policy_failed_expiries',
   `select n.id as "snapshotId", r.id as "runId", p.client_id as "clientId", p.user_id as "userId"
    from snapshots n
@@ -178,8 +160,3 @@ const readFailed = prepared<FailedExpiry>(
      and n.updated_at <= $2::timestamptz - least(n.generation - 1, 60) * interval '1 minute'
    order by n.volume_id, n.id limit $3`,
 );
-
-/** Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. */
-export function findFailed(db: Db, regionIds: number[], now: Date, limit: number): Promise<FailedExpiry[]> {
-  return readFailed(db, regionIds, now, limit);
-}

@@ -3,8 +3,8 @@ import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
-import { readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups } from '../../../platform/large-rows.ts';
+import { pageInGroups } from '../../../platform/large-rows.ts';
+import type { PageInGroups } from '../../../platform/large-rows.ts';
 import { forecast } from '../forecast/service.ts';
 import type { ForecastQuery } from '../forecast/schema.ts';
 import type { ListRuns, Run } from '../schema.ts';
@@ -38,15 +38,14 @@ export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePoli
     forecast: (scope: Scope, policyId: number, query: ForecastQuery) => forecast({ db, clock }, scope, policyId, query),
 
     /** Newest first. */
-    async list(scope: Scope, policyId: number, filter: ListRuns): Promise<{ count: number; results: Groups<Run> }> {
+    async list(scope: Scope, policyId: number, filter: ListRuns): Promise<PageInGroups<Run>> {
       await policies.get(scope, { id: policyId });
-      const { count, rows } = await store.list(db, policyId, filter);
       const read = async (ids: string[]) => {
         const [runs, volumes] = await Promise.all([store.findRows(db, ids), store.findVolumesOfRuns(db, ids)]);
         const byRun = Map.groupBy(volumes, (volume) => volume.runId);
         return runs.map((run) => toResponse(run, byRun.get(run.id) ?? []));
       };
-      return { count, results: readInGroups(rows, read, (run) => run) };
+      return pageInGroups(await store.list(db, policyId, filter), read, (run) => run);
     },
   };
 }

@@ -1,10 +1,11 @@
 /** SQL of runs: due schedules, runs and their volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
-import { deferred, prepared } from '../../../platform/db.ts';
+import { columnsOf, deferred, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
-import { pageOf, updateRow } from '../../store-kit.ts';
+import { equals, pageReader, updateRow } from '../../store-kit.ts';
+import type { Found, PageQuery } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
 
@@ -14,7 +15,11 @@ export type DueSchedule = Pick<ScheduleRow, 'id' | 'policyId' | 'regionId' | 'gi
   scheduledAt: Date;
 };
 
-const readDue = prepared<DueSchedule>(
+/**
+ * Claims due schedules: no other worker gets them until the commit, which sets their next runs. A schedule whose policy is
+ * locked is left for the next scan.
+ */
+export const claimDue = prepared<DueSchedule, [regionIds: number[], now: Date, limit: number], Tx>(
   'lifecycle_policy_due',
   `select s.id, s.policy_id as "policyId", s.region_id as "regionId", s.given, s.created_at as "createdAt",
           s.next_run_at as "scheduledAt"
@@ -24,14 +29,6 @@ const readDue = prepared<DueSchedule>(
    for update of s skip locked for key share of p skip locked`,
 );
 
-/**
- * Claims due schedules: no other worker gets them until the commit, which sets their next runs. A schedule whose policy is
- * locked is left for the next scan.
- */
-export function claimDue(tx: Tx, regionIds: number[], now: Date, limit: number): Promise<DueSchedule[]> {
-  return readDue(tx, regionIds, now, limit);
-}
-
 /** SQL: the lowest value of an indexed column in the regions. */
 const firstOf = (table: string, column: string) =>
   `(select min(first.at) from unnest($1::int[]) as region (id), lateral (
@@ -40,23 +37,20 @@ const firstOf = (table: string, column: string) =>
 const firstRun = firstOf('lifecycle_policy_schedules', 'next_run_at');
 const firstExpiry = firstOf('lifecycle_policy_run_volumes', 'expire_at');
 
-const readNextRun = prepared<{ at: Date | null }>('lifecycle_policy_next_run', `select ${firstRun} as at`);
-const readNextEvent = prepared<{ at: Date | null }>(
+/** The next run of a schedule in these regions; null when there is none. */
+export const nextRun = preparedValue<Date | null, [regionIds: number[]], Db>(
   'lifecycle_policy_next_event',
   `select least(${firstRun}, ${firstExpiry}) as at`,
 );
 
-/** The next run of a schedule in these regions; null when there is none. */
-export async function nextRun(db: Db, regionIds: number[]): Promise<Date | null> {
-  return (await readNextRun(db, regionIds))[0]!.at;
-}
-
 /** The next run or expiry in these regions; null when there is none. */
-export async function nextEvent(db: Db, regionIds: number[]): Promise<Date | null> {
-  return (await readNextEvent(db, regionIds))[0]!.at;
-}
+export const nextEvent = preparedValue<Date | null, [regionIds: number[]], Db>(
+  'lifecycle_policy_next_event',
+  `select least(${firstRun}, ${firstExpiry}) as at`,
+);
 
-const readOpen = prepared<{ open: number }>(
+/** The number of due schedules and expiries, of unfinished runs and of unfinished deletions of their snapshots. */
+export const countOpen = preparedValue<number, [regionIds: number[], now: Date], Db>(
   'lifecycle_policy_open',
   `select (select count(*) from lifecycle_policy_schedules where region_id = any($1::int[]) and next_run_at <= $2)
         + (select count(*) from lifecycle_policy_run_volumes where region_id = any($1::int[]) and expire_at <= $2)
@@ -65,12 +59,7 @@ const readOpen = prepared<{ open: number }>(
              and deleted_at is not null and observed_generation < generation) as open`,
 );
 
-/** The number of due schedules and expiries, of unfinished runs and of unfinished deletions of their snapshots. */
-export async function countOpen(db: Db, regionIds: number[], now: Date): Promise<number> {
-  return (await readOpen(db, regionIds, now))[0]!.open;
-}
-
-const writeRuns = prepared<{ id: string }>(
+const writeRuns = preparedColumn<string>(
   'lifecycle_policy_runs_insert',
   `insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, done_at, task_id, started_at)
    select r.*, $8::timestamptz
@@ -80,18 +69,8 @@ const writeRuns = prepared<{ id: string }>(
 
 /** Returns the ids of the new runs: after the clock was set back, a run of the same instant may already exist. */
 export async function insertRuns(tx: Tx, runs: Omit<RunRow, 'startedAt'>[], now: Date): Promise<Set<string>> {
-  const inserted = await writeRuns(
-    tx,
-    runs.map((run) => run.id),
-    runs.map((run) => run.policyId),
-    runs.map((run) => run.regionId),
-    runs.map((run) => run.scheduleId),
-    runs.map((run) => run.scheduledAt),
-    runs.map((run) => run.doneAt),
-    runs.map((run) => run.taskId),
-    now,
-  );
-  return new Set(inserted.map((row) => row.id));
+  const columns = columnsOf(runs, 'id', 'policyId', 'regionId', 'scheduleId', 'scheduledAt', 'doneAt', 'taskId');
+  return new Set(await writeRuns(tx, ...columns, now));
 }
 
 const writeVolumes = prepared(
@@ -103,27 +82,16 @@ const writeVolumes = prepared(
 type NewRunVolume = Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>;
 
 export async function insertVolumes(tx: Tx, volumes: NewRunVolume[]): Promise<void> {
-  await writeVolumes(
-    tx,
-    volumes.map((one) => one.id),
-    volumes.map((one) => one.runId),
-    volumes.map((one) => one.regionId),
-    volumes.map((one) => one.volumeId),
-    volumes.map((one) => one.name),
-  );
+  await writeVolumes(tx, ...columnsOf(volumes, 'id', 'runId', 'regionId', 'volumeId', 'name'));
 }
 
-const readVolumesOfPolicies = prepared<{ policyId: number; volumeId: string }>(
+/** The volumes of the policies that are not being deleted. */
+export const findVolumesOfPolicies = prepared<{ policyId: number; volumeId: string }, [policyIds: number[]], Tx>(
   'lifecycle_policy_run_candidates',
   `select pv.policy_id as "policyId", pv.volume_id as "volumeId"
    from lifecycle_policy_volumes pv join volumes v on v.id = pv.volume_id and v.deleted_at is null
    where pv.policy_id = any($1::int[]) order by v.created_at, v.id`,
 );
-
-/** The volumes of the policies that are not being deleted. */
-export function findVolumesOfPolicies(tx: Tx, policyIds: number[]): Promise<{ policyId: number; volumeId: string }[]> {
-  return readVolumesOfPolicies(tx, policyIds);
-}
 
 /** A volume of a run, with the properties of its snapshot. */
 export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volumeId' | 'name'> {
@@ -169,7 +137,8 @@ export const setRunning = prepared(
    from unnest($1::uuid[], $2::uuid[]) as made (id, snapshot_id) where rv.id = made.id`,
 );
 
-const lockVolumes = prepared<RunVolume>(
+/** Locks rows, always in the same order. Those of a deleted policy are gone: the records of its runs are deleted with it. */
+export const lock = prepared<RunVolume, [ids: string[]], Tx>(
   'lifecycle_policy_run_volumes_lock',
   `select ${columns}, rv.region_id as "regionId", rv.snapshot_id as "snapshotId", rv.state, rv.message,
      rv.expire_at as "expireAt", rv.expired,
@@ -183,11 +152,6 @@ const lockVolumes = prepared<RunVolume>(
      left join tasks t on t.id = n.creator_task_id
    where rv.id = any($1::uuid[]) order by rv.volume_id, rv.id for update of rv`,
 );
-
-/** Locks rows, always in the same order. Those of a deleted policy are gone: the records of its runs are deleted with it. */
-export function lock(tx: Tx, ids: string[]): Promise<RunVolume[]> {
-  return lockVolumes(tx, ids);
-}
 
 export const updateVolume = updateRow(lifecyclePolicyRunVolumes);
 
@@ -210,7 +174,7 @@ export async function recordSettled(
 const hasOpenVolumes = (run: string) => `exists (
   select from lifecycle_policy_run_volumes rv where rv.run_id = ${run} and rv.state in ('pending', 'running'))`;
 
-const readSettledAmong = prepared<{ id: string }>(
+const readSettledAmong = preparedColumn<string>(
   'lifecycle_policy_runs_settled_among',
   `select r.id from lifecycle_policy_runs r
    where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}`,
@@ -218,20 +182,16 @@ const readSettledAmong = prepared<{ id: string }>(
 
 /** The unfinished runs among the ids whose volumes are all settled. */
 export async function findSettledRuns(db: Db, runIds: string[]): Promise<string[]> {
-  return runIds.length === 0 ? [] : (await readSettledAmong(db, runIds)).map((row) => row.id);
+  return runIds.length === 0 ? [] : readSettledAmong(db, runIds);
 }
 
-const readSettledRuns = prepared<{ id: string }>(
+/** The unfinished runs of the regions whose volumes are all settled: their worker died before it ended them. */
+export const findAbandonedRuns = preparedColumn<string, [regionIds: number[], limit: number], Db>(
   'lifecycle_policy_runs_settled',
   `select r.id from lifecycle_policy_runs r
    where r.region_id = any($1::int[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}
    order by r.scheduled_at limit $2`,
 );
-
-/** The unfinished runs of the regions whose volumes are all settled: their worker died before it ended them. */
-export async function findAbandonedRuns(db: Db, regionIds: number[], limit: number): Promise<string[]> {
-  return (await readSettledRuns(db, regionIds, limit)).map((row) => row.id);
-}
 
 /** A run that has ended. `beganToFail`: any volume failed, and none did in the run before. */
 interface EndedRun {
@@ -241,7 +201,11 @@ interface EndedRun {
   beganToFail: boolean;
 }
 
-const endSet = prepared<EndedRun>(
+/**
+ * Ends those runs whose volumes are all settled, at most one of each schedule, the oldest. Records for their schedules whether
+ * any volume failed.
+ */
+export const endRuns = prepared<EndedRun, [runIds: string[], now: Date], Tx>(
   'lifecycle_policy_runs_end',
   `with settled as (
      select distinct on (r.schedule_id) r.id from lifecycle_policy_runs r
@@ -260,14 +224,6 @@ const endSet = prepared<EndedRun>(
    select e.id, e.task_id as "taskId", e.failed, e.failed and c.id is not null as "beganToFail" from ended e left join changed c on c.id = e.schedule_id
    order by e.id`,
 );
-
-/**
- * Ends those runs whose volumes are all settled, at most one of each schedule, the oldest. Records for their schedules whether
- * any volume failed.
- */
-export function endRuns(tx: Tx, runIds: string[], now: Date): Promise<EndedRun[]> {
-  return endSet(tx, runIds, now);
-}
 
 /** A run with the contents of the message about it. */
 export interface RunReport {
@@ -298,7 +254,11 @@ export async function report(tx: Tx, runId: string): Promise<RunReport> {
   return (await readReport(tx, runId))[0]!;
 }
 
-const readSettled = prepared<{ id: string }>(
+/**
+ * Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that rows
+ * whose failed snapshot is locked cannot block the others.
+ */
+export const findSettled = preparedColumn<string, [regionIds: number[]], Db>(
   'lifecycle_policy_run_settled',
   `select rv.id from lifecycle_policy_run_volumes rv left join snapshots s on s.id = rv.snapshot_id
    where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating'
@@ -306,14 +266,10 @@ const readSettled = prepared<{ id: string }>(
 );
 
 /**
- * Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that rows
- * whose failed snapshot is locked cannot block the others.
+ * Volumes of runs whose snapshots are to be requested, except those that wait for the deletion of an older snapshot.
+ * Unlimited, so that rows that wait cannot block the others.
  */
-export async function findSettled(db: Db, regionIds: number[]): Promise<string[]> {
-  return (await readSettled(db, regionIds)).map((row) => row.id);
-}
-
-const readPending = prepared<{ id: string }>(
+export const findPending = preparedColumn<string, [regionIds: number[]], Db>(
   'lifecycle_policy_run_volumes_pending',
   `select rv.id from lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
    where rv.region_id = any($1::int[]) and rv.state = 'pending' and (rv.message is null or not exists (
@@ -322,35 +278,23 @@ const readPending = prepared<{ id: string }>(
    order by rv.run_id, rv.id`,
 );
 
-/**
- * Volumes of runs whose snapshots are to be requested, except those that wait for the deletion of an older snapshot.
- * Unlimited, so that rows that wait cannot block the others.
- */
-export async function findPending(db: Db, regionIds: number[]): Promise<string[]> {
-  return (await readPending(db, regionIds)).map((row) => row.id);
-}
-
 const bytesOfVolumes = sql<number>`(
   select coalesce(sum(64 + pg_column_size(v.expired)), 0)::bigint from lifecycle_policy_run_volumes v
   where v.run_id = lifecycle_policy_runs.id)`;
 
-/** A run may have many volumes, so the rows are read separately. */
+const readSizes = pageReader<SizedRow<string>>(lifecyclePolicyRuns, {
+  columns: { id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes },
+});
+
+/** Newest first. A run may have many volumes, so the rows are read separately. */
 export async function list(
   db: Db,
   policyId: number,
-  filter: { schedule_id?: string; limit?: number; offset?: number },
-): Promise<{ count: number; rows: SizedRow<string>[] }> {
-  const where = and(
-    eq(lifecyclePolicyRuns.policyId, policyId),
-    filter.schedule_id === undefined ? undefined : eq(lifecyclePolicyRuns.scheduleId, filter.schedule_id),
-  );
-  const sizes = db.select({ id: lifecyclePolicyRuns.id, bytes: bytesOfVolumes }).from(lifecyclePolicyRuns);
-  return pageOf<SizedRow<string>>(sizes, {
-    where,
-    order: [desc(lifecyclePolicyRuns.scheduledAt), desc(lifecyclePolicyRuns.id)],
-    page: filter,
-    count: () => db.$count(lifecyclePolicyRuns, where),
-  });
+  filter: PageQuery & { schedule_id?: string },
+): Promise<Found<SizedRow<string>>> {
+  const { policyId: policy, scheduleId, scheduledAt, id } = lifecyclePolicyRuns;
+  const where = and(eq(policy, policyId), equals(scheduleId, filter.schedule_id));
+  return readSizes(db, { where, order: [desc(scheduledAt), desc(id)], page: filter });
 }
 
 export async function findRows(db: Db, ids: string[]): Promise<RunRow[]> {

@@ -7,10 +7,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
-import { readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups } from '../../../platform/large-rows.ts';
+import { pageInGroups } from '../../../platform/large-rows.ts';
+import type { PageInGroups } from '../../../platform/large-rows.ts';
 import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import * as listenerStore from '../listeners/store.ts';
@@ -45,8 +45,7 @@ export function createL7Policies(deps: L7RulesDeps) {
         throw invalidInput([{ path: 'listener_id', message }, ...(await unknownPoolErrors(tx, scope, settings))]);
       }
       const loadBalancer = await changes.lock(tx, scope, listener.loadBalancerId, queuedTasks);
-      const errors = await policyErrors(tx, scope, settings, listener);
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(await policyErrors(tx, scope, settings, listener));
       await requireListener(tx, scope, listenerId);
       const existing = await store.count(tx, listenerId);
       const exceeded = policyLimit(existing);
@@ -72,8 +71,7 @@ export function createL7Policies(deps: L7RulesDeps) {
     parts.changeConcurrently(queuedTasks)(context, scope, id, async (tx, policy) => {
       const listener = await requireListener(tx, scope, policy.listenerId);
       const settings = l7PolicySettings(body, policy);
-      const errors = await policyErrors(tx, scope, settings, listener);
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors(await policyErrors(tx, scope, settings, listener));
       const position = Math.min(body.position ?? policy.position, await store.count(tx, policy.listenerId));
       const changed = changedColumns<Placed, Placed>(policy, { ...settings, position });
       // After a failure the same update is a retry.
@@ -98,10 +96,9 @@ export function createL7Policies(deps: L7RulesDeps) {
         return { type: 'delete_l7policy' };
       }),
 
-    async list(scope: Scope, page: ListL7Policies): Promise<{ count: number; results: Groups<L7Policy> }> {
-      const { count, rows } = await store.list(db, scope, page);
+    async list(scope: Scope, page: ListL7Policies): Promise<PageInGroups<L7Policy>> {
       const read = (ids: string[]) => store.viewsById(db, ids);
-      return { count, results: readInGroups(rows, read, (row) => policyToResponse(row, scope.regionName)) };
+      return pageInGroups(await store.list(db, scope, page), read, (row) => policyToResponse(row, scope.regionName));
     },
 
     async get(scope: Scope, id: string): Promise<L7Policy> {

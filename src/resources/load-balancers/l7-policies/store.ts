@@ -1,17 +1,15 @@
 /** SQL of L7 policies. Writers hold the lock of the load balancer's row. */
 import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
-import { deferred, prepared } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import { deferred, prepared, preparedValue } from '../../../platform/db.ts';
+import type { Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
-import type { ProjectRegion } from '../../store-kit.ts';
 import type { OperatingStatus } from '../shapes.ts';
 import { lockPart } from '../store.ts';
 import type { Locked } from '../store.ts';
 import { lbL7Policies, lbL7Rules } from '../table.ts';
 import type { L7PolicyRow } from '../table.ts';
-import type { ListL7Policies } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbL7Policies);
 export const lockL7Policy = lockPart<Locked<L7PolicyRow>>(lbL7Policies);
@@ -35,23 +33,14 @@ export const view = kit.viewOf<L7PolicyView>(lbL7Policies, { columns: viewColumn
 export const viewsById = kit.rowsByIds<L7PolicyView>(lbL7Policies, { columns: viewColumns });
 
 const bytes = sql<number>`200 + 64 * (select count(*) from lb_l7_rules r where r.policy_id = lb_l7_policies.id)`;
-const readSizes = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: lbL7Policies.id, bytes } });
-const oldestFirst = kit.oldestFirst(lbL7Policies);
+/** With the size of their references to rules. */
+export const list = kit.pagesOf<SizedRow<string>>(lbL7Policies, { columns: { id: lbL7Policies.id, bytes } });
 
-/** Oldest first, with the size of their references to rules. */
-export async function list(db: Db, scope: ProjectRegion, page: ListL7Policies): Promise<kit.Found<SizedRow<string>>> {
-  return readSizes(db, scope, { order: oldestFirst, page });
-}
-
-const countOf = prepared<{ count: number }>(
+/** The policies of a listener that are not being deleted. */
+export const count = preparedValue<number, [listenerId: string], Tx>(
   'lb_l7_policies_count',
   'select count(*)::int as count from lb_l7_policies where listener_id = $1 and deleted_at is null',
 );
-
-/** The policies of a listener that are not being deleted. */
-export async function count(tx: Tx, listenerId: string): Promise<number> {
-  return (await countOf(tx, listenerId))[0]!.count;
-}
 
 const shiftPositions = prepared(
   'lb_l7_policies_shift',
@@ -64,16 +53,12 @@ export async function shift(tx: Tx, listenerId: string, from: number, to: number
   if (from <= to) await shiftPositions(tx, listenerId, from, to, by);
 }
 
-const writeDeletedOfListener = deferred('lb_l7_policies_deleted', {
+/** Marks all policies of a listener as deleted. */
+export const markDeletedOfListener = deferred<[listenerId: string, deletedAt: Date]>('lb_l7_policies_deleted', {
   parameters: 'uuid, timestamptz',
   body: `update lb_l7_policies set deleted_at = $2, provisioning_status = 'PENDING_DELETE'
     where listener_id = $1 and deleted_at is null;`,
 });
-
-/** Marks all policies of a listener as deleted. */
-export async function markDeletedOfListener(tx: Tx, listenerId: string, deletedAt: Date): Promise<void> {
-  await writeDeletedOfListener(tx, listenerId, deletedAt);
-}
 
 /** SQL: the policies that redirect to a pool. */
 export const selectUsesOfPool = (poolId: string) => `

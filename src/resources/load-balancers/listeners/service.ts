@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
-import { violatedConstraint } from '../../../platform/db.ts';
+import { violatedConstraint } from '../../../platform/db-errors.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
@@ -88,11 +88,10 @@ export function createListeners(deps: ListenersDeps) {
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateListener): Promise<TaskIds> =>
     parts.change(context, scope, id, async (tx, listener) => {
       const settings = patchedListenerSettings(listener, body);
-      const errors = [
+      requireNoErrors([
         ...listenerErrors(settings, ''),
         ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, listener, '') })),
-      ];
-      if (errors.length > 0) throw invalidInput(errors);
+      ]);
       const changed = changedColumns<ListenerSettings, ListenerSettings>(listener, settings);
       // After a failure the same update is a retry.
       if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') return null;

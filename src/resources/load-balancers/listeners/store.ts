@@ -32,21 +32,14 @@ const viewColumns = {
 
 export const view = kit.viewOf<ListenerView>(lbListeners, { columns: viewColumns });
 const readPage = kit.pagesOf<ListenerView>(lbListeners, { columns: viewColumns });
-const oldestFirst = kit.oldestFirst(lbListeners);
 
 export async function poolCount(tx: Tx, id: string): Promise<number> {
   const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
   return rows[0]?.count ?? 0;
 }
 
-/** Oldest first. */
-export async function list(db: Db, scope: ProjectRegion, filter: ListListeners): Promise<kit.Found<ListenerView>> {
-  return readPage(db, scope, {
-    filters: [...ofLoadBalancer(lbListeners, filter), kit.contains(lbListeners.name, filter.name)],
-    order: oldestFirst,
-    page: filter,
-  });
-}
+export const list = (db: Db, scope: ProjectRegion, filter: ListListeners) =>
+  readPage(db, scope, filter, [...ofLoadBalancer(lbListeners, filter), kit.contains(lbListeners.name, filter.name)]);
 
 export async function findByLoadBalancer(on: Db | Tx, loadBalancerId: string): Promise<ListenerRow[]> {
   return on

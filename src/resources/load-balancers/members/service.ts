@@ -1,8 +1,7 @@
 /** The members of a pool as resources of their own. */
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
-import type { FieldError } from '../../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { requireFound } from '../../service-kit.ts';
@@ -37,7 +36,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
       change(context, scope, poolId, async (tx, pool) => {
         const settings = newMemberSettings(body);
         const subnets = settings.subnetId === null ? [] : [{ id: settings.subnetId, path: 'subnet_id' }];
-        requireNone([
+        requireNoErrors([
           ...memberErrors(settings, pool),
           ...placementErrors(settings, memberRules(scope.regionId)),
           ...(await referenceErrors(tx, secrets, scope, { secrets: [], subnets })),
@@ -69,7 +68,10 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         // The address and port cannot change and were checked when the member was created.
         const isChecked = body.monitor_address === undefined && body.monitor_port === undefined;
         const misplaced = isChecked ? [] : placementErrors(settings, memberRules(scope.regionId));
-        requireNone([...memberErrors(settings, pool), ...misplaced.filter(({ path }) => path.startsWith('monitor_'))]);
+        requireNoErrors([
+          ...memberErrors(settings, pool),
+          ...misplaced.filter(({ path }) => path.startsWith('monitor_')),
+        ]);
         // After a failure the same update is a retry.
         if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return null;
         await write(tx, pool, settings);
@@ -93,10 +95,6 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
       return withId(members, memberId);
     },
   };
-}
-
-function requireNone(errors: FieldError[]): void {
-  if (errors.length > 0) throw invalidInput(errors);
 }
 
 function withId<Row extends { id: string }>(members: Row[], id: string): Row {

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { whileWaiting } from '../../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../../errors/catalogue.ts';
+import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { ChangePool } from '../members/service.ts';
@@ -71,8 +71,7 @@ export function createHealthMonitors({ change, view, untilEnd }: HealthMonitorsD
 }
 
 async function write(tx: Tx, pool: PoolRow, healthMonitor: HealthMonitor, type: string) {
-  const errors = monitorErrors(healthMonitor, pool.protocol);
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors(monitorErrors(healthMonitor, pool.protocol));
   await store.update(tx, pool.id, { healthMonitor, provisioningStatus: 'PENDING_UPDATE' });
   return { type, createdResources: { healthmonitors: [healthMonitor.id] } };
 }

@@ -1,10 +1,10 @@
 /** Rules of pools. A pool is part of its load balancer: it shares its lock, generation and tasks (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { inUse, invalidInput } from '../../../errors/catalogue.ts';
+import { inUse, invalidInput, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
-import { readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups } from '../../../platform/large-rows.ts';
+import { pageInGroups } from '../../../platform/large-rows.ts';
+import type { PageInGroups } from '../../../platform/large-rows.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
@@ -103,7 +103,7 @@ export function createLbPools(deps: LbPoolsDeps) {
     const { members: current, listenerProtocols } = pool;
     const settings = patchedPoolSettings(pool, body);
     const members = body.members === undefined ? null : (body.members ?? []).map(newMemberSettings);
-    const errors = [
+    requireNoErrors([
       ...missingMonitorType(body, pool),
       ...poolErrors(settings, listenerProtocols, await store.addressFor(tx, pool.loadBalancerId, settings), '', pool),
       ...memberListErrors(members ?? current, settings, 'members', members && memberRules(scope.regionId)),
@@ -111,8 +111,7 @@ export function createLbPools(deps: LbPoolsDeps) {
         secrets: poolSecrets(settings, pool, ''),
         subnets: memberSubnets(members ?? [], current, 'members'),
       })),
-    ];
-    if (errors.length > 0) throw invalidInput(errors);
+    ]);
     return {
       changed: changedColumns<PoolSettings, PoolSettings>(pool, settings),
       replacement: members && replaceMembers({ ...settings, id: pool.id }, current, members),
@@ -158,10 +157,9 @@ export function createLbPools(deps: LbPoolsDeps) {
         return { type: 'delete_lbpool' };
       }),
 
-    async list(scope: Scope, filter: ListPools): Promise<{ count: number; results: Groups<ListedPool> }> {
-      const { count, rows } = await store.list(db, scope, filter);
+    async list(scope: Scope, filter: ListPools): Promise<PageInGroups<ListedPool>> {
       const read = (ids: string[]) => store.viewsById(db, ids, filter.details);
-      return { count, results: readInGroups(rows, read, listedToResponse) };
+      return pageInGroups(await store.list(db, scope, filter), read, listedToResponse);
     },
 
     get: view,

@@ -2,7 +2,7 @@
 import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
-import { deferred, prepared } from '../../../platform/db.ts';
+import { deferred, preparedColumn } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
@@ -73,23 +73,16 @@ const memberCount = sql<number>`(select count(*) from lb_members m where m.pool_
 const readSizes = kit.pagesOf<SizedRow<string>>(lbPools, {
   columns: { id: lbPools.id, bytes: sql`${memberCount} * ${sql.raw(String(bytesOfMember))}` },
 });
-const oldestFirst = kit.oldestFirst(lbPools);
 
-/** Oldest first. A thousand pools may have a million members, so the rows themselves are read in groups. */
-export async function list(db: Db, scope: ProjectRegion, filter: ListPools): Promise<kit.Found<SizedRow<string>>> {
-  const { listener_id: listenerId, name } = filter;
-  return readSizes(db, scope, {
-    filters: [
-      ...ofLoadBalancer(lbPools, filter),
-      listenerId
-        ? sql`${listenerId} in (select l.id from lb_listeners l where l.default_pool_id = lb_pools.id)`
-        : undefined,
-      kit.contains(lbPools.name, name),
-    ],
-    order: oldestFirst,
-    page: filter,
-  });
-}
+/** A thousand pools may have a million members, so the rows themselves are read in groups. */
+export const list = (db: Db, scope: ProjectRegion, filter: ListPools) =>
+  readSizes(db, scope, filter, [
+    ...ofLoadBalancer(lbPools, filter),
+    filter.listener_id
+      ? sql`${filter.listener_id} in (select l.id from lb_listeners l where l.default_pool_id = lb_pools.id)`
+      : undefined,
+    kit.contains(lbPools.name, filter.name),
+  ]);
 
 const readDetailed = kit.rowsByIds<PoolView>(lbPools, withDetails, 'lb_pools_detailed');
 const readWithIds = kit.rowsByIds<PoolView<{ id: string }>>(lbPools, { columns: viewColumns(idsOnly) });
@@ -108,11 +101,10 @@ const protocolsOf = (poolId: string) => `
   select l.protocol from lb_listeners l where l.default_pool_id = ${poolId} or l.id in (
     select p.listener_id from lb_l7_policies p where p.redirect_pool_id = ${poolId} and p.deleted_at is null)`;
 
-const readProtocols = prepared<Pick<ListenerRow, 'protocol'>>('lb_pool_protocols', protocolsOf('$1'));
-
-export async function listenerProtocols(tx: Tx, poolId: string): Promise<ListenerRow['protocol'][]> {
-  return (await readProtocols(tx, poolId)).map((row) => row.protocol);
-}
+export const listenerProtocols = preparedColumn<ListenerRow['protocol'], [poolId: string], Tx>(
+  'lb_pool_protocols',
+  protocolsOf('$1'),
+);
 
 /** A pool whose load balancer this transaction has locked. Members are in the order in which the client sent them. */
 export type LockedPool = Locked<PoolRow> & {
@@ -130,12 +122,8 @@ export const lockPool = lockPart<LockedPool>(lbPools, {
   uses: sql.raw(`array(select row_to_json(uses) from (${selectUsesOfPool('lb_pools.id')}) as uses)`),
 });
 
-const writeAttachment = deferred('lb_pool_attach', {
+/** Makes the pool the default pool of the listener. */
+export const attach = deferred<[listenerId: string, poolId: string]>('lb_pool_attach', {
   parameters: 'uuid, uuid',
   body: `update lb_listeners set default_pool_id = $2, provisioning_status = 'PENDING_UPDATE' where id = $1;`,
 });
-
-/** Makes the pool the default pool of the listener. */
-export async function attach(tx: Tx, listenerId: string, poolId: string): Promise<void> {
-  await writeAttachment(tx, listenerId, poolId);
-}

@@ -1,5 +1,5 @@
 /** SQL of counters: readings of listeners, added up over the processes of the proxy and by minute. */
-import { prepared } from '../../../platform/db.ts';
+import { columnsOf, prepared, preparedValue } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Stats } from '../shapes.ts';
 
@@ -88,14 +88,8 @@ const add = prepared(
 export async function addReadings(db: Db, readings: Reading[], now: Date): Promise<void> {
   await add(
     db,
-    readings.map((reading) => reading.listenerId),
-    readings.map((reading) => reading.activeConnections),
-    readings.map((reading) => reading.totalConnections),
-    readings.map((reading) => reading.requests),
-    readings.map((reading) => reading.bytesIn),
-    readings.map((reading) => reading.bytesOut),
-    readings.map((reading) => reading.requestErrors),
-    readings.map((reading) => reading.serverErrors),
+    ...columnsOf(readings, 'listenerId', 'activeConnections', 'totalConnections', 'requests', 'bytesIn', 'bytesOut'),
+    ...columnsOf(readings, 'requestErrors', 'serverErrors'),
     now,
   );
 }
@@ -141,15 +135,14 @@ type ReadTraffic = (db: Db, id: string, from: Date, to: Date, stepSeconds: numbe
 export const trafficOfLoadBalancer: ReadTraffic = readFrom('load_balancer_traffic', 'load_balancer_id');
 export const trafficOfListener: ReadTraffic = readFrom('lb_listener_traffic', 'listener_id');
 
-const findListener = prepared<{ createdAt: Date }>(
+const readCreation = preparedValue<Date | undefined>(
   'traffic_listener',
-  `select created_at as "createdAt" from lb_listeners where id = $1 and load_balancer_id = $2`,
+  'select created_at from lb_listeners where id = $1 and load_balancer_id = $2',
 );
 
 /** The creation of a listener; null if the load balancer has no such listener. */
 export async function listenerCreatedAt(db: Db, loadBalancerId: string, id: string): Promise<Date | null> {
-  const [row] = await findListener(db, id, loadBalancerId);
-  return row ? new Date(row.createdAt) : null;
+  return (await readCreation(db, id, loadBalancerId)) ?? null;
 }
 
 /** How long traffic is kept. */

@@ -7,8 +7,8 @@ import { whileWaiting } from '../../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups } from '../../../platform/large-rows.ts';
+import { pageInGroups } from '../../../platform/large-rows.ts';
+import type { PageInGroups } from '../../../platform/large-rows.ts';
 import { requireFound } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
 import type { Artifact, Page, RepositoryCollection } from '../schema.ts';
@@ -78,12 +78,11 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
       registryId: number,
       repository: string,
       page: Page,
-    ): Promise<{ count: number; results: Groups<Artifact> }> {
+    ): Promise<PageInGroups<Artifact>> {
       await requireRegistry(scope, registryId);
       const { id } = await requireRepository(db, registryId, repository);
-      const { count, rows } = await store.listArtifacts(db, id, page);
       const read = (ids: number[]) => store.findArtifacts(db, ids);
-      return { count, results: readInGroups(rows, read, (row) => toResponse(row, registryId)) };
+      return pageInGroups(await store.listArtifacts(db, id, page), read, (row) => toResponse(row, registryId));
     },
 
     deleteRepository: (context: RequestContext, scope: Scope, registryId: number, repository: string) =>

@@ -1,9 +1,10 @@
 /** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
 import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
-import { prepared } from '../../../platform/db.ts';
+import { columnsOf, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { bytewise, pageOf } from '../../store-kit.ts';
+import { bytewise, pageReader } from '../../store-kit.ts';
+import type { Found } from '../../store-kit.ts';
 import type { Page } from '../schema.ts';
 import { registries } from '../table.ts';
 import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
@@ -13,21 +14,16 @@ type RepositoryView = RepositoryRow & { artifactCount: number };
 export type ArtifactRow = typeof registryArtifacts.$inferSelect;
 export type TagRow = typeof registryTags.$inferSelect;
 
-export async function listRepositories(
-  db: Db,
-  registryId: number,
-  page: Page,
-): Promise<{ count: number; rows: RepositoryView[] }> {
-  const artifactCount = sql<number>`(
-    select count(*) from registry_artifacts a where a.repository_id = registry_repositories.id)`;
-  const views = db.select({ ...getTableColumns(registryRepositories), artifactCount }).from(registryRepositories);
+const artifactCount = sql<number>`(
+  select count(*) from registry_artifacts a where a.repository_id = registry_repositories.id)`;
+const readRepositories = pageReader<RepositoryView>(registryRepositories, {
+  columns: { ...getTableColumns(registryRepositories), artifactCount },
+});
+
+/** By name. */
+export async function listRepositories(db: Db, registryId: number, page: Page): Promise<Found<RepositoryView>> {
   const where = eq(registryRepositories.registryId, registryId);
-  return pageOf<RepositoryView>(views, {
-    where,
-    order: [bytewise(registryRepositories.name)],
-    page,
-    count: () => db.$count(registryRepositories, where),
-  });
+  return readRepositories(db, { where, order: [bytewise(registryRepositories.name)], page });
 }
 
 export async function findRepository(on: Db | Tx, registryId: number, name: string): Promise<RepositoryRow | null> {
@@ -38,21 +34,14 @@ export async function findRepository(on: Db | Tx, registryId: number, name: stri
   return row ?? null;
 }
 
+const bytes = sql<number>`(
+  select 256 * (1 + count(*)) from registry_tags t where t.artifact_id = registry_artifacts.id)`;
+const readSizes = pageReader<SizedRow<number>>(registryArtifacts, { columns: { id: registryArtifacts.id, bytes } });
+
 /** Newest first. An artifact may have any number of tags, so the rows are read separately. */
-export async function listArtifacts(
-  db: Db,
-  repositoryId: number,
-  page: Page,
-): Promise<{ count: number; rows: SizedRow<number>[] }> {
-  const bytes = sql<number>`(
-    select 256 * (1 + count(*)) from registry_tags t where t.artifact_id = registry_artifacts.id)`;
+export async function listArtifacts(db: Db, repositoryId: number, page: Page): Promise<Found<SizedRow<number>>> {
   const where = eq(registryArtifacts.repositoryId, repositoryId);
-  return pageOf<SizedRow<number>>(db.select({ id: registryArtifacts.id, bytes }).from(registryArtifacts), {
-    where,
-    order: [desc(registryArtifacts.pushedAt), desc(registryArtifacts.id)],
-    page,
-    count: () => db.$count(registryArtifacts, where),
-  });
+  return readSizes(db, { where, order: [desc(registryArtifacts.pushedAt), desc(registryArtifacts.id)], page });
 }
 
 export async function findArtifacts(db: Db, ids: number[]): Promise<(ArtifactRow & { tags: TagRow[] })[]> {
@@ -102,7 +91,7 @@ export async function remove(
   await tx.update(registryRepositories).set({ updatedAt: sql`now()` }).where(eq(registryRepositories.id, id));
 }
 
-const takeEvents = prepared<{ id: string }>(
+const takeEvents = preparedColumn<string>(
   'registry_events_take',
   `insert into registry_events (id, seen_at) select id, now() from unnest($1::text[]) as id
    on conflict do nothing returning id`,
@@ -110,7 +99,7 @@ const takeEvents = prepared<{ id: string }>(
 
 /** Records the events. Returns the ids of those that were not processed before. */
 export async function takeNewEvents(tx: Tx, ids: string[]): Promise<Set<string>> {
-  return new Set((await takeEvents(tx, ids)).map(({ id }) => id));
+  return new Set(await takeEvents(tx, ids));
 }
 
 export const deleteOldEvents = prepared<object, [], Db>(
@@ -118,13 +107,13 @@ export const deleteOldEvents = prepared<object, [], Db>(
   `delete from registry_events where seen_at < now() - interval '2 days'`,
 );
 
-const upsertRepository = prepared<{ id: number }>(
+const upsertRepository = preparedValue<number>(
   'registry_repository_put',
   `insert into registry_repositories (registry_id, name, created_at, updated_at, seen_at) values ($1, $2, $3, $3, now())
    on conflict (registry_id, name) do update set updated_at = greatest(registry_repositories.updated_at, $3), seen_at = now()
    returning id`,
 );
-const upsertArtifact = prepared<{ id: number }>(
+const upsertArtifact = preparedValue<number>(
   'registry_artifact_put',
   `insert into registry_artifacts (repository_id, digest, size, pushed_at, seen_at) values ($1, $2, $3, $4, now())
    on conflict (repository_id, digest) do update set size = $3, seen_at = now(),
@@ -148,9 +137,9 @@ interface PushedManifest {
 
 export async function putManifest(tx: Tx, registryId: number, pushed: PushedManifest): Promise<void> {
   const { repository, digest, size, at } = pushed;
-  const [{ id }] = (await upsertRepository(tx, registryId, repository, at)) as [{ id: number }];
-  const [artifact] = (await upsertArtifact(tx, id, digest, size, at)) as [{ id: number }];
-  if (pushed.tag !== null) await upsertTag(tx, id, artifact.id, pushed.tag, at);
+  const id = await upsertRepository(tx, registryId, repository, at);
+  const artifactId = await upsertArtifact(tx, id, digest, size, at);
+  if (pushed.tag !== null) await upsertTag(tx, id, artifactId, pushed.tag, at);
 }
 
 const upsertBlob = prepared(
@@ -283,7 +272,7 @@ async function putScannedRepository(tx: Tx, registryId: number, seen: SeenReposi
       .values({ registryId, name, createdAt: first, updatedAt: first, seenAt: began });
   }
   const { id } = (await findRepository(tx, registryId, name))!;
-  const ofManifests = [id, manifests.map((each) => each.digest), manifests.map((each) => each.size)];
+  const ofManifests = [id, ...columnsOf(manifests, 'digest', 'size')];
   await tx.$client.query(
     `update registry_artifacts a set size = m.size from unnest($2::text[], $3::bigint[]) as m (digest, size)
      where a.repository_id = $1 and a.digest = m.digest and a.size <> m.size`,
@@ -297,13 +286,7 @@ async function putScannedRepository(tx: Tx, registryId: number, seen: SeenReposi
   );
   const seenTags = `unnest($2::text[], $3::text[], $4::timestamptz[]) as s (name, digest, pushed_at)
      join registry_artifacts a on a.repository_id = $1 and a.digest = s.digest`;
-  const ofTags = [
-    id,
-    tags.map((each) => each.name),
-    tags.map((each) => each.digest),
-    tags.map((each) => each.pushedAt),
-    began,
-  ];
+  const ofTags = [id, ...columnsOf(tags, 'name', 'digest', 'pushedAt'), began];
   await tx.$client.query(
     `update registry_tags t set artifact_id = a.id, pushed_at = s.pushed_at from ${seenTags}
      where t.repository_id = $1 and t.name = s.name and t.artifact_id <> a.id and t.seen_at < $5`,

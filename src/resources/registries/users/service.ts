@@ -4,11 +4,11 @@
  * Invariant: only the response that creates a secret contains it. The database has a MAC of it (token-server/authority.ts).
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, nameTaken, notFound } from '../../../errors/catalogue.ts';
+import { ClientError, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import { withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
-import { requireFound } from '../../service-kit.ts';
+import { requireFound, toCollection } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
 import type {
   CreateRegistryUser,
@@ -50,30 +50,25 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     toResult: (created: RegistryUserWithSecret[]) => T,
   ): Promise<T> => {
     const { secretMac } = await authority();
-    return idempotency.auditedTransaction(
-      db,
-      context,
-      async (tx) => {
-        await lockRegistry(tx, scope, registryId);
-        await requireFreeNames(tx, registryId, users, pathOfName);
-        const now = clock.now();
-        const secrets = users.map(({ secret }) => secret || randomSecret());
-        const rows = await store.insert(
-          tx,
-          users.map(({ name, duration, read_only = false }, i) => ({
-            registryId,
-            name,
-            secretMac: secretMac(name, secrets[i]!),
-            duration,
-            readOnly: read_only,
-            createdAt: now,
-            expiresAt: addDays(now, duration),
-          })),
-        );
-        return toResult(rows.map((row, i) => ({ ...toResponse(row), secret: secrets[i]! })));
-      },
-      { sealed: true },
-    );
+    return idempotency.sealedTransaction(db, context, async (tx) => {
+      await lockRegistry(tx, scope, registryId);
+      await requireFreeNames(tx, registryId, users, pathOfName);
+      const now = clock.now();
+      const secrets = users.map(({ secret }) => secret || randomSecret());
+      const rows = await store.insert(
+        tx,
+        users.map(({ name, duration, read_only = false }, i) => ({
+          registryId,
+          name,
+          secretMac: secretMac(name, secrets[i]!),
+          duration,
+          readOnly: read_only,
+          createdAt: now,
+          expiresAt: addDays(now, duration),
+        })),
+      );
+      return toResult(rows.map((row, i) => ({ ...toResponse(row), secret: secrets[i]! })));
+    });
   };
 
   return {
@@ -95,10 +90,13 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     ): Promise<RegistryUsersWithSecrets> {
       const names = users.map(({ name }) => name);
       const pathOfName = (index: number) => `users.${index}.name`;
-      const errors = names.flatMap((name, i) =>
-        names.indexOf(name) < i ? [{ path: pathOfName(i), message: `repeats ${pathOfName(names.indexOf(name))}` }] : [],
+      requireNoErrors(
+        names.flatMap((name, i) =>
+          names.indexOf(name) < i
+            ? [{ path: pathOfName(i), message: `repeats ${pathOfName(names.indexOf(name))}` }]
+            : [],
+        ),
       );
-      if (errors.length > 0) throw invalidInput(errors);
       return createAll(context, scope, registryId, users, pathOfName, (results) => ({
         ...results[0]!,
         count: results.length,
@@ -108,8 +106,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
 
     async list(scope: Scope, registryId: number, page: Page): Promise<RegistryUserCollection> {
       requireFound(await find(db, scope, registryId), 'registry', registryId);
-      const { count, rows } = await store.list(db, registryId, page);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.list(db, registryId, page), toResponse);
     },
 
     /** The duration starts now. */
@@ -136,18 +133,13 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       id: number,
     ): Promise<RegistryUserWithSecret> {
       const { secretMac } = await authority();
-      return idempotency.auditedTransaction(
-        db,
-        context,
-        async (tx) => {
-          await lockRegistry(tx, scope, registryId);
-          const user = requireFound(await store.find(tx, registryId, id), 'registry user', id);
-          const secret = randomSecret();
-          await store.update(tx, registryId, id, { secretMac: secretMac(user.name, secret) });
-          return { ...toResponse(user), secret };
-        },
-        { sealed: true },
-      );
+      return idempotency.sealedTransaction(db, context, async (tx) => {
+        await lockRegistry(tx, scope, registryId);
+        const user = requireFound(await store.find(tx, registryId, id), 'registry user', id);
+        const secret = randomSecret();
+        await store.update(tx, registryId, id, { secretMac: secretMac(user.name, secret) });
+        return { ...toResponse(user), secret };
+      });
     },
 
     async delete(context: RequestContext, scope: Scope, registryId: number, id: number): Promise<void> {

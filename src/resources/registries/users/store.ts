@@ -13,10 +13,8 @@ export async function insert(tx: Tx, users: Omit<UserRow, 'id'>[]): Promise<User
 
 const readPage = pageReader<UserRow>(registryUsers);
 
-export async function list(db: Db, registryId: number, page: Page): Promise<{ count: number; rows: UserRow[] }> {
-  const where = eq(registryUsers.registryId, registryId);
-  return readPage(db, { where, order: [asc(registryUsers.id)], page });
-}
+export const list = (db: Db, registryId: number, page: Page) =>
+  readPage(db, { where: eq(registryUsers.registryId, registryId), order: [asc(registryUsers.id)], page });
 
 export async function names(tx: Tx, registryId: number): Promise<Set<string>> {
   const rows = await tx

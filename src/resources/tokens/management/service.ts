@@ -5,7 +5,7 @@
  * excepted), for a project that it cannot use, or that is valid for longer.
  */
 import type { Actor, RequestContext } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../../errors/catalogue.ts';
+import { ClientError, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import { withZone } from '../../../platform/clock.ts';
@@ -13,7 +13,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Clients } from '../../clients/service.ts';
 import type { Projects } from '../../projects/service.ts';
-import { readExpiry, requireFound } from '../../service-kit.ts';
+import { readExpiry, requireFound, toCollection } from '../../service-kit.ts';
 import type { CreateToken, ListTokens, NewToken, Token, TokenCollection } from '../schema.ts';
 import type { Tokens } from '../service.ts';
 import * as store from '../store.ts';
@@ -89,26 +89,19 @@ export function createTokenManagement(deps: TokenManagementDeps) {
         throw new ClientError('Forbidden', `project_ids must be among those of your token (${actor.projectIds})`);
       }
       const expiry = await readExpiryFor(actor, body.expires_at);
-      const errors = [...(await faultsOfProjects(clientId, projectIds ?? [])), ...expiry.errors];
-      if (errors.length > 0) throw invalidInput(errors);
+      requireNoErrors([...(await faultsOfProjects(clientId, projectIds ?? [])), ...expiry.errors]);
       const { name, role } = body;
-      return idempotency.auditedTransaction(
-        db,
-        context,
-        async (tx, act) => {
-          act.clientId = clientId;
-          const { row, text } = await tokens.insert(tx, { clientId, name, role, projectIds, expiresAt: expiry.date });
-          return { ...toResponse(row), token: text };
-        },
-        { sealed: true },
-      );
+      return idempotency.sealedTransaction(db, context, async (tx, act) => {
+        act.clientId = clientId;
+        const { row, text } = await tokens.insert(tx, { clientId, name, role, projectIds, expiresAt: expiry.date });
+        return { ...toResponse(row), token: text };
+      });
     },
 
     async list({ actor }: RequestContext, query: ListTokens): Promise<TokenCollection> {
       const clientId = await clientOf(actor, query.client_id);
       const within = { clientId, projectIds: actor.projectIds, state: query.state, now: clock.now() };
-      const { count, rows } = await store.page(db, within, query);
-      return { count, results: rows.map(toResponse) };
+      return toCollection(await store.page(db, within, query), toResponse);
     },
 
     get: async ({ actor }: RequestContext, id: number): Promise<Token> => toResponse(await find(actor, id)),

@@ -1,11 +1,11 @@
 /** Rules of the rules of L7 policies. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../../../errors/catalogue.ts';
+import { ClientError, notFound, requireNoErrors, unavailable } from '../../../../errors/catalogue.ts';
 import type { FieldError } from '../../../../errors/catalogue.ts';
 import { DriverError } from '../../../../errors/driver-error.ts';
 import type { Tx } from '../../../../platform/db.ts';
-import { changedColumns, isEmpty, requireFound } from '../../../service-kit.ts';
+import { changedColumns, isEmpty, requireFound, toCollection } from '../../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../../service-kit.ts';
 import * as listenerStore from '../../listeners/store.ts';
 import { createPartChanges, queuedTasks } from '../../locked-changes.ts';
@@ -36,7 +36,7 @@ export function createL7Rules(deps: L7RulesDeps) {
     if (rule.compareType !== 'REGEX' || l7ValueErrors(rule).length > 0) return [];
     const refusal = await checkPattern(rule.value).catch((error: unknown) => {
       if (!(error instanceof DriverError)) throw error;
-      throw new ClientError('Unavailable', error.customerMessage, { headers: { 'retry-after': '1' }, cause: error });
+      throw unavailable(error.customerMessage, { cause: error });
     });
     if (!refusal) return [];
     return [{ path: 'value', message: `is not a regular expression that HAProxy can use: ${refusal}` }];
@@ -110,8 +110,7 @@ export function createL7Rules(deps: L7RulesDeps) {
 
     async listRules(scope: Scope, policyId: string, page: ListL7Rules): Promise<L7RuleCollection> {
       const policy = requireFound(await policyStore.find(db, scope, policyId), 'L7 policy', policyId);
-      const { count, rows } = await store.list(db, scope, policy.id, page);
-      return { count, results: rows.map((row) => ruleToResponse(row, scope.regionName)) };
+      return toCollection(await store.list(db, scope, policy.id, page), ruleToResponse, scope.regionName);
     },
 
     async getRule(scope: Scope, policyId: string, id: string): Promise<L7Rule> {
@@ -132,8 +131,7 @@ async function requireValid(
   if (!listener || listener.deletedAt || policy.deletedAt) {
     throw new ClientError('Conflict', `L7 policy ${policy.id} is being deleted`);
   }
-  const errors = [...l7RuleErrors(settings, listener.protocol), ...invalid];
-  if (errors.length > 0) throw invalidInput(errors);
+  requireNoErrors([...l7RuleErrors(settings, listener.protocol), ...invalid]);
 }
 
 /** `rule` is the rule that gets the settings; null: a new one. @throws ClientError 409 */

@@ -29,18 +29,6 @@ const viewColumns = {
 
 export const view = kit.viewOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
 const readPage = kit.pagesOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
-const oldestFirst = kit.oldestFirst(lbL7Rules);
 
-/** Oldest first. */
-export async function list(
-  db: Db,
-  scope: ProjectRegion,
-  policyId: string,
-  page: ListL7Rules,
-): Promise<kit.Found<L7RuleView>> {
-  return readPage(db, scope, {
-    filters: [eq(lbL7Rules.policyId, policyId)],
-    order: oldestFirst,
-    page,
-  });
-}
+export const list = (db: Db, scope: ProjectRegion, policyId: string, page: ListL7Rules) =>
+  readPage(db, scope, page, [eq(lbL7Rules.policyId, policyId)]);

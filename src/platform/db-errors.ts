@@ -1,0 +1,92 @@
+/** What an error of PostgreSQL or of its connection means. */
+import pg from 'pg';
+import { readOnly } from './primary-client.ts';
+
+const serializationFailure = '40001';
+const deadlock = '40P01';
+/** What the work read, outside of the transaction or without a lock, was deleted before it was referred to. */
+const foreignKeyViolation = '23503';
+const retried = new Set<string | undefined>([serializationFailure, deadlock, foreignKeyViolation]);
+
+/** Whether the same transaction may succeed at once. */
+export function isRetryable(error: unknown): boolean {
+  return retried.has(postgresCode(error));
+}
+
+/** The SQLSTATE of a PostgreSQL error, which Drizzle may have wrapped. */
+export function postgresCode(error: unknown): string | undefined {
+  return postgresError(error)?.code;
+}
+
+/** The constraint that a statement violated, for example `projects_client_id_name`. */
+export function violatedConstraint(error: unknown): string | undefined {
+  return postgresError(error)?.constraint;
+}
+
+function postgresError(error: unknown): pg.DatabaseError | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof pg.DatabaseError) return cause;
+  }
+  return undefined;
+}
+
+const connectionCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'],
+  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ECONNABORTED', 'EAI_AGAIN'],
+]);
+/** Errors of `pg` itself, which have no code. */
+const brokenConnection =
+  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
+
+/** What a database that responds lacks, by SQLSTATE (class 53, and 58030). */
+const shortages: Record<string, string> = {
+  '53100': 'has no space left on its disk',
+  '53200': 'is out of memory',
+  '53300': 'has too many connections',
+  '53400': 'has reached a configured limit',
+  '58030': 'cannot access its disk',
+};
+
+/** Why the database could not run a statement although it responds, for example `has no space left on its disk`; or null. */
+export function shortageOf(error: unknown): string | null {
+  return shortages[postgresCode(error) ?? ''] ?? null;
+}
+
+/** Statement timeouts, and the serialization failures and deadlocks that the retries of `transaction` did not resolve. */
+const contention = new Set<string | undefined>([serializationFailure, deadlock, '57014']);
+
+/** Whether PostgreSQL cancelled a statement because of a concurrent one, or because it took too long. */
+export function isContended(error: unknown): boolean {
+  return contention.has(postgresCode(error));
+}
+
+/** Settings of PostgreSQL that limit the time of a statement or transaction, by the SQLSTATE of what exceeds them. */
+const timeLimits: Record<string, string> = {
+  '57014': 'statement_timeout',
+  '55P03': 'lock_timeout',
+  '25P03': 'idle_in_transaction_session_timeout',
+  '25P04': 'transaction_timeout',
+};
+
+/** The setting of PostgreSQL whose time limit was exceeded, for example `statement_timeout`; or null. */
+export function exceededTimeLimit(error: unknown): string | null {
+  return timeLimits[postgresCode(error) ?? ''] ?? null;
+}
+
+/**
+ * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement:
+ * a retry may succeed.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (shortageOf(error) !== null || isContended(error)) return true;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    // A DOMException, such as the reason of an aborted signal, has a number.
+    const code = String((cause as { code?: unknown }).code ?? '');
+    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended;
+    // 25006: a former primary.
+    if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || code === readOnly || connectionCodes.has(code))
+      return true;
+    if (brokenConnection.test(cause.message)) return true;
+  }
+  return false;
+}
