@@ -36,10 +36,14 @@ export function exitStatus(error: unknown): number | null {
   return typeof code === 'number' ? code : null;
 }
 
+/** How programs report what `isShortage` finds in errors of system calls, and how HAProxy reports a lack of memory. */
+const SHORTAGE =
+  /no space left on device|disk quota exceeded|cannot allocate memory|(out of|not enough) memory|too many open files/i;
+
 /** Wraps a failed command or system call. */
 export function hostError(message: string, cause: unknown): DriverError {
   if (cause instanceof DriverError) return cause;
-  const shortage = isShortage(cause) || /no space left on device|cannot allocate memory/i.test(message);
+  const shortage = isShortage(cause) || SHORTAGE.test(message);
   return new DriverError(message, {
     customerMessage: shortage
       ? 'the host has no space or memory left; the operator must add some'

@@ -12,13 +12,20 @@ export function unavailable(message: string, cause?: unknown): DriverError {
   });
 }
 
+/** An alert of HAProxy, an error of nginx. Programs that fail before they read the file exit with the same status without one. */
+const VERDICT = /\[(ALERT|emerg)\]/;
+
 /**
- * The check of a configuration file by `program` failed. Only an exit status of the program is a verdict: a check that was
- * killed, ran out of time or did not start says nothing about the configuration.
+ * The check of a configuration file by `program` failed. Only what the program says of the file is a verdict: a check that
+ * was killed, ran out of time, did not start or lacked space or memory says nothing about the configuration.
  */
 export function rejectedConfiguration(program: string, cause: unknown): DriverError {
-  if (exitStatus(cause) === null) return unavailable(`${program} could not check the configuration`, cause);
-  return new DriverError(`${program} rejects the configuration: ${(cause as Error).message}`, {
+  if (cause instanceof DriverError && cause.shortage) return cause;
+  const { message } = cause as Error;
+  if (exitStatus(cause) !== 1 || !VERDICT.test(message)) {
+    return unavailable(`${program} could not check the configuration: ${message}`, cause);
+  }
+  return new DriverError(`${program} rejects the configuration: ${message}`, {
     customerMessage: 'The load balancer cannot be configured like this.',
     retryable: false,
     cause,

@@ -169,7 +169,7 @@ async function startMaster(options: HaproxyProcessOptions, master: Ask, onStart:
 /** Has HAProxy check files. @throws a terminal DriverError with the output of HAProxy, or a retryable one without a verdict */
 export async function checkConfiguration(haproxy: string, files: string[]): Promise<void> {
   try {
-    await run(haproxy, ['-c', '-q', ...files.flatMap((file) => ['-f', file])]);
+    await run(haproxy, ['-c', ...files.flatMap((file) => ['-f', file])]);
   } catch (cause) {
     throw rejectedConfiguration('HAProxy', cause);
   }
