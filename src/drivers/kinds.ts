@@ -199,7 +199,7 @@ const registry = hostDriver({
       name: 'CLOUDYARD_REGISTRY_TLS_CERTIFICATE',
       default: 'not set',
       meaning:
-        'PEM file with the certificate of CLOUDYARD_REGISTRY_HOST and its issuers, read again when it changes. Not set: the certificate from ACME if CLOUDYARD_ACME_DOMAINS has CLOUDYARD_REGISTRY_HOST, otherwise plain HTTP. A relative path begins at the checkout.',
+        'PEM file with the certificate of CLOUDYARD_REGISTRY_HOST and its issuers, read again when it changes. Not set: the certificate from ACME if CLOUDYARD_ACME_DOMAINS has CLOUDYARD_REGISTRY_HOST, otherwise plain HTTP. A relative path starts at the checkout.',
     },
     {
       name: 'CLOUDYARD_REGISTRY_TLS_KEY',
@@ -210,7 +210,7 @@ const registry = hostDriver({
       name: 'CLOUDYARD_REGISTRY_PATIENCE_SECONDS',
       default: '`600`',
       meaning:
-        'How long garbage collection keeps blobs that an unfinished push may still need, and uploads that nobody continues. Less than 300 can break slow pushes.',
+        'How long garbage collection keeps unreferenced blobs, which an unfinished push may need, and abandoned uploads. Less than 300 can break slow pushes.',
     },
   ],
   readSettings(reader, defaults) {

@@ -1263,7 +1263,7 @@ export interface paths {
         put?: never;
         /**
          * Fail over a load balancer
-         * @description A load balancer has one instance: the host is compared with the requested configuration and repaired. This is also another attempt after a failed task.
+         * @description Compares the hosts with the requested configuration and repairs them. No instance changes. Use it to retry a failed task.
          */
         post: operations["failoverLoadBalancer"];
         delete?: never;

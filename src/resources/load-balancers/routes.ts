@@ -132,8 +132,8 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     id: 'failoverLoadBalancer',
     summary: 'Fail over a load balancer',
     description:
-      'A load balancer has one instance: the host is compared with the requested configuration and repaired. This is also ' +
-      'another attempt after a failed task.',
+      'Compares the hosts with the requested configuration and repairs them. No instance changes. Use it to retry a failed ' +
+      'task.',
     access: projectMember,
     body: FailoverLoadBalancer,
     answer: TaskIds,
