@@ -59,7 +59,7 @@ it.each([
   ['equal values', '/cloud/v1/regions', 'show_volume_types=true&show_volume_types=true', 'show_volume_types'],
 ])('refuse a parameter that is not a list and given twice: %s', async (_name, url, query, path) => {
   const { status, body } = await cloud.get(`${url}?${query}`);
-  expect([status, body.errors]).toEqual([400, [{ path, message: 'must be given once' }]]);
+  expect([status, body.errors]).toEqual([400, [{ path, message: 'must be sent only once' }]]);
 });
 
 it.each([

@@ -47,7 +47,7 @@ export function hostError(message: string, cause: unknown): DriverError {
   return new DriverError(message, {
     customerMessage: shortage
       ? 'the host has no space or memory left; the operator must add some'
-      : 'the host failed to do this',
+      : 'the host could not apply the change',
     retryable: true,
     shortage,
     cause,

@@ -131,7 +131,7 @@ function unavailable(title: string, cause: Error): DriverError {
   const endsItself = Number.isFinite(mostSecondsOf(cause));
   const reason = endsItself ? ` (${(cause as DriverError).customerMessage})` : '';
   return new DriverError(`the driver of ${title} did not start: ${cause.message}`, {
-    customerMessage: `the host does not manage ${title} at the moment${reason}; the operation is retried`,
+    customerMessage: `the host does not manage ${title} at the moment${reason}`,
     retryable: true,
     shortage: true,
     ...(endsItself && { maxRetrySeconds: operationSeconds }),

@@ -114,7 +114,7 @@ export function unavailable(
 
 /** 404, with the same words whether the resource does not exist or belongs to another client. */
 export function notFound(what: string, id: string | number): ClientError {
-  return new ClientError('NotFound', `${what} ${id} was not found`);
+  return new ClientError('NotFound', `${what} ${id} not found`);
 }
 
 /** `paths`: the fields with the names. */

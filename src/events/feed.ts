@@ -107,7 +107,7 @@ export function createFeed({ listener, log }: { listener: Listener; log: Logger 
     lease = take(client);
     const failed = (error: unknown) => {
       lease = null;
-      if (!lost.aborted) log.warn({ err: error }, 'the lease of events could not be renewed');
+      if (!lost.aborted) log.warn({ err: error }, 'cannot renew the lease of events');
     };
     lease.then(() => renew(client, lost)).catch(failed);
     return lease;

@@ -219,7 +219,7 @@ async function stopServing(parts: HostPart[], log: Logger): Promise<void> {
       stopped = await part.stopServing().then(
         () => true,
         (error: unknown) => {
-          log.fatal({ err: error, part: part.title }, 'a part does not stop serving');
+          log.fatal({ err: error, part: part.title }, 'cannot stop a part');
           return false;
         },
       );
@@ -241,7 +241,7 @@ async function endSession(
     const release = (part: HostPart) => part.release?.() ?? part.stopServing();
     for (const part of parts.toReversed()) {
       await release(part).catch((error: unknown) =>
-        log.error({ err: error, part: part.title }, 'a part was not released'),
+        log.error({ err: error, part: part.title }, 'cannot release a part'),
       );
     }
   } else {

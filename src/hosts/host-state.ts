@@ -61,7 +61,7 @@ export function createHostStateFollower(options: HostStateFollowerOptions): Host
       .then(() => work(requested, signal))
       .catch((error: unknown) => {
         if (signal.aborted) return;
-        log.error({ err: error, state: requested }, 'the state of the host was not reached');
+        log.error({ err: error, state: requested }, 'cannot change the state of this host');
         if (requested === 'active') failing = { error, since: failing?.since ?? now() };
         // The next update tries again.
         state = null;

@@ -86,11 +86,11 @@ export function startLease(options: LeaseOptions): Lease {
     reporting ??= reportRenewed(renewed).finally(() => (reporting = null));
   };
   const reportRenewed = (renewed: Renewed) =>
-    onRenewed(renewed).catch((error: unknown) => log.warn({ err: error }, 'the hosts of the region were not read'));
+    onRenewed(renewed).catch((error: unknown) => log.warn({ err: error }, 'cannot read the hosts of the region'));
   const run = async () => {
     const pause = renewMsOf(leaseSeconds);
     while (!over.signal.aborted) {
-      await renewOnce().catch((error: unknown) => log.warn({ err: error }, 'the lease was not renewed'));
+      await renewOnce().catch((error: unknown) => log.warn({ err: error }, 'cannot renew the lease'));
       await sleep(pause, undefined, { signal: AbortSignal.any([over.signal, wake.signal]) }).catch(() => {});
       if (wake.signal.aborted) wake = new AbortController();
     }

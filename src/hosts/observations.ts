@@ -57,7 +57,7 @@ export function observedError(error: unknown): ObservedError {
   }
   return {
     message: error instanceof Error ? error.message : String(error),
-    customerMessage: 'the host failed to apply the change; the operation is retried',
+    customerMessage: 'the host could not apply the change',
     ...{ retryable: true, shortage: false },
   };
 }

@@ -85,7 +85,7 @@ function settle(request: PublishRequest, result: Result): void {
 
 function noHost(): DriverError {
   return new DriverError('no host of the region serves; start an agent with: cloudyard host --region N', {
-    customerMessage: 'no host of the region is available at the moment; the operation is retried',
+    customerMessage: 'no host of the region is available at the moment',
     ...{ retryable: true, shortage: true, maxRetrySeconds },
   });
 }

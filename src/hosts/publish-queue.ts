@@ -117,7 +117,7 @@ async function changedAmong(
 
 function superseded(regionId: number): DriverError {
   return new DriverError(`another worker publishes for region ${regionId}`, {
-    customerMessage: 'the region changed its worker; the operation is retried',
+    customerMessage: 'the region changed its worker',
     retryable: true,
   });
 }

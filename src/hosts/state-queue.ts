@@ -73,7 +73,7 @@ export function createStateQueue({ apply, record, turnOf, log, signal }: StateQu
   const retryLater = (item: Item, error: unknown) => {
     const { kind, id, revision } = item.published;
     const delay = Math.min(firstRetryMs * 2 ** item.attempts++, lastRetryMs);
-    log.warn({ err: error, kind, id, revision, retryMs: delay }, 'a published state was not applied');
+    log.warn({ err: error, kind, id, revision, retryMs: delay }, 'cannot apply a published state');
     item.timer = setTimeout(() => {
       item.timer = null;
       enqueue(item);

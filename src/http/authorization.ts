@@ -136,7 +136,7 @@ function requireAccess(request: FastifyRequest, actor: Actor, access: Access): v
     throw new ClientError('Forbidden', `requires the role ${access.role}; the token has the role ${actor.role}`);
   }
   if (access.reach === 'operator' && !actor.operator) {
-    throw new ClientError('Forbidden', 'only the operator of this Cloudyard may call this operation');
+    throw new ClientError('Forbidden', 'only the operator may call this operation');
   }
   if (actor.projectIds && concernsAllProjects(access)) {
     throw new ClientError(

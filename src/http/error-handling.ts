@@ -50,7 +50,7 @@ export function frameworkError(error: unknown, request: FastifyRequest, reply: F
 
 const unreadable: Record<string, { status: number; message: string }> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request did not arrive in time' },
-  HPE_HEADER_OVERFLOW: { status: 431, message: 'the path and the headers are longer than 16 KiB' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'the path and the headers must not exceed 16 KiB' },
 };
 
 /** For requests that Node cannot parse, or that did not arrive in time. */

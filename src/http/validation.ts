@@ -77,7 +77,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
     // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
     const found = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
     const errors = [
-      ...repeated.map((path) => ({ path, message: 'must be given once' })),
+      ...repeated.map((path) => ({ path, message: 'must be sent only once' })),
       ...found.filter(({ path }) => !repeated.includes(path)),
     ];
     for (const { name: path, type } of misspelt) {

@@ -41,7 +41,7 @@ export function createListener({ db, log }: { db: Db; log: Logger }): Listener {
         await client.query(`listen ${channel}`);
         await followers.get(channel)?.onConnected(client, lost.signal);
       } catch (error) {
-        if (!lost.signal.aborted) log.debug({ err: error, channel }, 'the connection for notifications broke');
+        if (!lost.signal.aborted) log.debug({ err: error, channel }, 'lost the connection for notifications');
         lost.abort();
       }
     };

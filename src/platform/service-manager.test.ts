@@ -58,5 +58,5 @@ it('does nothing when no service manager waits, and logs a message that cannot b
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   await findServiceManager({ NOTIFY_SOCKET: join(folder, 'missing') }, log)!.ready();
-  expect(lines.join('')).toContain('systemd was not notified');
+  expect(lines.join('')).toContain('cannot notify systemd');
 });

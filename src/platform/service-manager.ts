@@ -22,7 +22,7 @@ export function findServiceManager(env: Record<string, string | undefined>, log:
   const send = (...messages: string[]) =>
     runChild('systemd-notify', messages, { env: { NOTIFY_SOCKET: socket } }).then(
       () => {},
-      (error: Error) => log.warn({ err: error }, 'systemd was not notified'),
+      (error: Error) => log.warn({ err: error }, 'cannot notify systemd'),
     );
   return {
     async ready() {

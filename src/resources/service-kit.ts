@@ -188,7 +188,7 @@ export function toCollection<Row, Item, Rest extends unknown[]>(
 
 /** `what`: why an operation concerns all projects. @throws ClientError 403 for a token that is limited to some of them */
 export function requireAllProjects({ projectIds }: Actor, what: string): void {
-  if (projectIds) throw new ClientError('Forbidden', `${what}; the token is limited to some of them`);
+  if (projectIds) throw new ClientError('Forbidden', `${what}, but the token is limited to some of them`);
 }
 
 const notAnInstant = 'must be a date and time such as 2026-11-20T09:52:52Z';

@@ -63,7 +63,7 @@ EXPLAINED = [
         r"^is required( (for|with|without) \w+)?$",
         r"[Aa]t least one of ",
         r"send (exactly|only) one( of .*)?$",
-        r"^requests no limit$",
+        r"^must request at least one limit$",
         r"^is the same (network )?as ",
         r"^must be less than ",
         r"^(conflicts with|duplicates|repeats|requires|has the same address and port as|is listed twice)\b",
@@ -86,7 +86,7 @@ EXPLAINED = [
         r"^must be an instant from 1970 to ",
         r"^is not base64$",
         r"^is invalid PEM",
-        r" does not parse$",
+        r" cannot be parsed$",
         r"^contains no (certificate|private key)",
     ]
 ]

@@ -129,7 +129,7 @@ describe('commands of resources', () => {
   it('take the name of a repository with its slashes, as their help says', async () => {
     await data('registry', 'create', '--name', 'images');
     const listed = await run(['registry', 'artifact', 'list', 'images', 'team/app']);
-    expect(listed).toMatchObject({ code: 4, stderr: expect.stringContaining('repository team/app was not found') });
+    expect(listed).toMatchObject({ code: 4, stderr: expect.stringContaining('repository team/app not found') });
     const { stdout } = await run(['registry', 'artifact', 'list', '--help']);
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain('prefix of the registry, such as `team/app`');
   });

@@ -94,7 +94,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'load balancers ove
     await until(async () => (await task()).data?.last_error !== undefined, 30, 'the error');
     expect(await task()).toMatchObject({
       state: 'RUNNING',
-      data: { last_error: `Another program of the host uses port ${busy}.` },
+      data: { last_error: `another program of the host uses port ${busy}` },
     });
     await new Promise((resolve) => stranger.close(resolve));
     expect((await yard.get(`/cloud/v1/tasks/${tasks[0]}?wait=60`)).body).toMatchObject({ state: 'FINISHED' });

@@ -28,10 +28,10 @@ export function cephError(operation: string, number: number, message: string): D
     customerMessage: shortage
       ? 'the storage cluster has no space left; the operator must add some'
       : refused
-        ? 'the storage cluster refuses this; the operator must check the permissions of its user'
+        ? 'the storage cluster denies the operation; the operator must check the permissions of its user'
         : permanent.has(number)
-          ? 'the storage cluster cannot do this'
-          : 'the storage cluster failed to do this',
+          ? 'the storage cluster rejects the operation; ask the operator'
+          : 'the storage cluster could not apply the change',
     retryable: !permanent.has(number),
     // An operator has to act, so it is retried for longer.
     shortage: shortage || refused,
@@ -42,7 +42,7 @@ export function cephError(operation: string, number: number, message: string): D
 /** The cluster, or the process that calls it, does not respond. */
 export function unreachable(operation: string, why: string): DriverError {
   return new DriverError(`ceph ${operation}: ${why}`, {
-    customerMessage: 'the storage cluster does not respond; the operation is retried',
+    customerMessage: 'the storage cluster does not respond',
     retryable: true,
     shortage: true,
     maxRetrySeconds: 20,

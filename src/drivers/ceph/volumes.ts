@@ -209,7 +209,7 @@ const quarantined = (name: string): string => `quarantine.${Date.now()}.${name}`
 
 function stillCopying(name: string): DriverError {
   return new DriverError(`the image ${name} is being changed`, {
-    customerMessage: 'the volume is being copied; the operation is retried',
+    customerMessage: 'the volume is being copied',
     retryable: true,
   });
 }

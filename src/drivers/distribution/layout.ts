@@ -129,7 +129,7 @@ export function checkedTag(name: string): string {
 function checked(pattern: RegExp, text: string): string {
   if (pattern.test(text)) return text;
   throw new DriverError(`invalid registry, repository, tag or digest: ${JSON.stringify(text)}`, {
-    customerMessage: 'The name of the registry, repository, tag or digest is invalid.',
+    customerMessage: 'the name of the registry, repository, tag or digest is invalid',
     retryable: false,
   });
 }

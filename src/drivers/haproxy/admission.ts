@@ -50,7 +50,7 @@ export function rejectNew(spec: Spec, { refused }: Admission, before: Spec | und
   const named = added.slice(0, MAX_NAMED).map(({ id }) => refused.get(id));
   const rest = added.length > MAX_NAMED ? [`${added.length - MAX_NAMED} more`] : [];
   const why = [...named, ...rest].join('; ');
-  throw new DriverError(`members are omitted: ${why}`, { customerMessage: `${why}.`, retryable: false });
+  throw new DriverError(`members are omitted: ${why}`, { customerMessage: why, retryable: false });
 }
 
 function membersOf({ pools }: Spec): DesiredMember[] {

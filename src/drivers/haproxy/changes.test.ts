@@ -278,7 +278,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect(failed).toMatchObject({
         reason: {
           ...{ retryable: true, maxRetrySeconds: 5 },
-          customerMessage: 'Another program of the host uses port 80.',
+          customerMessage: 'another program of the host uses port 80',
         },
       });
       expect(done).toMatchObject({ value: { reloaded: true } });
@@ -287,7 +287,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     });
 
     it('names an address that the host does not have', async () => {
-      const customerMessage = 'The host does not have the address 2001:db8::1; the operator must add it.';
+      const customerMessage = 'the host does not have the address 2001:db8::1; the operator must add it';
       for (const addresses of [{ address: '2001:db8::1' }, { additionalAddresses: ['2001:db8::1'] }]) {
         const desired = { ...balancer(), ...addresses };
         await expect(apply(desired)).rejects.toMatchObject({ retryable: false, customerMessage });

@@ -6,7 +6,7 @@ import { busyPortSeconds } from '../ports.ts';
 /** The proxy does not respond, or does not follow a command. */
 export function unavailable(message: string, cause?: unknown): DriverError {
   return new DriverError(message, {
-    customerMessage: 'The load balancer is temporarily unavailable.',
+    customerMessage: 'the load balancer is temporarily unavailable',
     retryable: true,
     cause,
   });
@@ -26,7 +26,7 @@ export function rejectedConfiguration(program: string, cause: unknown): DriverEr
     return unavailable(`${program} could not check the configuration: ${message}`, cause);
   }
   return new DriverError(`${program} rejects the configuration: ${message}`, {
-    customerMessage: 'The load balancer cannot be configured like this.',
+    customerMessage: 'HAProxy or nginx rejects the configuration of the load balancer; ask the operator',
     retryable: false,
     cause,
   });
@@ -45,14 +45,14 @@ export function cannotListen(address: string, port: string, cause: unknown): Dri
 }
 
 function whyNot(code: string | undefined, address: string, port: string): string {
-  if (code === 'EADDRINUSE') return `Another program of the host uses ${port}.`;
-  if (code === 'EADDRNOTAVAIL') return `The host does not have the address ${address}; the operator must add it.`;
-  return `The load balancer cannot listen on ${port} of its address.`;
+  if (code === 'EADDRINUSE') return `another program of the host uses ${port}`;
+  if (code === 'EADDRNOTAVAIL') return `the host does not have the address ${address}; the operator must add it`;
+  return `the load balancer cannot listen on ${port} of its address`;
 }
 
 export function portConflict(holder: string, endpoint: string): DriverError {
   return new DriverError(`load balancer ${holder} already listens on ${endpoint}`, {
-    customerMessage: `Another load balancer listens on port ${endpoint.split(' ')[1]} of this address.`,
+    customerMessage: `another load balancer listens on port ${endpoint.split(' ')[1]} of this address`,
     retryable: false,
   });
 }

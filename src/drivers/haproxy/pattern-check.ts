@@ -48,7 +48,7 @@ async function checkWith(haproxy: string, pattern: string, timeout: number): Pro
     const objection = code === 1 ? OBJECTION.exec(stderr)?.[1] : undefined;
     if (objection) return objection;
     throw new DriverError(`HAProxy did not check a pattern: ${(cause as Error).message}`, {
-      customerMessage: 'The regular expression could not be checked; try again.',
+      customerMessage: 'the regular expression could not be checked; try again',
       retryable: true,
       cause,
     });

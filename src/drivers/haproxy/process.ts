@@ -218,7 +218,7 @@ async function rejection(layout: Layout, logged: number): Promise<DriverError> {
     .filter((line) => line.startsWith('[ALERT]'))
     .slice(-5);
   return new DriverError(`HAProxy rejected a reload: ${alerts.join(' | ')}`, {
-    customerMessage: 'The load balancer could not apply the change.',
+    customerMessage: 'HAProxy rejected the change',
     retryable: true,
   });
 }

@@ -18,7 +18,7 @@ const MAX_MS = 2_147_483_647;
 /** A permanent error about a value that cannot be written into a configuration. */
 export function invalid(field: string, value: unknown): DriverError {
   return new DriverError(`invalid ${field} for a proxy configuration: ${JSON.stringify(value)?.slice(0, 200)}`, {
-    customerMessage: `The load balancer does not support this ${field}.`,
+    customerMessage: `the load balancer does not support this ${field}`,
     retryable: false,
   });
 }

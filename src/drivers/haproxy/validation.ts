@@ -26,10 +26,10 @@ const everything: Capabilities = { udp: true, ping: true };
 export function requireValid(desired: DesiredLoadBalancer, capabilities?: Capabilities): void {
   const text = violationsOf(desired, capabilities).join('; ');
   if (text === '') return;
-  throw new DriverError(`invalid load balancer: ${text}`, { customerMessage: `${text}.`, retryable: false });
+  throw new DriverError(`invalid load balancer: ${text}`, { customerMessage: text, retryable: false });
 }
 
-/** Everything that cannot be served, in sentences for the client without their full stop; empty: valid. */
+/** Everything that cannot be served, for the client; empty: valid. */
 export function violationsOf(desired: DesiredLoadBalancer, capabilities = everything): string[] {
   const { tenant, listeners, pools } = desired;
   const policies = listeners.flatMap(({ l7Policies }) => l7Policies);

@@ -51,7 +51,7 @@ export function createBlockFiles({ folder, read, log }: BlockFilesOptions): Bloc
     clearTimeout(repeated);
     const [err] = writeAll();
     if (!err) return;
-    log.error({ err }, 'block files of routers cannot be written; they are written again');
+    log.error({ err }, 'cannot write the block files of routers; retrying');
     repeated = setTimeout(update, REPEAT_MS).unref();
   };
   return {

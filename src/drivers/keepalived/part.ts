@@ -55,8 +55,8 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
   const folder = join(dataDir, hostFolder, 'keepalived');
   const leaseCheck = join(folder, 'check-lease');
   const health = watchHealth(options.checks, (service, isUp) => {
-    if (isUp) log.info({ service }, 'a service works again');
-    else log.error({ service }, 'a service does not work; its addresses move');
+    if (isUp) log.info({ service }, 'a service is up again');
+    else log.error({ service }, 'a service is down; its addresses move');
     routers.updateBlocks();
   });
   const routers = createHostRouters({ folder, leaseCheck, health, log });

@@ -81,7 +81,7 @@ export function groupAddresses(networkInterface: string, log: Logger): GroupAddr
       await removeFrom(address, LOOPBACK);
       // In the background: the announcements take seconds, and the address works meanwhile.
       void announce(address).catch((err: unknown) =>
-        log.warn({ address, err }, 'the neighbours were not notified of an address'),
+        log.warn({ address, err }, 'cannot notify the neighbours of an address'),
       );
     },
     async remove(address) {

@@ -69,20 +69,20 @@ export function groupBalance(options: GroupBalanceOptions) {
     isHandingOver = true;
     void giveUp(group)
       .then((isGivenUp) => void (isGivenUp && (overloadedSince = null)))
-      .catch((err: unknown) => log.error({ nfsGroup: group.address, err }, 'the group was not handed over'))
+      .catch((err: unknown) => log.error({ nfsGroup: group.address, err }, 'cannot hand over the group'))
       .finally(() => (isHandingOver = false));
   };
 
   const pollAll = async (): Promise<void> => {
     const results = await Promise.allSettled([...groups.values()].map((group) => takeIfDue(group, () => isAccepting)));
     const failed = results.find((result) => result.status === 'rejected');
-    if (failed) log.debug({ err: failed.reason as unknown }, 'the locks of the NFS groups cannot be read');
+    if (failed) log.debug({ err: failed.reason as unknown }, 'cannot read the locks of the NFS groups');
     rebalance();
   };
 
   const poll = () => {
     pollInProgress ??= pollAll()
-      .catch((err: unknown) => log.error({ err }, 'the NFS groups were not polled'))
+      .catch((err: unknown) => log.error({ err }, 'cannot poll the NFS groups'))
       .finally(() => (pollInProgress = null));
   };
 
@@ -201,7 +201,7 @@ function take(group: NfsGroup, seen: Observed, log: Logger): void {
     .then(
       () => (seen.retryMs = FIRST_RETRY_MS),
       (err: unknown) => {
-        log.error({ nfsGroup: group.address, err }, 'the group was not taken over');
+        log.error({ nfsGroup: group.address, err }, 'cannot take over the group');
         seen.retryAt = performance.now() + seen.retryMs;
         seen.retryMs = Math.min(seen.retryMs * 2, LAST_RETRY_MS);
       },

@@ -27,7 +27,8 @@ export function keepHealthy(
       await tenure.requireFencing();
       return false;
     } catch (err) {
-      if (!isAway) log.warn({ silent, err }, 'an NFS server runs on although it does not respond: the cluster is away');
+      if (!isAway)
+        log.warn({ silent, err }, 'an NFS server does not respond, and is not restarted because the cluster is away');
       return true;
     }
   };
@@ -44,7 +45,7 @@ export function keepHealthy(
     failed = silent.length > 0 || isDown ? failed + 1 : 0;
     for (const id of responding) healthy.add(id);
     // Waits for reloads, which must not delay probes. It is repeated after the next probe.
-    confirm().catch((err: unknown) => log.warn({ err }, 'shares that respond are not recorded'));
+    confirm().catch((err: unknown) => log.warn({ err }, 'cannot record which shares respond'));
     if (failed === 0) isAway = false;
     if (failed < FAILED_PROBES && !isAway) return;
     const wasAway = isAway;
@@ -53,7 +54,7 @@ export function keepHealthy(
       failed = -PROBES_AFTER_OUTAGE;
       return;
     }
-    log.error({ silent }, 'an NFS server does not respond as it must; it is started again');
+    log.error({ silent }, 'restarting an NFS server that does not respond correctly');
     healthy.clear();
     failed = 0;
     server.restart();

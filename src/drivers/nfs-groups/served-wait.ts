@@ -49,7 +49,7 @@ function notServed(group: string, servers: ServerRecord[]): DriverError {
   const who = servers.map(({ host, serving }) => `${host} (${serving ? 'serving' : 'starting'})`).join(', ');
   const message = `the NFS group ${group} does not serve the new state; its servers: ${who || 'none'}`;
   return new DriverError(message, {
-    customerMessage: `the file server ${group} does not respond; the operation is retried`,
+    customerMessage: `the file server ${group} does not respond`,
     retryable: true,
     maxRetrySeconds: 20,
   });

@@ -83,7 +83,7 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
     periodic.stop();
     await tenure.server.kill();
     await adding.catch(() => undefined);
-    await addresses.remove(address).catch((err: unknown) => log.error({ address, err }, 'an address is not removed'));
+    await addresses.remove(address).catch((err: unknown) => log.error({ address, err }, 'cannot remove an address'));
     options.onEnd();
     return { released: lock.release() };
   };
@@ -169,7 +169,7 @@ function groupLock({ address, host, records, log }: TenureOptions, onRenewed: (v
         await lastRenewal.catch(() => undefined);
         await records.unlock(address, cookie);
       } catch (err) {
-        log.warn({ nfsGroup: address, err }, 'the group is not released; its lock expires');
+        log.warn({ nfsGroup: address, err }, 'cannot release the group; its lock expires');
       }
     },
   };

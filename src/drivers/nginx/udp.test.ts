@@ -137,7 +137,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     await new Promise<void>((resolve) => stranger.bind(5353, desired.address, resolve));
     await expect(apply(desired)).rejects.toMatchObject({
       ...{ retryable: true, maxRetrySeconds: 5 },
-      customerMessage: 'Another program of the host uses UDP port 5353.',
+      customerMessage: 'another program of the host uses UDP port 5353',
     });
     await new Promise<void>((resolve) => stranger.close(resolve));
     await apply(desired);
@@ -150,7 +150,7 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
       await expect(apply({ ...udp(), ...addresses })).rejects.toMatchObject({
         ...{
           retryable: false,
-          customerMessage: `The host does not have the address ${absent}; the operator must add it.`,
+          customerMessage: `the host does not have the address ${absent}; the operator must add it`,
         },
       });
     }

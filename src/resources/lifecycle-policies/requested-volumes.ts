@@ -10,7 +10,7 @@ export function uniqueIds(ids: string[]): string[] {
 export function volumeErrors(ids: string[], found: { id: string }[]): FieldError[] {
   const known = new Set(found.map(({ id }) => id));
   return ids.flatMap((id, i) =>
-    known.has(id.toLowerCase()) ? [] : [{ path: `volume_ids.${i}`, message: `volume ${id} was not found` }],
+    known.has(id.toLowerCase()) ? [] : [{ path: `volume_ids.${i}`, message: `volume ${id} not found` }],
   );
 }
 

@@ -154,7 +154,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     async newVolumeErrors(tx: Tx, scope: Scope, policyIds: number[]): Promise<FieldError[]> {
       const known = policyIds.length > 0 ? await store.holdPolicies(tx, scope, policyIds) : new Set<number>();
       return policyIds.flatMap((id, i) =>
-        known.has(id) ? [] : [{ path: `lifecycle_policy_ids.${i}`, message: `lifecycle policy ${id} was not found` }],
+        known.has(id) ? [] : [{ path: `lifecycle_policy_ids.${i}`, message: `lifecycle policy ${id} not found` }],
       );
     },
 

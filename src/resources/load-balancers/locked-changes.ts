@@ -176,7 +176,7 @@ export async function lockNamedLoadBalancer(
   const loadBalancer = await store.lock(tx, scope, named);
   if (!loadBalancer) {
     const path = id === null ? 'loadbalancer_id' : 'load_balancer_id';
-    errors.push({ path, message: `load balancer ${named} was not found in this project and region` });
+    errors.push({ path, message: `load balancer ${named} not found in this project and region` });
   }
   return { id: named, loadBalancer };
 }

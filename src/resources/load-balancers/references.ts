@@ -36,7 +36,7 @@ export async function referenceErrors(
   const known = await store.knownSubnets(tx, scope, [...new Set(subnets.map((subnet) => subnet.id))]);
   const unknown = subnets
     .filter((subnet) => !known.has(subnet.id))
-    .map(({ id, path }) => ({ path, message: `subnet ${id} was not found in this project and region` }));
+    .map(({ id, path }) => ({ path, message: `subnet ${id} not found in this project and region` }));
   try {
     await secrets.holdForUse(tx, scope, wanted);
     return unknown;

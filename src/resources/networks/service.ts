@@ -218,11 +218,11 @@ function noNetwork(fields: NetworkFields, given: GivenNetwork | undefined, found
     return invalidInput([{ path: fields.none, message }]);
   }
   if (!found) {
-    const message = `network ${given.network_id} was not found in this project and region`;
+    const message = `network ${given.network_id} not found in this project and region`;
     return invalidInput([{ path: fields.network, message }]);
   }
   if (given.subnet_id !== undefined) {
-    const message = `subnet ${given.subnet_id} was not found in network ${found}`;
+    const message = `subnet ${given.subnet_id} not found in network ${found}`;
     return invalidInput([{ path: fields.subnet, message }]);
   }
   return invalidInput([{ path: fields.network, message: `network ${found} has no subnet; create one first` }]);

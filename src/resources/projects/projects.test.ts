@@ -225,7 +225,7 @@ describe('deleting a project', () => {
       const creating = cloud.post(`/cloud/v1/${collection}/${id}/1`, body, { token });
       await expect.poll(waiting(cloud, 'project')).toBe(1);
       await remove.query('commit');
-      expect(await creating).toMatchObject({ status: 404, body: { message: `project ${id} was not found` } });
+      expect(await creating).toMatchObject({ status: 404, body: { message: `project ${id} not found` } });
       expect(await cloud.get(path, { token })).toMatchObject({ status: 404 });
     } finally {
       // The deletion by SQL released no quota.

@@ -45,7 +45,7 @@ export interface Decision {
 /** Per client: a request that nobody decides must not fill the database. */
 const maxOpen = 100;
 const what = 'quota request';
-const scopeOfLimits = 'limits hold for all projects';
+const scopeOfLimits = 'limits apply to all projects of the client';
 
 export function createQuotaRequests(deps: QuotaRequestsDeps) {
   const { db, clock, quota, regions } = deps;
@@ -72,7 +72,7 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
     const limits = limitsOf(requestedLimits);
     const exceeded = await belowUsage(tx, clientId, limits);
     if (exceeded.length > 0) {
-      throw new ClientError('Conflict', `quota request ${id} asks for less than is in use now; decline it`, {
+      throw new ClientError('Conflict', `quota request ${id} requests less than the current usage; decline it`, {
         errors: exceeded,
       });
     }
@@ -178,16 +178,16 @@ function faultsOf({ global_limits, regional_limits = [] }: RequestedLimits, isRe
     const first = regional_limits.findIndex((other) => other.region_id === regionId);
     if (regionId === undefined) errors.push({ path: `${path}.region_id`, message: 'is required' });
     else if (!isRegion(regionId)) {
-      errors.push({ path: `${path}.region_id`, message: `region ${regionId} was not found` });
+      errors.push({ path: `${path}.region_id`, message: `region ${regionId} not found` });
     } else if (first < i) {
       errors.push({ path: `${path}.region_id`, message: `conflicts with regional_limits.${first}: the same region` });
     }
     if (limitsOf({ global_limits: limits as Record<string, number> }).length === 0) {
-      errors.push({ path, message: 'requests no limit' });
+      errors.push({ path, message: 'must request at least one limit' });
     }
   }
   if (regional_limits.length === 0 && Object.keys(global_limits ?? {}).length === 0) {
-    errors.push({ path: 'requested_limits', message: 'requests no limit' });
+    errors.push({ path: 'requested_limits', message: 'must request at least one limit' });
   }
   return errors;
 }

@@ -58,7 +58,7 @@ export function createClientQuotas(deps: ClientQuotasDeps) {
       const { region_id: regionId, ...limits } = body;
       await deps.clients.require(clientId);
       if (regionId !== undefined && !deps.regions.get(regionId)) {
-        throw invalidInput([{ path: 'region_id', message: `region ${regionId} was not found` }]);
+        throw invalidInput([{ path: 'region_id', message: `region ${regionId} not found` }]);
       }
       const allowed: readonly string[] = regionId === undefined ? globalKinds : regionalKinds;
       const misplaced = Object.keys(limits).filter((name) => !allowed.includes(kindOf(name)));

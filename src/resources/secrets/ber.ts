@@ -36,7 +36,7 @@ const noBytes = Buffer.alloc(0);
 /** Reads bytes that are exactly one element. @throws BerError */
 export function readBer(bytes: Buffer): Element {
   const { element, end } = readAt(bytes, 0, { depth: 0, count: { left: maxElements } });
-  if (end !== bytes.length) throw new BerError('there are bytes after the end');
+  if (end !== bytes.length) throw new BerError('it has data after the end');
   return element;
 }
 

@@ -108,7 +108,7 @@ export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: stri
       return { found: [], faults: [{ path, message }] };
     }
     if (keyTypes.has(key.asymmetricKeyType!)) {
-      if (!signsFast(key)) throw new Error('the numbers of the RSA key are inconsistent');
+      if (!signsFast(key)) throw new Error('the parameters of the RSA key are inconsistent');
       return { found: [{ key, path }], faults: [] };
     }
     return {
@@ -116,7 +116,7 @@ export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: stri
       faults: [{ path, message: `TLS does not support certificates with a ${key.asymmetricKeyType} key` }],
     };
   } catch {
-    return { found: [], faults: [{ path, message: 'the private key does not parse' }] };
+    return { found: [], faults: [{ path, message: 'the private key cannot be parsed' }] };
   }
 }
 

@@ -119,7 +119,7 @@ describe('a certificate with its chain and key', () => {
       'payload.private_key: contains 2 private keys in PEM; exactly one is required',
     ],
     ['private_key', leaf.keyPem + leaf.pem, 'payload.private_key: contains an unexpected CERTIFICATE'],
-    ['private_key', writePem('PRIVATE KEY', Buffer.from('x')), 'payload.private_key: the private key does not parse'],
+    ['private_key', writePem('PRIVATE KEY', Buffer.from('x')), 'payload.private_key: the private key cannot be parsed'],
     [
       'private_key',
       writePem('DSA PRIVATE KEY', Buffer.from('x')),
@@ -243,7 +243,7 @@ describe('a payload in base64', () => {
       'payload: contains revocation lists and other blocks; store them as separate secrets',
     ]);
     expect(errorsOf(await readV1('certificate', writePem('X509 CRL', Buffer.from('x'))))).toEqual([
-      'payload: the revocation list does not parse',
+      'payload: the revocation list cannot be parsed',
     ]);
   });
 
@@ -255,7 +255,7 @@ describe('a payload in base64', () => {
     expect((await readV1('private', pkcs8)).contents).toMatchObject({ kind: null, algorithm: 'rsa', bitLength: 2048 });
     expect((await readV1('public', publicPem)).contents).toMatchObject({ kind: null, algorithm: 'ec' });
     expect(errorsOf(await readV1('private', encrypted))).toEqual([expect.stringContaining('is encrypted')]);
-    expect(errorsOf(await readV1('private', 'hello'))).toEqual(['payload: the private key does not parse']);
+    expect(errorsOf(await readV1('private', 'hello'))).toEqual(['payload: the private key cannot be parsed']);
     expect(errorsOf(await readV1('public', 'hello'))).toEqual([expect.stringContaining('payload: is neither')]);
     expect(errorsOf(await readV1('public', leaf.pem + leaf.keyPem))).toEqual([
       'payload: is neither a public key nor CA certificates',

@@ -23,7 +23,7 @@ export async function readRevocationLists(blocks: PemBlock[], path: string, now:
     await pause();
     const which = blocks.length > 1 ? `revocation list ${i + 1}` : 'the revocation list';
     const list = revocationListOf(bytes);
-    if (!list) faults.push({ path, message: `${which} does not parse` });
+    if (!list) faults.push({ path, message: `${which} cannot be parsed` });
     else if (list.nextUpdate && now > list.nextUpdate) {
       // With an expired list, OpenSSL refuses every certificate of the issuer.
       faults.push({ path, message: `${which} expired on ${withZone(list.nextUpdate)}` });

@@ -171,7 +171,7 @@ const titles: Record<SecretKind, string> = {
 };
 
 function usageError(id: string, secret: HeldSecret | undefined, kind: SecretKind, now: Date): string | null {
-  if (!secret) return `secret ${id} was not found in this project and region`;
+  if (!secret) return `secret ${id} not found in this project and region`;
   if (secret.kind !== kind) return `secret ${id} (${secret.secretType}) does not contain a ${titles[kind]}`;
   const end = [secret.notAfter, secret.expiration].find((date) => date && date < now);
   return end ? `secret ${id} expired on ${withZone(end)}` : null;

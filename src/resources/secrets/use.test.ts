@@ -97,7 +97,7 @@ describe('a secret in use', () => {
     await expect(lock(client, ...wrong)).rejects.toMatchObject({
       code: 'InvalidInput',
       errors: [
-        { path: 'secret_id', message: `secret ${unknownId} was not found in this project and region` },
+        { path: 'secret_id', message: `secret ${unknownId} not found in this project and region` },
         { path: 'sni_secret_id.0', message: `secret ${ca} (public) does not contain a certificate with a private key` },
         { path: 'ca_secret_id', message: `secret ${both} (opaque) does not contain a CA certificate` },
         { path: 'crl_secret_id', message: `secret ${text} (opaque) does not contain a certificate revocation list` },

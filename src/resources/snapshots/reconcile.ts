@@ -59,7 +59,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 function obstacleTo({ volumeIsPending, volumeHasData }: SnapshotWithVolume): Outcome | null {
   if (volumeIsPending) return { kind: 'again', afterSeconds: pollSeconds };
   if (volumeHasData) return null;
-  return { kind: 'failed', message: 'The volume was never created, so it has no data to copy.' };
+  return { kind: 'failed', message: 'the volume was never created, so it has no data to copy' };
 }
 
 /** A failed snapshot keeps its quota until it is deleted. */

@@ -54,7 +54,7 @@ export function createSnapshots(deps: ServiceDeps) {
       const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await store.lockVolume(tx, scope, body.volume_id);
-        if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} was not found` }]);
+        if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} not found` }]);
         requireUnlocked(volume.lockedBy, 'volume', volume.id);
         if (!hasData(volume)) throw withoutData(volume);
         const { name, description = null } = body;
@@ -112,7 +112,7 @@ export function createSnapshots(deps: ServiceDeps) {
     /** The source of a new volume and its own volume, both locked until the commit. @throws ClientError 400, 409 */
     async lockForCopy(tx: Tx, scope: Scope, id: string): Promise<{ snapshot: SnapshotRow; volume: VolumeRow }> {
       const [snapshot] = await store.lockAllWithVolumes(tx, [id], scope);
-      if (!snapshot) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} was not found` }]);
+      if (!snapshot) throw invalidInput([{ path: 'snapshot_id', message: `snapshot ${id} not found` }]);
       requireUnlocked(await tasks.lockedBy(tx, snapshot.id), 'snapshot', id);
       if (snapshot.status !== 'available') {
         const message = `snapshot ${id} is in status ${snapshot.status}; a volume can only be created from an available snapshot`;

@@ -66,7 +66,7 @@ export function createSubnets(deps: SubnetsDeps) {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const errors = createErrors(body);
         if (!(await store.lockNetwork(tx, scope, body.network_id))) {
-          const message = `network ${body.network_id} was not found in this project and region`;
+          const message = `network ${body.network_id} not found in this project and region`;
           errors.push({ path: 'network_id', message });
         }
         requireNoErrors(errors);

@@ -35,7 +35,7 @@ interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotenc
 
 export type UserActions = ReturnType<typeof createUserActions>;
 
-const scopeOfSubscriptions = 'a subscription has all projects';
+const scopeOfSubscriptions = 'a subscription covers all projects of the client';
 
 const contextOf = (id: number | string) => `user_action_subscription:${id}`;
 

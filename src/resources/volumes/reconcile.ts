@@ -51,7 +51,7 @@ async function remove(deps: VolumeReconcilerDeps, volume: ReconciledVolume, sign
   const snapshots = volume.snapshots ?? [];
   if (snapshots.some((snapshot) => snapshot.isPending)) return { kind: 'again', afterSeconds: pollSeconds };
   const [failed] = snapshots;
-  if (failed) return { kind: 'failed', message: `Snapshot ${failed.id} of the volume could not be deleted.` };
+  if (failed) return { kind: 'failed', message: `snapshot ${failed.id} of the volume could not be deleted` };
   await deps.driver.remove(volume.id, signal);
   await recordRemoval(deps, volume, store.remove, { volume_count: 1, volume_size: volume.size });
   return { kind: 'done' };

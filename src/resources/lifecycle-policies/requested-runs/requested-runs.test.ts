@@ -159,7 +159,7 @@ describe('a request for a run', () => {
     const unknown = '00000000-0000-4000-8000-000000000000';
     expect(await policy.run({ schedule_ids: [unknown] })).toMatchObject({
       status: 400,
-      body: { errors: [{ path: 'schedule_ids.0', message: `schedule ${unknown} was not found` }] },
+      body: { errors: [{ path: 'schedule_ids.0', message: `schedule ${unknown} not found` }] },
     });
     expect((await policy.run({ schedule_ids: [] })).status).toBe(400);
     const token = await cloud.newToken(client.clientId, 'reader');

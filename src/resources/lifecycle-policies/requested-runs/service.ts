@@ -60,7 +60,7 @@ function schedulesToRun(policy: PolicyRow, all: ScheduleRow[], ids: string[] | u
   const known = new Set(all.map(({ id }) => id));
   requireNoErrors(
     ids.flatMap((id, i) =>
-      known.has(id.toLowerCase()) ? [] : [{ path: `schedule_ids.${i}`, message: `schedule ${id} was not found` }],
+      known.has(id.toLowerCase()) ? [] : [{ path: `schedule_ids.${i}`, message: `schedule ${id} not found` }],
     ),
   );
   return all.filter(({ id }) => chosen.has(id));

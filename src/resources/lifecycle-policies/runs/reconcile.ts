@@ -309,7 +309,7 @@ async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, ids: string[]): Prom
   await store.recordSettled(tx, [
     ...made.map((volume) => ({ id: volume.id, state: 'made' as const, message: null, expireAt: expiryOf(volume) })),
     ...removed.map(({ id, snapshotError }) => {
-      const message = snapshotError ?? 'The snapshot was deleted before it was complete.';
+      const message = snapshotError ?? 'the snapshot was deleted before it was complete';
       return { id, state: 'failed' as const, message, expireAt: null };
     }),
   ]);

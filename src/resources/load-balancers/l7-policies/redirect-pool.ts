@@ -10,7 +10,7 @@ import type { L7PolicySettings } from './normalize.ts';
 import { l7PolicyErrors } from './validation.ts';
 
 function unknownPool(poolId: string): FieldError {
-  return { path: 'redirect_pool_id', message: `pool ${poolId} was not found in this project and region` };
+  return { path: 'redirect_pool_id', message: `pool ${poolId} not found in this project and region` };
 }
 
 /** The error of a policy that names an unknown pool, for one whose listener is unknown, too. */

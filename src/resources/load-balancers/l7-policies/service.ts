@@ -41,7 +41,7 @@ export function createL7Policies(deps: L7RulesDeps) {
       const settings = l7PolicySettings(body, null);
       const listener = await listenerStore.find(tx, scope, listenerId);
       if (!listener) {
-        const message = `listener ${listenerId} was not found in this project and region`;
+        const message = `listener ${listenerId} not found in this project and region`;
         throw invalidInput([{ path: 'listener_id', message }, ...(await unknownPoolErrors(tx, scope, settings))]);
       }
       const loadBalancer = await changes.lock(tx, scope, listener.loadBalancerId, queuedTasks);

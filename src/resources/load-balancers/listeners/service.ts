@@ -163,7 +163,7 @@ async function defaultPoolErrors(
 ): Promise<FieldError[]> {
   const error = (message: string) => [{ path: 'default_pool_id', message }];
   const pool = await poolStore.find(tx, scope, poolId);
-  if (!pool) return error(`pool ${poolId} was not found in this project and region`);
+  if (!pool) return error(`pool ${poolId} not found in this project and region`);
   if (loadBalancerId !== null && pool.loadBalancerId !== loadBalancerId) {
     return error(`belongs to load balancer ${pool.loadBalancerId}, but load_balancer_id is ${loadBalancerId}`);
   }

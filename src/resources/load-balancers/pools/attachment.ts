@@ -28,7 +28,7 @@ export async function lockAttachment(
   const listenerId = normalizeId(body.listener_id);
   const listener = listenerId === null ? null : await listeners.find(tx, scope, listenerId);
   if (listenerId !== null && !listener) {
-    errors.push({ path: 'listener_id', message: `listener ${listenerId} was not found in this project and region` });
+    errors.push({ path: 'listener_id', message: `listener ${listenerId} not found in this project and region` });
   }
   if (listener && named !== null && listener.loadBalancerId !== named.id) {
     const message = `belongs to load balancer ${listener.loadBalancerId}, but load_balancer_id is ${named.id}; send only one`;
