@@ -2,10 +2,9 @@
  * The connection to a Ceph cluster: one long-lived process (bridge.py) that calls librados and librbd. A call costs about
  * 10 ms; the same as a command (`rbd`, `ceph`) 60 to 300 ms, most of it for the connection.
  *
- * Invariants: every call ends, within its time limit even if Ceph blocks for ever (its monitors are away); without a limit, with
- * its process. The calls of a
- * process that died fail as retryable; whether they had an effect is unknown. A client that was blocklisted gets a new
- * process and with it a new address.
+ * Invariants: every call ends, within its time limit even if Ceph blocks forever (its monitors are away); without a limit,
+ * with its process. The calls of a process that died fail as retryable; whether they had an effect is unknown. A client that
+ * was blocklisted gets a new process and with it a new address.
  *
  * Failure modes: the process is started again with backoff. Calls wait for it, within their time limit. When many calls
  * have exceeded their limit, their threads are blocked, and the process is replaced.
@@ -15,7 +14,6 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnChild } from '../../platform/child-process.ts';
 import type { Logger } from '../../platform/log.ts';
-import { refuseAborted } from '../command.ts';
 import type { DriverError } from '../driver.ts';
 import type { Progress } from '../volume.ts';
 import { cephError, unreachable } from './errors.ts';
@@ -32,15 +30,14 @@ export interface BridgeOptions {
   log: Logger;
 }
 
-export interface CallOptions {
-  signal?: AbortSignal;
+interface CallOptions {
   /** Of a call that reports progress: without progress. Null: until the process ends. Default: 30. */
   timeoutSeconds?: number | null;
   onProgress?(progress: Progress): void;
 }
 
 /** As the cluster sees this process. */
-export interface CephClient {
+interface CephClient {
   fsid: string;
   /** `client.4711`. */
   client: string;
@@ -88,7 +85,7 @@ interface Message {
 
 export const PYTHON = '/usr/bin/python3';
 const PROGRAM = join(import.meta.dirname, 'bridge.py');
-/** Calls that Ceph itself ends with ETIMEDOUT, so that threads are not blocked for ever. */
+/** Calls that Ceph itself ends with ETIMEDOUT, so that threads are not blocked forever. Units: seconds. */
 const LIMITS = { client_mount_timeout: '10', rados_mon_op_timeout: '15', rados_osd_op_timeout: '25' };
 const CALL_SECONDS = 30;
 const CONNECT_SECONDS = 15;
@@ -97,6 +94,7 @@ const FIRST_BACKOFF_MS = 100;
 const LAST_BACKOFF_MS = 5000;
 const STOP_MS = 2000;
 
+/** Connects with `start`. Calls before it, or while it reconnects, wait within their time limit. */
 export function createCephBridge(options: BridgeOptions): CephBridge {
   const { log } = options;
   const ending = new AbortController();
@@ -137,13 +135,12 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
       backoff = Math.min(backoff * 2, LAST_BACKOFF_MS);
     }
   };
-  const whenConnected = async (operation: string, seconds: number, signal?: AbortSignal): Promise<Process> => {
+  const whenConnected = async (operation: string, seconds: number): Promise<Process> => {
     const over = new AbortController();
-    const either = AbortSignal.any([over.signal, ending.signal, ...(signal ? [signal] : [])]);
+    const either = AbortSignal.any([over.signal, ending.signal]);
     const until = performance.now() + seconds * 1000;
     try {
       while (current?.client == null) {
-        if (signal) refuseAborted(signal);
         const left = until - performance.now();
         if (ending.signal.aborted || left <= 0) throw unreachable(operation, fault ?? 'not connected');
         await Promise.race([connected.promise, sleep(left, undefined, { signal: either }).catch(() => undefined)]);
@@ -173,12 +170,10 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
       await supervised;
       clearTimeout(late);
     },
-    async call<Result>(operation: string, args = {}, { signal, timeoutSeconds, onProgress }: CallOptions = {}) {
-      if (signal) refuseAborted(signal);
-      const seconds = timeoutSeconds === undefined ? CALL_SECONDS : timeoutSeconds;
-      const process = await whenConnected(operation, seconds ?? CALL_SECONDS, signal);
+    async call<Result>(operation: string, args = {}, { timeoutSeconds = CALL_SECONDS, onProgress }: CallOptions = {}) {
+      const process = await whenConnected(operation, timeoutSeconds ?? CALL_SECONDS);
       const request = { id: nextId++, op: operation, args };
-      return (await exchange(process, request, { seconds, signal, onProgress })) as Result;
+      return (await exchange(process, request, timeoutSeconds, onProgress)) as Result;
     },
   };
 }
@@ -189,51 +184,31 @@ interface Request {
   args: Record<string, unknown>;
 }
 
-interface ExchangeOptions {
-  seconds: number | null;
-  signal: AbortSignal | undefined;
-  onProgress: ((progress: Progress) => void) | undefined;
-}
-
-/** Sends a request to the process and waits for its response. */
+/** Sends a request to the process and waits for its response. `seconds`: without progress; null: until the process ends. */
 function exchange(
   process: Process,
   request: Request,
-  { seconds, signal, onProgress }: ExchangeOptions,
+  seconds: number | null,
+  onProgress: CallOptions['onProgress'],
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { id, op } = request;
-    const abandon = (error: Error) => {
+    const settle: Pending['settle'] = (error, result) => {
       process.pending.delete(id);
       clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-      reject(error);
-    };
-    const abort = () => {
-      // The call itself cannot be interrupted.
-      try {
-        refuseAborted(signal!);
-      } catch (error) {
-        abandon(error as Error);
-      }
+      if (error) reject(error);
+      else resolve(result);
     };
     const expire = () => {
       process.blocked.add(id);
       if (process.blocked.size >= MAX_BLOCKED) process.child.kill('SIGKILL');
-      abandon(unreachable(op, `no response in ${seconds} s`));
+      settle(unreachable(op, `no response in ${seconds} s`));
     };
     const limit = () => (seconds === null ? undefined : setTimeout(expire, seconds * 1000));
     let timer = limit();
-    signal?.addEventListener('abort', abort, { once: true });
     process.pending.set(id, {
       operation: op,
-      settle(error, result) {
-        if (error) return abandon(error);
-        process.pending.delete(id);
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', abort);
-        resolve(result);
-      },
+      settle,
       progress(doneBytes, totalBytes) {
         clearTimeout(timer);
         timer = limit();

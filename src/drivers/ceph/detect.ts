@@ -5,6 +5,7 @@ import { PYTHON } from './bridge.ts';
 
 const folder = '/usr/lib/python3/dist-packages';
 
+/** A Python module of Debian as a program that `doctor` checks. */
 export const bindingOf = (name: string): HostProgram => ({
   name: `Python module ${name}`,
   package: `python3-${name}`,

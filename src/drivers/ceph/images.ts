@@ -17,6 +17,7 @@ export interface Image {
 type OnProgress = (progress: Progress) => void;
 
 export interface Images {
+  /** Names of all images of the pool, also of those that are not volumes. */
   list(): Promise<string[]>;
   /** Null: it does not exist. */
   find(image: { name: string } | { id: string }): Promise<Image | null>;
@@ -58,6 +59,7 @@ const UNLIMITED = null;
 /** The threads of bridge.py for long calls. A call that waited for one there would count as stopped. */
 const LONG_THREADS = 8;
 
+/** The calls for one pool. All of them reject with a DriverError. */
 export function imagesOf(bridge: CephBridge, pool: string): Images {
   const call = <Result>(operation: string, args: Record<string, unknown> = {}) =>
     bridge.call<Result>(operation, { pool, ...args });

@@ -28,6 +28,7 @@ export interface LongCalls {
   progress(key: string): Progress | null;
 }
 
+/** `waitMs`: how long `run` waits for a call. */
 export function createLongCalls(waitMs: number): LongCalls {
   const calls = new Map<string, LongCall>();
   const start = (key: string, what: string, work: Work): LongCall => {

@@ -13,7 +13,7 @@ import { run } from '../command.ts';
 import { createCephBridge } from './bridge.ts';
 import { ensureSubvolume } from './subvolumes.ts';
 
-export interface CephMountOptions {
+interface CephMountOptions {
   conf: string;
   user: string;
   filesystem: string;
@@ -30,7 +30,7 @@ export interface CephMountOptions {
 export interface CephMount {
   /** Resolves when the directory is mounted. @throws Error */
   open(): Promise<void>;
-  /** Unmounts it. */
+  /** Unmounts it, also if it does not respond. */
   close(): Promise<void>;
   /** Leaves it mounted, for the next process to adopt. */
   release(): Promise<void>;
@@ -42,6 +42,7 @@ const CHECK_SECONDS = 5;
 /** Checks that may fail in a row, because a failover of metadata servers takes seconds. */
 const MAX_FAILURES = 3;
 
+/** Mounts nothing before `open`. */
 export function createCephMount(options: CephMountOptions): CephMount {
   const { target, state, onRemount, log } = options;
   let daemon: Daemon | null = null;

@@ -13,14 +13,14 @@ import type { CephBridge } from './bridge.ts';
 import { managerCommand, monitorCommand } from './commands.ts';
 import { hasErrno } from './errors.ts';
 
-export interface SubvolumePlace {
+interface SubvolumePlace {
   bridge: Pick<CephBridge, 'call'>;
   regionId: number;
   pool: string;
   filesystem: string;
 }
 
-export interface Subvolume {
+interface Subvolume {
   path: string;
   sizeGib: number;
   /** Without `client.`. */
@@ -55,6 +55,7 @@ const GIB = 1024 ** 3;
 const CONCURRENT_COMMANDS = 3;
 const QUARANTINE = 'quarantine';
 
+/** The subvolumes of one region, in the group `cloudyard-<region>` of the filesystem. All calls reject with a DriverError. */
 export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SubvolumePlace): Subvolumes {
   const group = `cloudyard-${regionId}`;
   const place = { vol_name: filesystem, group_name: group };

@@ -8,7 +8,7 @@ import { shared } from '../turns.ts';
 import type { Images } from './images.ts';
 import { UNFINISHED } from './volumes.ts';
 
-export interface Trash {
+interface Trash {
   empty(): Promise<void>;
   /** Empties it after a failure, and from time to time: what shared data with it may have been removed by other clients. */
   emptyWhenDue(): Promise<void>;
@@ -16,6 +16,7 @@ export interface Trash {
 
 const SECONDS = 300;
 
+/** Failures to delete are retried by `emptyWhenDue`; only a failure to list the trash rejects. */
 export function createTrash(images: Images, log: Logger): Trash {
   let emptiedAt = -Infinity;
   const empty = shared(async () => {

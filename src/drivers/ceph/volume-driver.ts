@@ -38,6 +38,7 @@ interface Checked {
   health: string;
 }
 
+/** `start` rejects if the cluster does not respond; then the caller stops the driver. */
 export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver {
   const { bridge, pool, log, diskReserve } = options;
   const images = imagesOf(bridge, pool);

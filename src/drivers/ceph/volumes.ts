@@ -38,9 +38,13 @@ export const INDEX = 'cloudyard.snapshots';
 export const UNFINISHED = '.unfinished';
 const GIB = 1024 ** 3;
 
-export const imageName = (volumeId: string): string => checkedId(volumeId, 'a volume');
-export const snapshotName = (id: string): string => `snapshot.${checkedId(id, 'a snapshot')}`;
+const imageName = (volumeId: string): string => checkedId(volumeId, 'a volume');
+const snapshotName = (id: string): string => `snapshot.${checkedId(id, 'a snapshot')}`;
 
+/**
+ * Creates, grows or reverts a volume. @throws DriverError: permanent if its data or the snapshot is missing, and retryable while
+ * the cluster does not respond
+ */
 export async function applyVolume(
   store: VolumeStore,
   desired: DesiredVolume,
@@ -71,6 +75,7 @@ export async function applyVolume(
   };
 }
 
+/** Creates a snapshot, which takes a moment. @throws DriverError, permanent if it was created before and is missing */
 export async function applySnapshot(
   { images }: VolumeStore,
   desired: DesiredSnapshot,
@@ -88,6 +93,7 @@ export async function applySnapshot(
   return { copying: false, changed: ['snapshot created'] };
 }
 
+/** Moves the image to the trash, which trash.ts empties. @throws DriverError, retryable, while a copy writes to it */
 export async function removeVolume({ images, longCalls }: VolumeStore, id: string): Promise<void> {
   const name = imageName(id);
   if (longCalls.isRunning(id)) throw stillCopying(name);
@@ -96,6 +102,7 @@ export async function removeVolume({ images, longCalls }: VolumeStore, id: strin
   await images.moveToTrash(name);
 }
 
+/** Also if clones share its data: Ceph keeps that for them. */
 export async function removeSnapshot({ images }: VolumeStore, id: string): Promise<void> {
   const snapshot = snapshotName(id);
   const place = await readPlace(images, id);
@@ -112,6 +119,7 @@ export async function quarantineVolume({ images, longCalls }: VolumeStore, id: s
   if (await images.find({ name })) await images.rename(name, quarantined(name));
 }
 
+/** Renames the snapshot, and frees its id. */
 export async function quarantineSnapshot({ images }: VolumeStore, id: string): Promise<void> {
   const snapshot = snapshotName(id);
   const found = await findSnapshot(images, id);
