@@ -13,15 +13,15 @@
  *   registry would grant access to it.
  *
  * Failure modes: a pass may stop after any step; the next pass starts again from the files on disk. The links of a
- * repository with an unreadable manifest are unchanged.
+ * repository with an unreadable manifest are unchanged. A pass that cannot determine whether a file exists fails.
  */
-import { rename, rm, stat, utimes } from 'node:fs/promises';
+import { rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
-import type { RequestHold, RegistryContents } from '../registry.ts';
 import { accountFor } from '../confined.ts';
 import { makeFolder, writeDurably } from '../durable-files.ts';
+import type { RegistryContents, RequestHold } from '../registry.ts';
 import { hexOf, type Layout, namesIn } from './layout.ts';
 import {
   digestsIn,
@@ -34,6 +34,7 @@ import {
   repositoriesIn,
   type Repository,
   revisionsOf,
+  sizeOf,
   sweepLink,
   sweptFile,
   tagsWithDigests,
@@ -186,9 +187,9 @@ async function sweepLinks(options: CollectOptions, found: Marked, expired: strin
   log.debug({ prefix, repository: repository.name, links: old.length }, 'links without a manifest removed');
 }
 
-async function hasLiveUpload({ folder }: Repository, isOld: (file: string) => Promise<boolean>): Promise<boolean> {
-  for (const id of await namesIn(join(folder, '_uploads'))) {
-    for (const file of ['data', 'startedat']) if (!(await isOld(join(folder, '_uploads', id, file)))) return true;
+async function hasLiveUpload(repository: Repository, isOld: (file: string) => Promise<boolean>): Promise<boolean> {
+  for (const id of await namesIn(uploadsOf(repository))) {
+    for (const file of ['data', 'startedat']) if (!(await isOld(join(uploadsOf(repository), id, file)))) return true;
   }
   return false;
 }
@@ -281,8 +282,4 @@ async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise
     }
   }
   return [...byPrefix.values()];
-}
-
-async function sizeOf(file: string): Promise<number | null> {
-  return (await stat(file).catch(() => null))?.size ?? null;
 }

@@ -8,6 +8,7 @@ export interface DistributionFinding {
   remedy?: string;
 }
 
+/** `program` finds a program in PATH; null: not installed. */
 export function findDistribution(program: (name: string) => string | null = findProgram): DistributionFinding {
   const distribution = program('docker-registry');
   if (distribution) return { distribution, detail: 'images by CNCF distribution' };

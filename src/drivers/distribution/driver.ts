@@ -4,8 +4,8 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { Certificate, CertificateSource } from '../../platform/tls/certificate.ts';
 import type { CephMount } from '../ceph/mount.ts';
 import { hostError, refuseAborted } from '../command.ts';
@@ -90,6 +90,10 @@ async function openSource(
   return opened;
 }
 
+/**
+ * Serves after `start` and the first `configure`, and only once the certificate is known. `finding.distribution` must not be
+ * null unless `shared.serves` is false.
+ */
 export function createDistributionDriver(options: DistributionDriverOptions): RegistryDriver & {
   /** Leaves the processes running for the next driver to adopt, as a crash does. */
   release(): Promise<void>;

@@ -13,7 +13,7 @@ const timeoutMs = 10_000;
 const file = 'tls.pem';
 const socketName = 'tls.sock';
 
-/** Both are on this host, and relative to the folder of the registries, which is the working directory of the gate. */
+/** Of the file and of the socket. Both are on this host, and relative to the folder of the registries, which is the working directory of the gate. */
 export const certificateFile = ({ root, distribution }: Layout) => join(relative(root, distribution), file);
 export const certificateSocket = ({ root, distribution }: Layout) => join(relative(root, distribution), socketName);
 

@@ -134,6 +134,7 @@ function checked(pattern: RegExp, text: string): string {
   });
 }
 
+/** Creates the folders, and corrects modes and owners of existing ones. */
 export async function makeFolders(layout: Layout): Promise<void> {
   const { root, repositories, blobs, trash, quarantine, removed, marks, distribution } = layout;
   await mkdir(root, { recursive: true });

@@ -1,6 +1,6 @@
 /** Repair of the files that distribution leaves incomplete when it is killed during a write. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -52,6 +52,17 @@ it('removes an empty link without a blob, so that a push can write it again', as
   await rm(layout.blob(layer), { recursive: true });
   await repair(layout, silentLogger);
   expect(existsSync(layerLink(layer))).toBe(false);
+});
+
+it('keeps the link of a blob that cannot be read at the moment', async () => {
+  const layer = await storage.layer('app-1/a', 'layer');
+  await writeFile(layerLink(layer), '');
+  const data = join(layout.blob(layer), 'data');
+  await rm(data);
+  // Fails with ELOOP, as a file of a broken disk or mount fails.
+  await symlink(data, data);
+  await repair(layout, silentLogger);
+  expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
 });
 
 it('leaves a file of one repository that may be written at the moment unchanged', async () => {

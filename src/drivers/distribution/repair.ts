@@ -18,7 +18,7 @@ import type { Logger } from 'pino';
 import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
 import { hexOf, isDigest, type Layout, namesIn } from './layout.ts';
-import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, tagsOf } from './storage.ts';
+import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, tagsOf, writtenAt } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;
 /** Larger than any manifest that distribution accepts. */
@@ -95,6 +95,7 @@ async function repairTags(pass: Pass, repository: Repository): Promise<void> {
     const folder = join(tagsOf(repository), name);
     const index = join(folder, 'index/sha256');
     for (const digest of await digestsIn(index)) await repairLink(pass, join(index, hexOf(digest)), digest);
+    // A tag without this file was deleted, or its creation was not finished.
     const current = join(folder, 'current/link');
     if (await exists(current)) {
       if (!(await isIncomplete(pass, current))) continue;
@@ -120,15 +121,18 @@ async function repairManifest(pass: Pass, repository: Repository, reference: str
   pass.repaired += 1;
 }
 
-/** A tag without this file was deleted, or its creation was not finished. */
-async function exists(current: string): Promise<boolean> {
-  return (await stat(current).catch(() => null)) !== null;
+/** Also true if that is not known, because what does not exist is removed. */
+async function exists(file: string): Promise<boolean> {
+  return writtenAt(file).then(
+    (at) => at !== null,
+    () => true,
+  );
 }
 
 async function newestLink(index: string): Promise<string | null> {
   let newest: { digest: string; at: number } | null = null;
   for (const digest of await digestsIn(index)) {
-    const link = await stat(join(index, digest.slice('sha256:'.length), 'link')).catch(() => null);
+    const link = await stat(join(index, hexOf(digest), 'link')).catch(() => null);
     if (link && link.mtimeMs >= (newest?.at ?? 0)) newest = { digest, at: link.mtimeMs };
   }
   return newest?.digest ?? null;

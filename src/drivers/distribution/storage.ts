@@ -6,6 +6,7 @@
  * <hex>/link` (its manifests), `_manifests/tags/<tag>/current/link` (the digest of a tag) and `_uploads/<id>/`.
  */
 import { randomUUID } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RegistryRemoval } from '../registry.ts';
@@ -40,6 +41,7 @@ export async function repositoriesIn(registry: string, above = ''): Promise<Repo
   return found;
 }
 
+/** The folders of a repository with its links to blobs and to manifests, its tags, and its unfinished uploads. */
 export const layersOf = ({ folder }: Repository) => join(folder, '_layers/sha256');
 export const revisionsOf = ({ folder }: Repository) => join(folder, '_manifests/revisions/sha256');
 export const tagsOf = ({ folder }: Repository) => join(folder, '_manifests/tags');
@@ -57,11 +59,25 @@ export async function linksIn(folder: string): Promise<string[]> {
   return digests.filter((_, i) => written[i] !== null);
 }
 
-/** The time of the last write to a file; null: the file does not exist. */
+/** The time of the last write to a file; null: the file does not exist. @throws if that is not known */
 export async function writtenAt(file: string): Promise<Date | null> {
-  return (await stat(file).catch(() => null))?.mtime ?? null;
+  return (await statOf(file))?.mtime ?? null;
 }
 
+/** Bytes of a file; null: the file does not exist. @throws if that is not known */
+export async function sizeOf(file: string): Promise<number | null> {
+  return (await statOf(file))?.size ?? null;
+}
+
+/** Other errors (a broken disk, a lost mount) are not an answer: a link that exists would count as removed. */
+async function statOf(file: string): Promise<Stats | null> {
+  return stat(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+    throw error;
+  });
+}
+
+/** The tags of a repository that are complete, sorted by name. `pushedAt`: when the tag was last set. */
 export async function tagsWithDigests(
   repository: Repository,
 ): Promise<{ name: string; digest: string; pushedAt: Date }[]> {

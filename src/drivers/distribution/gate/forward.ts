@@ -29,7 +29,8 @@ export interface Forwarding {
    * sent again once after `sound`, because another request may have repaired the file in the meantime.
    */
   repair?(): Promise<'repaired' | 'pending' | 'sound'>;
-  signal: AbortSignal;
+  /** Ends the request to distribution. */
+  signal?: AbortSignal;
   /** Parts of the request to omit. */
   without?: { body?: boolean; credentials?: boolean };
 }
@@ -47,6 +48,10 @@ const highWaterMark = 256 * 1024;
 const repairTries = 30;
 const repairPauseMs = 100;
 
+/**
+ * Forwards to distribution at this socket. Both functions reject: `forward` with a Refusal if nothing was sent to the client
+ * yet, `head` with the error of the connection.
+ */
 export function createForward(socketPath: string) {
   // Assigned to a variable because Node's types do not know `highWaterMark`.
   const options = { keepAlive: true, maxFreeSockets: 64, highWaterMark };
@@ -80,7 +85,15 @@ export function createForward(socketPath: string) {
     const headers = headersOf(request.rawHeaders, (name) => {
       return (sends || name !== 'content-length') && !(without.credentials && name === 'authorization');
     });
-    const upstream = httpRequest({ agent, socketPath, method, path: url, headers, signal, setHost: false });
+    const upstream = httpRequest({
+      agent,
+      socketPath,
+      method,
+      path: url,
+      headers,
+      setHost: false,
+      ...(signal && { signal }),
+    });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
     const failed = answered.catch(() => undefined);
     // Distribution may respond before the end of the body and then close the connection.

@@ -34,6 +34,7 @@ interface Verified {
 const leeway = 60;
 const maxCached = 10_000;
 
+/** Returns the check of an Authorization header for one repository (`prefix/name`). Verified tokens are cached. */
 export function createGrants({ certificate, issuer, service }: GrantsOptions) {
   const key = new X509Certificate(certificate).publicKey;
   const cache = new Map<string, Verified>();

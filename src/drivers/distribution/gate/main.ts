@@ -65,13 +65,13 @@ function start(configuration: GateConfiguration): void {
     if (!target)
       throw new Refusal(404, 'NAME_INVALID', 'not a path of the registry API, or not a valid name or digest');
     const method = request.method ?? '';
-    const { signal } = new AbortController();
     if (method === 'GET' && target.kind === 'blob' && (await sendBlob(request, response, target, { layout, forward })))
       return;
     const repair = repairFor(layout, target);
-    if (readMethods.has(method)) return forward(request, response, { method, url: target.url, signal, repair });
+    const forwarding = { method, url: target.url, repair };
+    if (readMethods.has(method)) return forward(request, response, forwarding);
     if (!isAllowed(method, target.kind)) throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');
-    if (method === 'DELETE') return forward(request, response, { method, url: target.url, signal, repair });
+    if (method === 'DELETE') return forward(request, response, forwarding);
     return writes.handle(request, response, target);
   };
   const onRequest: RequestListener = (request, response) => {

@@ -1,8 +1,7 @@
 /** Measures a registry on the disk, including unfinished uploads. */
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Layout, namesIn } from '../layout.ts';
-import { layersOf, linksIn, repositoriesIn, revisionsOf, tagsOf, uploadsOf } from '../storage.ts';
+import { layersOf, linksIn, repositoriesIn, revisionsOf, sizeOf, tagsOf, uploadsOf } from '../storage.ts';
 
 export interface Upload {
   repository: string;
@@ -35,9 +34,4 @@ export async function measure(layout: Layout, prefix: string): Promise<Measured>
   let bytes = 0;
   for (const digest of digests) bytes += (await sizeOf(join(layout.blob(digest), 'data'))) ?? 0;
   return { bytes, objects, uploads };
-}
-
-/** Null if the file does not exist. */
-export async function sizeOf(file: string): Promise<number | null> {
-  return (await stat(file).catch(() => null))?.size ?? null;
 }

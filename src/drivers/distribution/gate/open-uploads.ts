@@ -14,6 +14,7 @@ export interface Writer {
   abort(): void;
 }
 
+/** Bytes are counted before they are on the disk; `correct` applies a measurement. */
 export function createOpenUploads() {
   const byId = new Map<string, OpenUpload>();
   let total = 0;

@@ -4,6 +4,7 @@ import { repairRepository } from '../repair.ts';
 import type { Forwarding } from './forward.ts';
 import type { Target } from './target.ts';
 
+/** For requests without a repository, nothing is repaired. */
 export function repairFor(layout: Layout, target: Target): NonNullable<Forwarding['repair']> {
   const { kind, prefix, repository, reference } = target;
   return async () => {

@@ -1,9 +1,9 @@
 /** Periodic checks of the gate: free disk space, uploads whose folder is gone, and idle uploads and accounts. */
 import { rename, statfs, writeFile } from 'node:fs/promises';
-import type { Layout } from '../layout.ts';
-import { join } from 'node:path';
 import { existsSync } from 'node:fs';
-import { sizeOf } from './measure.ts';
+import { join } from 'node:path';
+import type { Layout } from '../layout.ts';
+import { sizeOf } from '../storage.ts';
 import type { createWrites } from './writes.ts';
 
 type Writes = ReturnType<typeof createWrites>;

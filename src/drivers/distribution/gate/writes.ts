@@ -9,10 +9,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
-import { uploadsOf } from '../storage.ts';
+import { sizeOf, uploadsOf } from '../storage.ts';
 import { type Account, createAccount, limits } from './account.ts';
 import type { Forward } from './forward.ts';
-import { sizeOf } from './measure.ts';
 import type { Grant } from './grants.ts';
 import type { Writer } from './open-uploads.ts';
 import { Refusal } from './refusal.ts';
@@ -38,6 +37,7 @@ const manifestMs = 60_000;
 const checkBytes = 1024 ** 2;
 const gib = 1024 ** 3;
 
+/** `accounts`: by prefix, of the registries in use. `folderOf`: the folder of an upload. */
 export function createWrites(deps: WritesDeps) {
   const { layout, forward, grantOf } = deps;
   const accounts = new Map<string, Account>();
@@ -124,8 +124,7 @@ export function createWrites(deps: WritesDeps) {
     const mounted = mount === null ? 0 : ((await sizeOf(join(layout.blob(mount), 'data'))) ?? 0);
     await admit(account, target, null, 0);
     await forward(request, response, {
-      ...{ method: request.method!, url, signal: new AbortController().signal, without: { body: true } },
-      repair: repairFor(layout, target),
+      ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
       onAnswer({ statusCode, headers }) {
         const id = headers['docker-upload-uuid'];
         if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
@@ -147,7 +146,7 @@ export function createWrites(deps: WritesDeps) {
       if (!grant?.mayPush) {
         // Without a body, distribution writes nothing and responds with its challenge.
         const without = { body: true, credentials: !grant };
-        return forward(request, response, { method, url, without, signal: new AbortController().signal });
+        return forward(request, response, { method, url, without });
       }
       refuseClosed(deps, target);
       const account = accountOf(prefix);
