@@ -18,6 +18,7 @@ export interface ServerSettings {
 
 const ANONYMOUS = 65_534;
 
+/** Where clients mount a share: the path in `connection_point`, and its place in the pseudo filesystem of NFSv4. */
 export function exportPath(id: string): string {
   return `/shares/${id}`;
 }
@@ -52,6 +53,7 @@ LOG {
 `;
 }
 
+/** The export of a share of this host. `path`: its folder as Ganesha sees it. @throws DriverError, as `parseNetwork` */
 export function renderExport(spec: Spec, path: string, settings: ServerSettings): string {
   return exportBlock({ ...spec, path, protocols: protocols(settings), fsal: 'Name = VFS;' });
 }
@@ -66,6 +68,7 @@ interface ExportBlock extends Pick<Spec, 'id' | 'exportId' | 'rootSquash' | 'acc
   firstClients?: string;
 }
 
+/** @throws DriverError for networks that Ganesha's configuration cannot hold (networks.ts) */
 export function exportBlock(block: ExportBlock): string {
   const { protocols, firstClients = '' } = block;
   const blocks = accessRules(block).map(

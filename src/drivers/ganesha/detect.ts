@@ -42,6 +42,7 @@ const TO_SERVE: (keyof typeof CAPABILITY)[] = ['CHOWN', 'DAC_OVERRIDE', 'DAC_REA
 const asFolders = 'shares are plain folders (no size limit, and every client can open all files of this host)';
 const IMAGE_PROGRAMS = ['mkfs.xfs', 'xfs_growfs', 'mount', 'umount', 'losetup'];
 
+/** `programs` of the result is null if shares cannot be served at all; `remedy` is a command. */
 export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
   const ganesha = host.program('ganesha.nfsd');
   if (!ganesha) return absent('NFS-Ganesha is not installed', INSTALL_GANESHA);

@@ -10,6 +10,7 @@ import { idsIn } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { dataMissing, type ShareStorage } from './storage.ts';
 
+/** Shares are folders of `layout.mounts`. */
 export function directoryStorage(layout: Layout): ShareStorage {
   return {
     list: () => idsIn(layout.mounts, ''),

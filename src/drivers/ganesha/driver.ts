@@ -48,6 +48,7 @@ export interface GaneshaDriver extends FileShareDriver {
 const CONCURRENT_PREPARATIONS = 4;
 const CONFIRM_AGAIN_MS = 10_000;
 
+/** @throws Error if the host cannot serve file shares (`finding.programs` is null) */
 export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDriver {
   const { finding = findGanesha() } = options;
   const shares = sharesFor(options, finding);

@@ -29,6 +29,7 @@ const UNMOUNT_TIMEOUT_MS = 3000;
 /** Root folder with mode 0777, owned by root, empty. */
 const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 
+/** Mounts each image on this host and makes it visible in the jail. Needs root. */
 export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStorage {
   const unmounting = limited(4);
   const loops = loopDevices(layout.images, log);

@@ -22,7 +22,7 @@ import { mkdir, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../command.ts';
 import type { Command } from '../confined.ts';
-import { writeDurably } from '../durable-files.ts';
+import { sizeOf, writeDurably } from '../durable-files.ts';
 import type { Layout } from './layout.ts';
 import { mounts } from './mounts.ts';
 
@@ -91,6 +91,7 @@ mount -o remount,ro,nosuid,nodev /
 umount -l /proc
 exec "$@"`;
 
+/** Changes nothing before `prepare`. */
 export function createJail(layout: Layout): Jail {
   const [keyFile, tmp] = [join(layout.root, 'names.key'), join(layout.runtime, 'tmp')];
   let key: string | undefined;
@@ -111,11 +112,8 @@ export function createJail(layout: Layout): Jail {
     async prepare() {
       await mkdir(layout.jail, { recursive: true });
       await mkdir(layout.runtime, { recursive: true });
-      try {
-        nameOf('state');
-      } catch {
-        await writeDurably(keyFile, randomBytes(32).toString('hex'));
-      }
+      // Never replaced: with other names, a Ganesha that runs would lose its shares.
+      if ((await sizeOf(keyFile)) === null) await writeDurably(keyFile, randomBytes(32).toString('hex'));
       if ((await mounts()).get(layout.runtime) !== RUNTIME_DEVICE) {
         await run('mount', ['-t', 'ramfs', '-o', 'mode=0700,nosuid,nodev,noexec', RUNTIME_DEVICE, layout.runtime]);
         await run('mount', ['--make-shared', layout.runtime]);

@@ -27,6 +27,7 @@ export interface Layout {
 
 const shareId = (id: string) => checkedId(id, 'a file share');
 
+/** @throws DriverError, permanent, for a data directory that Ganesha's configuration cannot hold */
 export function layoutOf(dataDir: string): Layout {
   // The path is quoted in Ganesha's configuration, whose lexer does not support escapes.
   const root = join(resolve(dataDir), 'file-shares');
@@ -51,6 +52,7 @@ export function layoutOf(dataDir: string): Layout {
   };
 }
 
+/** Creates the folders, durably. */
 export async function makeFolders(layout: Layout): Promise<void> {
   // 0700: the roots of shares are world-writable, and users of this host must not reach them.
   await mkdir(layout.root, { recursive: true, mode: 0o700 });

@@ -32,6 +32,7 @@ const OFFSETS = 16;
 const NUMBERS_PER_OFFSET = 256;
 const LAST = 2 ** 20 - 1;
 
+/** The devices of the images in one folder. */
 export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
   const first = FIRST + NUMBERS_PER_OFFSET * (createHash('sha256').update(imagesDir).digest()[0]! % OFFSETS);
   const numbers = new Map<string, number>();

@@ -31,6 +31,7 @@ export interface Rpcbind {
   release(): Promise<void>;
 }
 
+/** `file`: the program; null: not installed, so only another program's rpcbind is used. */
 export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' | 'runtime'>, log: Logger): Rpcbind {
   const folder = layout.ganesha;
   const pidFile = pidFileOf(layout);

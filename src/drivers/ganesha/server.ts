@@ -37,10 +37,14 @@ import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
 import { removeStaleRegistrations } from './stale-registrations.ts';
 
 export interface NfsServer {
+  /** Starts Ganesha with all exports, or adopts a running one with the same settings. @throws DriverError */
   start(): Promise<void>;
+  /** @throws DriverError, retryable, if Ganesha does not confirm within 30 s or does not accept its configuration */
   reload(): Promise<Reload>;
   isUp(): boolean;
+  /** As served: without NFSv3 if no rpcbind responds. */
   settings(): ServerSettings;
+  /** Stops Ganesha, and the rpcbind that this process started. */
   stop(): Promise<void>;
   /** Leaves Ganesha running for the next process to adopt. */
   release(): Promise<void>;
@@ -74,6 +78,7 @@ const START_TIMEOUT_MS = 30_000;
 const RELOAD_TIMEOUT_MS = 10_000;
 const LOG_POLL_MS = 3;
 
+/** Runs nothing before `start`. */
 export function nfsServer(options: NfsServerOptions): NfsServer {
   const { layout, jail, programs, host, port, mountPort, version3, log } = options;
   const rpcbind = rpcbindFor(programs.rpcbind, layout, log);

@@ -42,6 +42,7 @@ export interface Shares {
 /** How long a reload waits for shares in preparation. */
 const PREPARATION_WAIT_MS = 100;
 
+/** @throws DriverError: permanent for invalid networks and missing data, retryable if Ganesha did not confirm the export */
 export async function applyShare(
   shares: Shares,
   desired: DesiredFileShare,
@@ -126,8 +127,8 @@ export async function restoreShares(shares: Shares): Promise<void> {
 }
 
 /**
- * Reloads Ganesha and checks that it confirms all exports. If it does not, `unconfirmed` says why: on a full disk it cannot write the log that
- * confirms, but serves what it has loaded.
+ * Reloads Ganesha and checks that it confirms all exports. If it does not, `unconfirmed` says why: on a full disk it cannot
+ * write the log that confirms, but serves what it has loaded.
  */
 export async function confirmExports(shares: Shares): Promise<void> {
   const specs = [...shares.specs.values()];
@@ -177,6 +178,7 @@ function confirm({ confirmed }: Shares, spec: Spec, { inForce, errors }: Reload)
   });
 }
 
+/** The exports of all shares that can be served. */
 export function renderShares({ specs, broken, storage }: Shares, settings: ServerSettings): string {
   return [...specs.values()]
     .filter(({ id }) => !broken.has(id))

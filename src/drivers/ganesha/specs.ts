@@ -38,6 +38,7 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string
   return specs;
 }
 
+/** Survives a crash of the host when it resolves. */
 export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
   await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
 }

@@ -24,10 +24,10 @@ export async function removeStaleRegistrations(log: Logger): Promise<void> {
   for (const { program, version, port } of registrationsIn(stdout)) {
     if (listenersOn(port).size > 0) continue;
     // Removes all protocols of this version, so UDP as well.
-    await run(rpcinfo, ['-d', program, version]).catch((err: unknown) =>
-      log.warn({ err, program, version, port }, 'a stale registration in rpcbind cannot be removed'),
+    await run(rpcinfo, ['-d', program, version]).then(
+      () => log.warn({ program, version, port }, 'removed the registration of a process that has ended from rpcbind'),
+      (err: unknown) => log.warn({ err, program, version, port }, 'a stale registration in rpcbind cannot be removed'),
     );
-    log.warn({ program, version, port }, 'removed the registration of a process that has ended from rpcbind');
   }
 }
 
