@@ -25,6 +25,7 @@ export const verifiedTable = `backend ${VERIFIED}
   stick-table type binary len 32 size ${MAX_CACHED} expire 1h peers cloudyard
 `;
 
+/** The section with the users of a listener, before its frontend; empty without users. */
 export function userList({ id, users }: DesiredListener): string {
   if (users.length === 0) return '';
   const lines = users.map(
@@ -64,6 +65,7 @@ export function authenticationRules({ id, users }: DesiredListener): string[] {
 /** A line of a backend: caches checked credentials after the response of a member. Tracking would need a fourth counter. */
 export const cacheChecked = `stick store-request var(txn.credentials) table ${VERIFIED} if { var(txn.checked) -m bool }`;
 
+/** Lines of a backend; none if no listener of the load balancer has users. */
 export function cachingRules(mode: Mode, listeners: DesiredListener[]): string[] {
   return mode === 'http' && listeners.some(({ users }) => users.length > 0) ? [cacheChecked] : [];
 }

@@ -32,6 +32,7 @@ function rejectOmitted({ before, after }: Plan): void {
   if (after) rejectNew(after.spec, after.admission, before?.spec);
 }
 
+/** @throws the error of a failed plan */
 export function resultOf({ failed, changed, reloaded }: Plan): ObservedLoadBalancer {
   if (failed !== undefined) throw failed;
   return { changed, reloaded };

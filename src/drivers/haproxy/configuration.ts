@@ -76,6 +76,10 @@ const poolName = (id: string) => `pool_${quote.id(id)}`;
 const FILES_SERVER = 'files';
 const EXPORTER = 'cloudyard_exporter';
 
+/**
+ * The file that HAProxy reads first. `revision` and `structure` (the digest of all settings) are what the running HAProxy
+ * reports, so that the driver knows what it runs.
+ */
 export function renderGlobal(settings: GlobalSettings, layout: Layout, revision: string, structure: string): string {
   return `global
   description cloudyard ${quote.token('revision', revision)} ${quote.token('structure', structure)}
@@ -311,6 +315,7 @@ function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, factor: numbe
   };
 }
 
+/** Names the server of a member in its role. */
 export function serverName({ id, backup }: { id: string; backup: boolean }): string {
   return `${backup ? 'backup' : 'member'}_${quote.id(id)}`;
 }

@@ -28,6 +28,7 @@ export interface HaproxyFinding {
 const INSTALL_HAPROXY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
 const NEEDED: [number, number] = [2, 6];
 
+/** `haproxy` of the result is null if it is missing or too old; `remedy` is a command. */
 export function findHaproxy(host: HostFacts = thisHost()): HaproxyFinding {
   const haproxy = host.program('haproxy');
   if (!haproxy) return absent('HAProxy is not installed');

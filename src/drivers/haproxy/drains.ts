@@ -16,6 +16,7 @@ import type { HaproxyProcess } from './process.ts';
 export interface Drains {
   /** `kept`: the member remains in another role, so its connections are never closed. */
   add(backend: string, server: string, options: { kept: boolean }): void;
+  /** The server is desired again. */
   cancel(backend: string, server: string): void;
   stop(): void;
 }
@@ -29,6 +30,7 @@ interface Drain {
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
+/** `drainSeconds`: until connections to a server that was not kept are closed. */
 export function createDrains(process: HaproxyProcess, drainSeconds: number, log: Logger): Drains {
   const draining = new Map<string, Drain>();
   let timer: NodeJS.Timeout | null = null;

@@ -73,6 +73,7 @@ const EXCLUDED_MS = busyPortSeconds * 1000;
 const maxNamed = 3;
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
+/** Runs nothing before `start`. @throws Error if HAProxy is not installed (`finding.haproxy` is null) */
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
   const { log, finding = findHaproxy() } = options;
   const turn = oneAtATime();

@@ -50,6 +50,7 @@ function whyNot(code: string | undefined, address: string, port: string): string
   return `the load balancer cannot listen on ${port} of its address`;
 }
 
+/** `holder`: the id of the other load balancer; `endpoint`: as `endpointsOf` returns it. Permanent, because one must change. */
 export function portConflict(holder: string, endpoint: string): DriverError {
   return new DriverError(`load balancer ${holder} already listens on ${endpoint}`, {
     customerMessage: `another load balancer listens on port ${endpoint.split(' ')[1]} of this address`,

@@ -7,6 +7,7 @@ import { refuseUnbindable } from './endpoints.ts';
 import { admitterFor, type Host, reloadEverything, renderSpec } from './host.ts';
 import { allPools, syncServers, updateUdp } from './server-sync.ts';
 
+/** @throws DriverError if the reload failed; then the load balancers stay excluded, and the next call tries again */
 export async function serveExcluded(host: Host): Promise<void> {
   const waiting = [...host.broken].filter(([, reason]) => reason instanceof DriverError && reason.retryable);
   if (waiting.length === 0 || !host.process.isUp()) return;

@@ -62,10 +62,12 @@ const KINDS: Record<string, { prefix: string; metrics: Metric[] }> = {
 };
 
 interface Exporter {
+  /** Listens on the socket of the layout. @throws the error of the system call */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
+/** Responds with 404 for load balancers that are not served, and with 503 while HAProxy does not respond. */
 export function createExporter(host: Host, log: Logger): Exporter {
   const path = host.layout.exporterSocket;
   let server: Server | null = null;
@@ -115,7 +117,11 @@ async function metricsOf(host: Host, id: string): Promise<string | null> {
 export function exposition(csv: string): string {
   const samples = new Map<string, string[]>();
   let columns: string[] = [];
-  const put = (head: string, line: string) => samples.set(head, [...(samples.get(head) ?? []), line]);
+  const put = (head: string, line: string) => {
+    const lines = samples.get(head);
+    if (lines) lines.push(line);
+    else samples.set(head, [line]);
+  };
   for (const line of csv.split('\n')) {
     const field = line.split(',');
     if (line.startsWith('# pxname')) columns = field.map((name) => name.replace('# ', ''));

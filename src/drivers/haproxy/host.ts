@@ -110,11 +110,12 @@ export function setAdmission(host: Host, id: string, admission: Admission): void
   }
 }
 
+/** The specs without omitted members. */
 export function servedSpecs({ admitted }: Host): Spec[] {
   return [...admitted.values()].map(({ served }) => served);
 }
 
-/** For an adopted HAProxy with another configuration. */
+/** For an adopted HAProxy with another configuration. @throws DriverError if it keeps that */
 export async function reloadEverything(host: Host): Promise<void> {
   const revision = newRevision();
   await prepareStart(host, revision);
@@ -175,10 +176,10 @@ export async function writeBalancers(host: Host, list: Iterable<Pick<Rendered, '
   }
 }
 
+/** Writes the global file. HAProxy reads it at its next reload, and then reports this revision. */
 export async function writeGlobal(host: Host, revision: string): Promise<void> {
-  const { settings, layout, rendered } = host;
-  const text = renderGlobal(settings, layout, revision, structureOf(settings, layout, rendered.values()));
-  await replaceFile(layout.globalFile, text);
+  const { settings, layout } = host;
+  await replaceFile(layout.globalFile, renderGlobal(settings, layout, revision, structure(host)));
 }
 
 /** Notes that HAProxy runs with what is rendered now. */
@@ -196,6 +197,7 @@ async function revisionOnDisk({ globalFile }: Layout): Promise<string | null> {
   return /^ *description cloudyard ([\w.-]+) /m.exec(text)?.[1] ?? null;
 }
 
+/** Names one version of the configuration, and the admin socket of the worker that loads it. */
 export function newRevision(): string {
   return randomBytes(5).toString('hex');
 }

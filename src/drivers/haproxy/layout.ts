@@ -45,6 +45,7 @@ export interface Layout {
   adminSocket(revision: string): string;
 }
 
+/** @throws DriverError, permanent, for a data directory that the runtime socket cannot name */
 export function layoutOf(dataDir: string): Layout {
   const root = checkedPath(join(resolve(dataDir), 'load-balancers'));
   const folder = (name: string) => join(root, name);

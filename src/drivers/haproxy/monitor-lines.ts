@@ -14,6 +14,7 @@ import type { Spec } from './specs.ts';
 const CHECKS_A_SECOND = 100;
 const TLS_CHECK_COST = 10;
 
+/** Whether the pool has an enabled PING or UDP-CONNECT monitor. */
 export function isProbedByDriver(pool: DesiredPool): boolean {
   return pool.monitor?.enabled === true && (pool.monitor.type === 'PING' || pool.monitor.type === 'UDP-CONNECT');
 }
@@ -22,6 +23,7 @@ function byHaproxy({ monitor }: DesiredPool): DesiredMonitor | null {
   return monitor?.enabled && !['PING', 'UDP-CONNECT'].includes(monitor.type) ? monitor : null;
 }
 
+/** Lines of a backend; none without a monitor that HAProxy runs. @throws DriverError, permanent, as quote.ts */
 export function monitorLines(spec: Spec, pool: DesiredPool): string[] {
   const monitor = byHaproxy(pool);
   if (!monitor) return [];

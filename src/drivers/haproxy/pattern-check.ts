@@ -30,6 +30,7 @@ const CONCURRENT = 2;
 /** `regex '…' is invalid (error=missing closing parenthesis, erroffset=4)` */
 const OBJECTION = /is invalid \(error=([^,)]+)/;
 
+/** Runs at most two checks at a time, each for at most 5 s. */
 export function createPatternCheck(options: PatternCheckOptions = {}): CheckPattern {
   const { haproxy = findProgram('haproxy'), timeoutMs = TIMEOUT_MS } = options;
   const turn = limited(CONCURRENT);

@@ -7,13 +7,14 @@
  *
  * Invariant: members that do not respond delay the probes of their own tenant only.
  *
- * Failure modes: while this process is down, the last results remain in force.
+ * Failure modes: while this process is down, the last results remain in force. A ping that was killed or did not start (the
+ * host has no processes left) is not a result.
  */
 import { createSocket } from 'node:dgram';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { run } from '../command.ts';
+import { exitStatus, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
 import type { DesiredMember, DesiredMonitor, DesiredPool } from '../load-balancer.ts';
 import { limited, type Turn } from '../turns.ts';
@@ -53,6 +54,7 @@ const PING_PAUSE_MS = 100;
 /** For each tenant. Every probe has a socket until its timeout. */
 const MAX_DATAGRAMS = 256;
 
+/** Probes nothing before `update`. */
 export function createProbes(options: ProbesOptions): Probes {
   const probes = new Map<string, Probe>();
   const turns = new Map<string, Turn>();
@@ -62,7 +64,7 @@ export function createProbes(options: ProbesOptions): Probes {
     turns.set(key, turn);
     return turn;
   };
-  const check = (member: DesiredMember, monitor: DesiredMonitor, tenant: string): Promise<boolean> => {
+  const check = (member: DesiredMember, monitor: DesiredMonitor, tenant: string): Promise<boolean | null> => {
     const { timeout } = monitor;
     const host = member.monitorAddress ?? member.address;
     const port = member.monitorPort ?? member.port;
@@ -78,9 +80,9 @@ export function createProbes(options: ProbesOptions): Probes {
     const probe: Probe = { key, timer: null, ended: false, up: old?.up, against: 0 };
     probes.set(member.id, probe);
     const round = async () => {
-      const good = await check(member, monitor, tenant).catch(() => false);
+      const good = await check(member, monitor, tenant);
       if (probe.ended) return;
-      if (count(probe, good, monitor)) {
+      if (good !== null && count(probe, good, monitor)) {
         options.log.info({ member: member.id, pool: pool.id, up: probe.up }, 'the health of a probed member changed');
         options.onChange(pool);
       }
@@ -144,12 +146,17 @@ function end(probe: Probe | undefined): void {
   if (probe.timer) clearTimeout(probe.timer);
 }
 
-async function ping(program: string, address: string, timeout: number): Promise<boolean> {
+/** Null: no result, because the program was killed or did not start. Its exit status tells whether the address responded. */
+async function ping(program: string, address: string, timeout: number): Promise<boolean | null> {
   const seconds = Math.max(timeout / 1000, 0.1);
   const command = { file: program, args: ['-n', '-q', '-c', '1', '-W', String(seconds), address] };
-  const { file, args } = confined(command, accountFor('nginx'), ['net_raw']);
-  await run(file, args, { timeout: seconds + 5 });
-  return true;
+  try {
+    const { file, args } = confined(command, accountFor('nginx'), ['net_raw']);
+    await run(file, args, { timeout: seconds + 5 });
+    return true;
+  } catch (error) {
+    return exitStatus(error) === null ? null : false;
+  }
 }
 
 function probeUdp(address: string, port: number, timeout: number): Promise<boolean> {

@@ -68,6 +68,7 @@ const POLL_MS = 5;
 const POLLS_PER_MASTER_CHECK = 10;
 const DESCRIPTION = /^description: cloudyard ([\w.-]+) ([\w.-]+)$/m;
 
+/** Runs nothing before `start`. */
 export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyProcess {
   const { layout, log } = options;
   const master = runtimeSocket(layout.masterSocket);
@@ -207,6 +208,7 @@ async function logSize(layout: Layout): Promise<number> {
   return (await stat(logFile(layout)).catch(() => null))?.size ?? 0;
 }
 
+/** Master and workers write here. Alerts about rejected reloads are read from it. */
 export function logFile(layout: Layout): string {
   return join(layout.haproxy, 'haproxy.log');
 }

@@ -23,6 +23,7 @@ export function invalid(field: string, value: unknown): DriverError {
   });
 }
 
+/** @throws DriverError unless it is a UUID */
 export function id(text: string): string {
   if (typeof text !== 'string' || !isId(text)) throw invalid('id', text);
   return text;
@@ -34,10 +35,12 @@ export function address(text: string): string {
   return isIP(text) === 6 ? `[${text}]` : text;
 }
 
+/** `address:port`, as both programs read it. @throws DriverError */
 export function endpoint(host: string, port: number): string {
   return `${address(host)}:${whole('port', port, 1, 65_535)}`;
 }
 
+/** An address or a CIDR, unquoted. @throws DriverError */
 export function network(text: string): string {
   if (!isNetwork(text)) throw invalid('allowed network', text);
   return text;

@@ -31,6 +31,7 @@ interface TrafficCounters {
   beforeReload(): Promise<void>;
 }
 
+/** `specs`: those of the host, which decide what listeners exist. */
 export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMap<string, Spec>): TrafficCounters {
   /** The last reading of each worker by pid. */
   const workers = new Map<number, Counters>();
@@ -128,6 +129,7 @@ function add(sum: Counters, id: string, more: ListenerCounters): void {
   for (const key of Object.keys(more) as (keyof ListenerCounters)[]) total[key] += more[key];
 }
 
+/** `udp`: the counters of nginx. @throws DriverError while HAProxy is down */
 export async function readAll(host: Host, traffic: TrafficCounters, udp: Counters): Promise<LoadBalancerReading[]> {
   const servers = new Map<string, ObservedServer>();
   const state = await host.process.ask(['show servers state']);

@@ -17,8 +17,10 @@ const TIMEOUT_MS = 10_000;
 const RELOAD_MS = 2_000;
 const RETRY_MS = 5;
 
+/** Sends commands in order and returns the concatenated responses. @throws DriverError, retryable */
 export type Ask = (commands: string[]) => Promise<string>;
 
+/** `prefix`: precedes each line, such as `@1;`, by which the master passes a line to a worker. */
 export function runtimeSocket(path: string, prefix = ''): Ask {
   return async (commands) => {
     const answers: string[] = [];
@@ -47,6 +49,7 @@ function isRestarting(err: unknown): boolean {
   return ['ECONNREFUSED', 'ENOENT', 'ECONNRESET', 'EPIPE'].includes(code ?? '');
 }
 
+/** Joins commands to as few lines as fit into a buffer of HAProxy. */
 export function linesOf(commands: string[]): string[] {
   const lines: string[] = [];
   let line = '';

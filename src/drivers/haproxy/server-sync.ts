@@ -58,6 +58,7 @@ function healthCommands(host: Host, pool: RenderedPool, observed: ObservedServer
   });
 }
 
+/** Brings nginx to the served specs; does nothing without nginx. @throws DriverError */
 export async function updateUdp(host: Host): Promise<void> {
   await host.udp?.update(servedSpecs(host), host.probes.verdict);
 }

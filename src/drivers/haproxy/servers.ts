@@ -85,6 +85,7 @@ export function parseServersState(text: string): ObservedServer[] {
   return servers;
 }
 
+/** Whether a server is that of a member. HAProxy's configuration has others, such as FILES_SERVER. */
 export function isMember(name: string | undefined): boolean {
   return name !== undefined && /^(member|backup)_/.test(name);
 }
@@ -99,6 +100,7 @@ function serverWords(pool: RenderedPool, server: Server): string[] {
   return [...words, 'addr', checkAddress ?? '', 'port', String(server.checkPort)];
 }
 
+/** The line of the configuration file. `add server` takes the same words without `disabled`. */
 export function serverLine(pool: RenderedPool, server: Server): string {
   return `  server ${[server.name, ...serverWords(pool, server)].join(' ')}${server.maint ? ' disabled' : ''}\n`;
 }

@@ -15,10 +15,11 @@ import type { Layout } from './layout.ts';
 
 /** The desired state with file names instead of PEM texts. */
 export type Spec = DesiredLoadBalancer;
-/** More than a listener gets (limits.ts). */
-const NO_LIMIT = 1_000_000;
 /** Texts by file name. */
 export type Files = Map<string, string>;
+
+/** More than a listener gets (limits.ts). */
+const NO_LIMIT = 1_000_000;
 
 /** Replaces the PEM texts by names of files, which contain the hash of the text. */
 export function extractFiles(desired: DesiredLoadBalancer): { spec: Spec; files: Files } {
@@ -42,6 +43,7 @@ export function extractFiles(desired: DesiredLoadBalancer): { spec: Spec; files:
   return { spec, files };
 }
 
+/** Adds a text to the files and returns its name: the SHA-256 of the text. */
 export function nameFile(files: Files, text: string, ending: 'pem' | 'list'): string {
   const name = `${createHash('sha256').update(text).digest('hex')}.${ending}`;
   files.set(name, text);
@@ -62,6 +64,7 @@ export async function removeUnusedFiles(layout: Layout, used: Set<string>): Prom
   }
 }
 
+/** Reads all specs, in the format of this version. */
 export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
   const specs: Spec[] = [];
   for (const id of await idsIn(layout.specs, '.json')) {
@@ -94,6 +97,7 @@ function upgradeSpec(spec: Spec): Spec {
   return { ...spec, listeners, pools, tenant: spec.tenant ?? spec.id };
 }
 
+/** Survives a crash of the host when it resolves. */
 export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
   await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
 }

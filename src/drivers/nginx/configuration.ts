@@ -41,10 +41,12 @@ export function maxSessions(): number {
   return Math.min(Math.max(Math.floor(descriptorLimit() * 0.4), 100), MAX_SESSIONS);
 }
 
+/** Where nginx logs the sessions that ended. `state`: the folder that nginx writes to. */
 export function accessLog(state: string): string {
   return `${state}/access.log`;
 }
 
+/** The PID file that nginx itself writes, when it has started. */
 export function ownPid(state: string): string {
   return `${state}/nginx-own.pid`;
 }
@@ -54,10 +56,12 @@ export function errorLog(folder: string): string {
   return `${folder}/nginx.log`;
 }
 
+/** The enabled UDP listeners; none of a disabled load balancer. */
 export function udpListeners(spec: Spec): DesiredListener[] {
   return spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol === 'UDP') : [];
 }
 
+/** `verdict`: whether a probed member is up; undefined: it is not probed. @throws DriverError, permanent, as quote.ts */
 export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: (member: string) => boolean | undefined) {
   const { streamModule, sessions } = settings;
   const state = quote.path(settings.state);

@@ -42,6 +42,7 @@ export interface UdpBalancer {
   check(spec: Spec): Promise<void>;
   /** The counters of ended sessions by listener id. */
   read(): Promise<Map<string, ListenerCounters>>;
+  /** Whether it has been started and does not run. */
   isDown(): boolean;
   /** Load balancers that are not served, because another program had a port of theirs at the start, and why. */
   excluded(): ReadonlyMap<string, Error>;
@@ -63,6 +64,7 @@ const CAPABILITIES = ['net_bind_service'];
 const RELOAD_TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 
+/** Starts or adopts nginx with the first `update` that has a UDP listener, or whose predecessor had one. */
 export function createNginx(options: NginxOptions): UdpBalancer {
   const { layout, program, log } = options;
   const { sessions = maxSessions() } = options;

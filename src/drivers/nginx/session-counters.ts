@@ -9,11 +9,13 @@ import { zeroCounters } from '../load-balancer.ts';
 import type { ListenerCounters } from '../load-balancer.ts';
 
 interface SessionCounters {
+  /** The counters of these listeners since the start of the log. @throws if the log cannot be read */
   read(listeners: string[]): Promise<Map<string, ListenerCounters>>;
 }
 
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
+/** `file`: the access log, which need not exist yet. */
 export function createSessionCounters(file: string): SessionCounters {
   const counters = new Map<string, ListenerCounters>();
   let from = 0;
@@ -43,7 +45,11 @@ async function truncate(file: string): Promise<void> {
 
 /** Reads from the start if the file has become shorter. */
 async function readFrom(file: string, from: number): Promise<{ text: string; end: number }> {
-  const handle = await open(file, O_RDONLY | O_NOFOLLOW).catch(() => null);
+  const handle = await open(file, O_RDONLY | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    // The next call continues where the last one ended.
+    throw error;
+  });
   if (!handle) return { text: '', end: 0 };
   try {
     const { size } = await handle.stat();
