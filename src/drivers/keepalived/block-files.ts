@@ -26,6 +26,7 @@ interface BlockFilesOptions {
 
 const REPEAT_MS = 1000;
 
+/** Writes nothing before `write` or `update`, and then only what differs. */
 export function createBlockFiles({ folder, read, log }: BlockFilesOptions): BlockFiles {
   const written = new Map<string, string>();
   let repeated: NodeJS.Timeout | undefined;

@@ -39,6 +39,7 @@ export function markerOf({ id }: Pick<VirtualRouter, 'id'>, hostAddress: string)
   return isIP(hostAddress) === 6 ? `fd86:82::${id.toString(16)}` : `127.86.82.${id}`;
 }
 
+/** Returns the whole configuration file. */
 export function renderKeepalived(settings: KeepalivedSettings): string {
   return `global_defs {
   router_id ${settings.name}

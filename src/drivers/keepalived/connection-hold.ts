@@ -14,10 +14,13 @@ import { run } from '../command.ts';
 import { findProgram } from '../programs.ts';
 
 export interface ConnectionHold {
+  /** Replaces the addresses that are held. Never rejects. */
   hold(addresses: readonly string[]): Promise<void>;
+  /** Ends the delay, also one that an earlier process began. Never rejects. */
   release(): Promise<void>;
 }
 
+/** `folder`: where it writes its rules; it also names the table. `nft`: the program; null: not installed. */
 export function createConnectionHold(folder: string, log: Logger, nft = findProgram('nft')): ConnectionHold {
   const table = `cloudyard_hold_${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 16)}`;
   const file = join(folder, 'hold.nft');

@@ -22,6 +22,7 @@ export interface Connections {
   active(addresses: ReadonlySet<string>): Promise<number>;
 }
 
+/** Does nothing for a router that this host does not hold. @throws DriverError, retryable, if no other host takes it */
 export type HandOver = (router: VirtualRouter, signal: AbortSignal) => Promise<void>;
 
 interface HandOverOptions {
@@ -37,6 +38,7 @@ const TAKE_OVER_MS = 3_000;
 /** Between questions, which cost HAProxy time that grows with its connections: the first pause, the last, and the growth. */
 const POLL = { firstMs: 10, lastMs: 150, factor: 1.5 };
 
+/** Hand-overs must not overlap: they share `hold`. */
 export function createHandOver({ connections, hold, routers, log }: HandOverOptions): HandOver {
   const active = (router: VirtualRouter, addresses: Set<string>) =>
     router.service === 'balancers' ? connections.active(addresses) : openConnections(addresses);

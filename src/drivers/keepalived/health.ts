@@ -8,6 +8,7 @@ import type { Service } from './routers.ts';
 export type Checks = Partial<Record<Service, () => Promise<void>>>;
 
 export interface Health {
+  /** True until two checks have failed, so also before the first one. */
   isUp(service: Service): boolean;
 }
 

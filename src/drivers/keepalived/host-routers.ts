@@ -54,6 +54,7 @@ interface HostRoutersOptions {
 
 const SETTLE_MS = 10_000;
 
+/** Knows no routers before `setRegion` and `configure`. */
 export function createHostRouters(options: HostRoutersOptions): HostRouters {
   const { folder, leaseCheck, health, log, settleMs = SETTLE_MS } = options;
   let region: RegionView | null = null;

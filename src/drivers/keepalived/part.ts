@@ -50,6 +50,7 @@ const WAIT_MS = 1_000;
 /** Longer than the interval of advertisements, which a reload starts again. */
 const RELOAD_EVERY_MS = 300;
 
+/** Begins to check the services at once, and holds nothing before `serve`. */
 export function createMovingAddresses(options: MovingAddressesOptions): MovingAddresses {
   const { dataDir, log, connections, program = findProgram('keepalived') } = options;
   const folder = join(dataDir, hostFolder, 'keepalived');

@@ -25,6 +25,7 @@ interface PresentRoutersOptions {
 
 const POLL_MS = 20;
 
+/** Reads the kernel with each call. */
 export function presentRouters({ routers, address, settleMs }: PresentRoutersOptions): PresentRouters {
   /** Addresses that were configured before and may still be on this host, until it was seen without them. */
   const removed = new Set<string>();

@@ -48,8 +48,10 @@ export const KEEPALIVED_CAPABILITIES = [
 ];
 const CHILD_STOP_MS = 2_000;
 
+/** Names this keepalived in its command line, so the folder identifies its processes. */
 export const configurationFile = (folder: string) => join(folder, 'keepalived.conf');
 
+/** Runs nothing before `start`. */
 export function createKeepalivedProcess(options: KeepalivedProcessOptions): KeepalivedProcess {
   const { folder, log } = options;
   let daemon: Daemon | null = null;

@@ -33,6 +33,7 @@ const POLL_MS = 250;
 const SOON = 6;
 const LAST_WAIT_MS = 3_600_000;
 
+/** Does nothing before `start`. A hand-over that failed is tried again after the next wait. */
 export function createRebalancing({
   held,
   preferred,

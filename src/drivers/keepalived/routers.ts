@@ -22,6 +22,7 @@ export interface VirtualRouter {
 const HIGHEST_PRIORITY = 250;
 const LOWEST_PRIORITY = 10;
 
+/** The same on every host of the region: one router for each address group, then those of the API and of registries. */
 export function routersOf(region: RegionView, balancerAddresses: Iterable<string>): VirtualRouter[] {
   const { addressGroups, virtualRouterId, apiAddress, registryAddress } = region.settings;
   const addresses = Map.groupBy(balancerAddresses, (address) => addressGroupOf(address, region));

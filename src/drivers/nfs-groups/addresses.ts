@@ -46,6 +46,7 @@ with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as o
         time.sleep(1)
 `;
 
+/** `networkInterface`: where clients reach the address. All calls but `prepare` reject with a DriverError. */
 export function groupAddresses(networkInterface: string, log: Logger): GroupAddresses {
   const family = (address: string) => (isIP(address) === 6 ? ['-6'] : ['-4']);
   const host = (address: string) => `${address}/${isIP(address) === 6 ? 128 : 32}`;

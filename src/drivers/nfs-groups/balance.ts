@@ -49,6 +49,7 @@ const nothingObserved: Observed = {
   ...{ retryAt: 0, retryMs: FIRST_RETRY_MS },
 };
 
+/** Neither takes nor gives up a group before `start`. */
 export function groupBalance(options: GroupBalanceOptions) {
   const { groups, log } = options;
   const { placement, takeIfDue, giveUp, isTaking, forget } = observedGroups(options);

@@ -30,6 +30,7 @@ const LEASE_SECONDS = 20;
 /** Seconds. After a start, as long as clients of the earlier server may reclaim; shorter if all of them have. */
 const GRACE_SECONDS = 25;
 
+/** `shares`: by id. @throws DriverError, permanent, for networks that Ganesha's configuration cannot hold */
 export function renderGroup(settings: GroupSettings, shares: ReadonlyMap<string, PublishedShare>): string {
   const { regionId, group, port, pool, user, cephConf, clientConf } = settings;
   const core = `NFS_CORE_PARAM {

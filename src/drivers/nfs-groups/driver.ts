@@ -21,7 +21,7 @@ import { servedWait } from './served-wait.ts';
 import { stampOf } from './share-state.ts';
 import type { PublishedShare } from './share-state.ts';
 
-export interface CephFileShareOptions {
+interface CephFileShareOptions {
   /** The driver starts and stops it. */
   bridge: CephBridge;
   regionId: number;
@@ -33,6 +33,7 @@ export interface CephFileShareOptions {
   log: Logger;
 }
 
+/** `start` does not wait for the cluster; operations do, and are retried. */
 export function createCephFileShareDriver(options: CephFileShareOptions): FileShareDriver {
   const { bridge, filesystem, publisher, log, serverSeconds = 20 } = options;
   const subvolumes = cephSubvolumes(options);

@@ -37,6 +37,7 @@ export interface NfsGroup {
 /** Equals no stamp. */
 const UNCERTAIN = 'uncertain';
 
+/** Serves nothing before `takeOver`. */
 export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
   const { address, log } = options;
   const shares = new Map<string, PublishedShare>();

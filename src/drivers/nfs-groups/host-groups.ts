@@ -2,7 +2,7 @@
 import type { NfsGroup } from './group.ts';
 import type { PublishedShare } from './share-state.ts';
 
-export interface HostGroups {
+interface HostGroups {
   /** By address. */
   readonly all: ReadonlyMap<string, NfsGroup>;
   /** Puts a share into its group (null: removes it). Returns the group whose server must follow; null: none. */
@@ -11,6 +11,7 @@ export interface HostGroups {
   clear(): void;
 }
 
+/** `createGroup`: called once for each address, until `clear`. */
 export function hostGroups(createGroup: (address: string) => NfsGroup): HostGroups {
   const groups = new Map<string, NfsGroup>();
   /** The address of its group, by the id of a share. */

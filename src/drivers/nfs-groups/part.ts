@@ -28,7 +28,7 @@ import type { GroupRecords } from './records.ts';
 import { filesIn, groupServer, killServer } from './server.ts';
 import type { PublishedShare } from './share-state.ts';
 
-export interface NfsPartOptions {
+interface NfsPartOptions {
   dataDir: string;
   /** Makes a connection to the cluster; the part starts and stops it. */
   connect(storage: RegionStorage): CephBridge;
@@ -50,6 +50,7 @@ interface Running {
   addresses: GroupAddresses;
 }
 
+/** `start` needs the packages of nfs-groups/detect.ts, but not the cluster: groups are taken when it responds. */
 export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare> {
   const { dataDir, log } = options;
   let running: Running | null = null;

@@ -22,7 +22,7 @@ export interface ServerRecord {
   shares: Record<string, string>;
 }
 
-export interface GroupPlace {
+interface GroupPlace {
   bridge: Pick<CephBridge, 'call'>;
   regionId: number;
   pool: string;
@@ -73,6 +73,7 @@ export function clientLabel(regionId: number, group: string): string {
 
 export const CLIENT_METADATA = 'cloudyard_nfs_group';
 
+/** The records of all groups of a region, in one namespace of the pool. All calls reject with a DriverError. */
 export function groupRecords({ bridge, regionId, pool, filesystem }: GroupPlace): GroupRecords {
   const namespace = `cloudyard.${regionId}.nfs-groups`;
   const at = (group: string) => ({ pool, namespace, object: group });

@@ -2,9 +2,9 @@
  * The Ganesha of one group on this host.
  *
  * Invariants: before each start, also after a crash, `beforeStart` fences the servers that ran before. Ganesha ends with this
- * process (PR_SET_PDEATHSIG), because only this process renews the lock of the group, and a watcher ends it when the lock was not
- * renewed, because this process may be frozen. It is ended with SIGKILL: what clients
- * were promised is in the cluster, and clients send the rest again.
+ * process (PR_SET_PDEATHSIG), because only this process renews the lock of the group, and a watcher ends it when the lock was
+ * not renewed, because this process may be frozen. It is ended with SIGKILL: what clients were promised is in the cluster, and
+ * clients send the rest again.
  */
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
@@ -85,6 +85,7 @@ const FIRST_PROBE_MS = 20_000;
 const PROBE_TIMEOUT_MS = 3000;
 const PROBE_EVERY_MS = 50;
 
+/** Runs nothing before `start`. It cannot be started again after `kill`. */
 export function groupServer(options: GroupServerOptions): GroupServer {
   const { settings, folder } = options;
   const files = filesOf(folder);
@@ -175,8 +176,8 @@ function supervise(
   });
 }
 
+/** The folder of a group's server. `group`: its address. */
 export function filesIn(dataDir: string, group: string): string {
-  // Only addresses become parts of paths.
   return join(dataDir, 'nfs-groups', group.replaceAll(':', '_'));
 }
 
