@@ -220,6 +220,7 @@ const writeReadings = prepared(
    on conflict (region_id, host, kind) do update set read_at = excluded.read_at, readings = excluded.readings`,
 );
 
+/** Replaces the last readings of this kind; writes nothing if the lease is lost. `readings`: gzip in base64 (table.ts). */
 export const reportReadings = (db: Db, host: Incarnation, kind: string, readings: string) =>
   writeReadings(db, host.regionId, host.name, host.incarnation, kind, readings);
 
@@ -229,5 +230,6 @@ const drained = prepared(
    select pg_notify($4, 'hosts') from done`,
 );
 
+/** Does nothing unless the host drains: the operator may have reverted it. */
 export const markDrained = (db: Db, { regionId, name, incarnation }: Incarnation) =>
   drained(db, regionId, name, incarnation, publishedChannel(regionId));

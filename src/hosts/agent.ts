@@ -58,6 +58,7 @@ export interface Agent {
 const retryMs = 300;
 const endsByItself = 'the lease ends by itself';
 
+/** The file described at `leaseFileName`. */
 export const leaseFileOf = (dataDir: string) => join(dataDir, hostFolder, leaseFileName);
 
 /** Takes the lease of the host, and starts to serve. @throws if another agent has this name */

@@ -14,6 +14,7 @@ export interface AppliedRevisions {
   differences(published: (Key & { revision: number })[]): Key[];
 }
 
+/** Begins without revisions: a new session does not know what its predecessor applied. */
 export function createAppliedRevisions(observations: Observations): AppliedRevisions {
   /** The revision of each state that is not removed. */
   const revisions = new Map<string, Key & { revision: number }>();

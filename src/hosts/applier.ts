@@ -37,6 +37,7 @@ export interface Applier {
 
 const defaultConcurrency = 16;
 
+/** Calls no part before `converge` or `apply`. */
 export function createApplier({ parts, codec, observations, log, signal }: ApplierDeps): Applier {
   const partOf = new Map(parts.flatMap((part) => (part.kind === null ? [] : [[part.kind as string, part]])));
   const turns = new Map([...partOf].map(([kind, part]) => [kind, limited(part.concurrency ?? defaultConcurrency)]));

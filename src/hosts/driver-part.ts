@@ -19,6 +19,7 @@ interface DriverPartOptions<Desired extends { id: string }, D extends Driver<Des
 
 const defaultConcurrency = 32;
 
+/** `concurrency`: of calls of the driver, 32 by default. */
 export function driverPart<Desired extends { id: string }, D extends Driver<Desired, unknown>>(
   options: DriverPartOptions<Desired, D>,
 ): HostPart<Desired> {

@@ -28,8 +28,10 @@ export interface HostStateFollower {
   stop(): Promise<void>;
 }
 
+/** A part has failed to serve for the time of a lease. The host must stop serving, so that others take over. */
 export class CannotServe extends Error {}
 
+/** Does nothing before `set`. */
 export function createHostStateFollower(options: HostStateFollowerOptions): HostStateFollower {
   const { db, host, parts, lease, leaseSeconds, log, onServing, now = uptime } = options;
   let state: HostState | null = null;

@@ -50,6 +50,7 @@ const mostRenewMs = 1000;
 /** How often a lease is renewed, and how long a statement may take. */
 export const renewMsOf = (leaseSeconds: number) => Math.min(mostRenewMs, (leaseSeconds * 1000) / 4);
 
+/** Renews an acquired lease until it is lost or `stop`. It writes its file only after `allowAddresses(true)`. */
 export function startLease(options: LeaseOptions): Lease {
   const { pool, host, leaseSeconds, file, report, onRenewed, log, now = uptime } = options;
   const lost = new AbortController();
@@ -120,6 +121,7 @@ function replaceFile(file: string, text: string): void {
   renameSync(`${file}.new`, file);
 }
 
+/** The file need not exist. */
 export function removeFile(file: string): void {
   rmSync(file, { force: true });
 }

@@ -7,6 +7,7 @@ import { createReadingMerger, reportReading } from './readings.ts';
 import type { ReportedReading } from './readings.ts';
 
 const title = 'load balancers';
+const quarantineMs = 60_000;
 
 /** Serves every load balancer of the region, so that the addresses can move to this host at any time. */
 export function loadBalancerPart(open: () => Promise<LoadBalancerDriver>): HostPart<DesiredLoadBalancer> {
@@ -40,5 +41,3 @@ export function createPublishedLoadBalancerDriver(
     counters: () => ({ reloads: 0, runtimeChanges: 0 }),
   };
 }
-
-const quarantineMs = 60_000;

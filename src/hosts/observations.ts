@@ -17,6 +17,7 @@ export interface Observations {
 const maxBatch = 1000;
 const retryMs = 200;
 
+/** Writes until `lost` aborts; statements that fail are repeated. */
 export function createObservations(db: Db, host: Incarnation, log: Logger, lost: AbortSignal): Observations {
   let queue: Observation[] = [];
   let writing: Promise<void> | null = null;

@@ -30,7 +30,7 @@ export interface HostView {
 }
 
 /** `hosts` of the regions file, with its defaults. */
-export interface HostsSettings {
+interface HostsSettings {
   /** One NFS group each. */
   nfsAddresses: string[];
   apiAddress: string | null;

@@ -18,16 +18,18 @@ interface ProgressWatchOptions {
   regionId: number;
 }
 
-export interface ProgressWatch {
+interface ProgressWatch {
   /** Waits for these, which are published. */
   add(requests: PublishRequest[]): void;
   /** Reads what the hosts have observed. Does nothing if no request waits. */
   check(): void;
+  /** Resolves when the last check has ended; requests may still wait. */
   idle(): Promise<void>;
 }
 
 const maxRetrySeconds = 20;
 
+/** Checks only when it is called; the caller polls, and calls it with each notification of the hosts. */
 export function createProgressWatch({ db, log, regionId }: ProgressWatchOptions): ProgressWatch {
   const waiting = new Set<PublishRequest>();
   let checked: Promise<void> = Promise.resolve();

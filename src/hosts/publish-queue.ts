@@ -33,13 +33,16 @@ interface PublishQueueOptions {
   onSuperseded(): void;
 }
 
-export interface PublishQueue {
+interface PublishQueue {
+  /** Rejects the request if it cannot be published; otherwise `onPublished` gets it. */
   add(request: PublishRequest): void;
+  /** Resolves when all requests were published or rejected. */
   idle(): Promise<void>;
 }
 
 const maxBatch = 200;
 
+/** `epoch`: from `claimPublishing`. `onSuperseded`: another worker has claimed the region; this queue publishes nothing more. */
 export function createPublishQueue(options: PublishQueueOptions): PublishQueue {
   const queue: PublishRequest[] = [];
   const publishAll = shared(async () => {

@@ -37,6 +37,7 @@ interface PublishersDeps {
 const defaultPollMs = 500;
 const decompress = promisify(gunzip);
 
+/** Publishes until `stop`, which waits for requests that are being published, but not for the hosts. */
 export function createPublishers(deps: PublishersDeps): Publishers {
   const { db, keyring, listener, regionId } = deps;
   const codec = createStateCodec(keyring, regionId);

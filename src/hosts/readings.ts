@@ -15,6 +15,7 @@ export interface ReportedReading {
   listeners: [string, ListenerCounters][];
 }
 
+/** The reading in the form that `createReadingMerger` reads. */
 export const reportReading = ({ id, members, listeners }: LoadBalancerReading): ReportedReading => {
   return { id, members: [...members], listeners: [...listeners] };
 };

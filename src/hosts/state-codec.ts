@@ -13,6 +13,7 @@ export interface StateCodec {
   text(key: Key, ciphertext: Uint8Array): string;
 }
 
+/** The place of a state is authenticated, so a ciphertext cannot be moved to another resource or region. */
 export function createStateCodec(keyring: Keyring, regionId: number): StateCodec {
   const context = ({ kind, id }: Key) => contextOf([regionId, kind, id]);
   const text = (key: Key, ciphertext: Uint8Array) => keyring.decrypt(ciphertext, context(key)).toString('utf8');

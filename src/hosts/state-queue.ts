@@ -24,7 +24,8 @@ interface StateQueueOptions {
   signal: AbortSignal;
 }
 
-export interface StateQueue {
+interface StateQueue {
+  /** Replaces an older revision that waits; one that is being applied ends first. */
   add(published: PublishedState): void;
   /** Applies a state later that has just failed, if the error is retryable. */
   retry(published: PublishedState, error: unknown): void;
@@ -44,6 +45,7 @@ interface Item {
 const firstRetryMs = 1000;
 const lastRetryMs = 30_000;
 
+/** Applies nothing, and records nothing, after `signal` has aborted. */
 export function createStateQueue({ apply, record, turnOf, log, signal }: StateQueueOptions): StateQueue {
   const items = new Map<string, Item>();
   const idleCallers: (() => void)[] = [];

@@ -1,6 +1,6 @@
 /**
- * The SQL of the worker's side: publishing states, and what hosts have observed. Times are of the clock of the database, so that clocks
- * of hosts may differ.
+ * The SQL of the worker's side: publishing states, and what hosts have observed. Times are of the clock of the database, so that
+ * clocks of hosts may differ.
  */
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -131,11 +131,13 @@ export const purgeRemoved = (db: Db, regionId: number, removed: (Key & { revisio
     removed.map(({ revision }) => revision),
   );
 
+/** Ids of the states of a kind that are not removed, sorted. */
 export const publishedIds = prepared<{ id: string }, [regionId: number, kind: string]>(
   'hosts_published_ids',
   `select id from published_states where region_id = $1 and kind = $2 and state is not null order by id`,
 );
 
+/** The encrypted states of a kind that are not removed (state-codec.ts). */
 export const publishedOfKind = prepared<{ id: string; state: Buffer }, [regionId: number, kind: string]>(
   'hosts_published_of_kind',
   `select id, state from published_states where region_id = $1 and kind = $2 and state is not null`,

@@ -14,6 +14,7 @@ export interface Updates {
   next(signal: AbortSignal): Promise<Update>;
 }
 
+/** For one reader: an update that is not read before the next one is replaced by it. */
 export function createUpdates(): Updates {
   let unread: Update | null = null;
   let wake = Promise.withResolvers<void>();

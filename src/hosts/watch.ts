@@ -17,6 +17,7 @@ type SeenHost = Omit<HostRow, 'pendingChanges'>;
 
 const pollMs = 2000;
 
+/** Reads the hosts once, and then every 2 s. Failures keep the last result. @throws if the first read fails */
 export async function startHostWatch({
   db,
   log,
