@@ -1,7 +1,8 @@
 import { useLocation, useNavigate } from '@tanstack/react-router';
-import { useId, useLayoutEffect, useRef } from 'react';
+import { useId } from 'react';
 import type { ReactNode } from 'react';
 import { Icon } from './icons.tsx';
+import { useModal } from './modal.ts';
 import { useTitle } from './title.ts';
 
 interface DialogProps {
@@ -11,20 +12,13 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
+/** Rather than the close button. */
 const FIRST_FIELD = '.dialog-body :is(input, select, textarea):not(:disabled)';
 
 /** A modal dialog. Escape closes it, and the focus returns to where it was. */
 export function Dialog({ title, close, className, children }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal(FIRST_FIELD);
   const titleId = useId();
-  useLayoutEffect(() => {
-    const element = dialog.current!;
-    element.showModal();
-    // The first field rather than the close button.
-    element.querySelector<HTMLElement>(FIRST_FIELD)?.focus();
-    // Before the element leaves the document, so that the browser returns the focus.
-    return () => element.close();
-  }, []);
   return (
     <dialog
       ref={dialog}

@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { KeyboardEvent, MouseEvent } from 'react';
+import { useModal } from './modal.ts';
 import { currentPageActions } from './page-actions.ts';
 import { useScope } from './scope.tsx';
 import { useVisiblePages } from './visible-pages.ts';
@@ -34,16 +35,11 @@ function matches(query: string, text: string): boolean {
 
 /** Ctrl-K: a list of pages and actions, filtered by what is typed. */
 export function Palette({ close }: { close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [query, setQuery] = useState('');
   const [index, setIndex] = useState(0);
   const navigate = useNavigate();
   const found = useActions().filter((action) => matches(query, `${action.group} ${action.title}`));
-  useLayoutEffect(() => {
-    const element = dialog.current!;
-    element.showModal();
-    return () => element.close();
-  }, []);
   useEffect(() => {
     dialog.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   }, [index]);

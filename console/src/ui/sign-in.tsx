@@ -6,7 +6,9 @@ import { sessionQuery, signIn } from '../api/session.ts';
 import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
 import { loadChunk } from './chunks.ts';
+import { useModal } from './modal.ts';
 import { ErrorState, Loading } from './states.tsx';
+import { useTitle } from './title.ts';
 
 const SingleSignOn = lazy(async () => ({
   default: (await loadChunk(() => import('./single-sign-on.tsx'))).SingleSignOn,
@@ -36,16 +38,15 @@ export function SessionGate() {
 }
 
 function ExpiredDialog() {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   useEffect(() => {
-    dialog.current?.showModal();
     // Single sign-on takes place in another tab.
     const check = () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
     window.addEventListener('focus', check);
     return () => window.removeEventListener('focus', check);
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby="sign-in-title" onCancel={(event) => event.preventDefault()}>
+    <dialog ref={dialog} closedby="none" aria-labelledby="sign-in-title" onCancel={(event) => event.preventDefault()}>
       <div className="dialog-body">
         <SignInForm reason="The session has ended. Sign in to continue; this page and its text are kept." />
       </div>
@@ -58,10 +59,8 @@ function SignInForm({ reason }: { reason?: string }) {
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    document.title = 'Sign in · Cloudyard';
-    input.current?.focus();
-  }, []);
+  useTitle('Sign in');
+  useEffect(() => input.current?.focus(), []);
   async function submit(event: SubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault();
     setBusy(true);

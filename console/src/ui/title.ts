@@ -1,12 +1,24 @@
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 
-/** Names the page in the tab and for screen readers. */
+/** The titles of the page and of the dialogs above it. The last one is shown. */
+let titles: readonly { readonly text: string }[] = [];
+
+function show(next: typeof titles): void {
+  titles = next;
+  const last = titles.at(-1);
+  if (last) document.title = `${last.text} · Cloudyard`;
+}
+
+/** Names the page or dialog in the tab and for screen readers, until it is unmounted. */
 export function useTitle(title: string): void {
+  const own = useRef({ text: title });
   useEffect(() => {
-    const before = document.title;
-    document.title = `${title} · Cloudyard`;
-    return () => {
-      document.title = before;
-    };
+    const entry = own.current;
+    show([...titles, entry]);
+    return () => show(titles.filter((each) => each !== entry));
+  }, []);
+  useEffect(() => {
+    own.current.text = title;
+    show(titles);
   }, [title]);
 }
