@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import type { AnyRoute } from '@tanstack/react-router';
+import { createPageHistory } from './page-history.ts';
 import { pages } from './pages.ts';
 import { Frame } from './ui/frame.tsx';
 import { NotFound, PageError } from './ui/page-error.tsx';
@@ -22,9 +23,13 @@ const pageRoutes = pages.flatMap((page) => page.routes.map((route) => toRoute(sc
 /** Inside the frame, so that the navigation stays. */
 const unknownPage = createRoute({ getParentRoute: () => scope, path: '$', component: NotFound });
 
+/** The root, the frame and the page: what follows is a dialog. */
+const PAGE_DEPTH = 3;
+
 export const router = createRouter({
   routeTree: root.addChildren([entry, projectOnly, scope.addChildren([scopeIndex, ...pageRoutes, unknownPage])]),
   basepath: '/console',
+  history: createPageHistory((): boolean => router.state.matches.length > PAGE_DEPTH),
   defaultPreload: 'intent',
   defaultNotFoundComponent: NotFound,
   // Every parameter of the URL is text.

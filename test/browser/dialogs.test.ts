@@ -1,7 +1,7 @@
-/** What dialogs do with the keyboard and the title of the page. */
+/** What dialogs do with the keyboard, the title of the page and the history of the browser. */
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { signIn, useConsole } from './console.ts';
+import { loaded, signIn, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -68,5 +68,62 @@ describe('the title', () => {
     expect(await page.title()).toMatch(/^Edit /);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.title()).toBe('new-name · Cloudyard');
+  });
+});
+
+describe('the back button', () => {
+  const openForm = async () => {
+    const page = await open('overview');
+    await page.getByRole('link', { name: 'Networks', exact: true }).click();
+    await loaded(page);
+    await page.getByRole('link', { name: 'Create network' }).click();
+    await nameField(page).waitFor();
+    return page;
+  };
+  const pathOf = (page: Page) => new URL(page.url()).pathname.split('/').slice(6).join('/');
+
+  it('does not open a form again that was closed', async () => {
+    const page = await openForm();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(pathOf(page)).toBe('networks');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.goForward();
+    await page.getByRole('heading', { name: 'Networks', level: 1 }).waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  it('does not open a form again that was sent', async () => {
+    const page = await openForm();
+    await nameField(page).fill('sent-once');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create network' }).click();
+    await page.getByRole('link', { name: 'sent-once' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  });
+
+  it('closes a form, and asks before it discards text', async () => {
+    const page = await openForm();
+    await page.goBack();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(pathOf(page)).toBe('networks');
+    await page.goForward();
+    await nameField(page).fill('unsent');
+    const question = page.waitForEvent('dialog').then((dialog) => dialog.dismiss());
+    await page.goBack().catch(() => null);
+    await question;
+    await expect.poll(() => pathOf(page)).toBe('networks/new');
+    expect(await nameField(page).inputValue()).toBe('unsent');
+  });
+
+  it('leaves the page of a link that opened the form directly', async () => {
+    const page = await open('networks/new');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(pathOf(page)).toBe('networks');
+    await page.goBack();
+    expect(page.url()).toBe('about:blank');
   });
 });
