@@ -14,6 +14,35 @@ describe('the navigation', () => {
   });
 });
 
+describe('the navigation of a phone', () => {
+  const openMenu = async () => {
+    const page = await open('networks', { viewport: { width: 390, height: 844 } });
+    const navigation = page.getByRole('navigation', { name: 'Main' });
+    expect(await navigation.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Navigation' }).click();
+    await navigation.waitFor();
+    return { page, navigation };
+  };
+
+  it('is reached with Tab, and closed with Escape', async () => {
+    const { page, navigation } = await openMenu();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.closest("nav")?.ariaLabel')).toBe('Main');
+    await page.keyboard.press('Escape');
+    await navigation.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Navigation' }).and(page.locator(':focus')).waitFor();
+  });
+
+  it('is closed by a tap beside it, and by the link of the open page', async () => {
+    const { page, navigation } = await openMenu();
+    await page.mouse.click(370, 600);
+    await navigation.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Navigation' }).click();
+    await navigation.getByRole('link', { name: 'Networks', exact: true }).click();
+    await navigation.waitFor({ state: 'hidden' });
+  });
+});
+
 describe('an address', () => {
   it.each([
     ['/p/1/r/1/nonsense', 'Page not found'],

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
-import type { ReactNode } from 'react';
+import type { MouseEvent, ReactNode } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { ApiError } from '../api/errors.ts';
 import { useLiveQueries } from '../api/events.ts';
@@ -23,14 +23,12 @@ const KeyboardHelp = lazy(() => loadChunk(() => import('./keyboard-help.tsx')));
 /** Navigation, project and region, search, running tasks and account around every page. */
 export function Frame() {
   const scope = useScope();
-  const [isMenuOpen, setMenuOpen] = useState(false);
   const { pathname } = useLocation();
   const [overlay, setOverlay] = useState<'palette' | 'help' | null>(null);
   useLiveQueries(String(scope.project));
   useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
   useEffect(() => rememberScope(scope), [scope.project, scope.region]);
   useEffect(() => {
-    setMenuOpen(false);
     for (const popover of document.querySelectorAll<HTMLElement>(':popover-open')) popover.hidePopover();
   }, [pathname]);
   return (
@@ -38,16 +36,15 @@ export function Frame() {
       <a className="skip-link" href="#main">
         Skip to the content
       </a>
-      <Navigation isOpen={isMenuOpen} />
+      <Navigation />
       <header className="top">
         <button
           type="button"
           className="button quiet icon menu-button"
           aria-label="Navigation"
-          aria-expanded={isMenuOpen}
-          onClick={() => setMenuOpen(!isMenuOpen)}
+          popoverTarget="navigation"
         >
-          <Icon name={isMenuOpen ? 'close' : 'menu'} />
+          <Icon name="menu" />
         </button>
         <Switchers />
         <span className="top-space" />
@@ -112,7 +109,8 @@ function KnownScope({ children }: { children: ReactNode }) {
   );
 }
 
-function Navigation({ isOpen }: { isOpen: boolean }) {
+/** Beside the page; in a narrow window it is a popover. */
+function Navigation() {
   const shown = useVisiblePages();
   const scope = useScope();
   const nav = useRef<HTMLElement>(null);
@@ -123,7 +121,7 @@ function Navigation({ isOpen }: { isOpen: boolean }) {
     void nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' });
   }, [page]);
   return (
-    <nav ref={nav} className="side" aria-label="Main" data-open={isOpen || undefined}>
+    <nav ref={nav} id="navigation" popover="auto" className="side" aria-label="Main" onClick={hideAfterLink}>
       <Link className="brand" to={scope.path(HOME)}>
         <img src="/console/favicon.svg" alt="" /> Cloudyard
       </Link>
@@ -147,6 +145,11 @@ function Navigation({ isOpen }: { isOpen: boolean }) {
       })}
     </nav>
   );
+}
+
+/** Also after the link of the page that is open. */
+function hideAfterLink({ target, currentTarget }: MouseEvent<HTMLElement>): void {
+  if ((target as Element).closest('a')) currentTarget.hidePopover();
 }
 
 /** Project and region. The new scope opens the same page: a detail page becomes its list, because IDs differ. */
