@@ -160,7 +160,11 @@ describe('a long name without spaces on a phone', () => {
   it('leaves its status visible in the list, and wraps in dialogs', async () => {
     const { yard } = consoleOf;
     const name = 'a'.repeat(63);
-    await yard.ended(await yard.post('/cloud/v1/volumes/1/1', { name, size: 1, source: 'new-volume' }));
+    const task = await yard.ended(
+      await yard.insist('POST', '/cloud/v1/volumes/1/1', { name, size: 1, source: 'new-volume' }),
+    );
+    const volume_id = task.created_resources.volumes[0];
+    await yard.ended(await yard.insist('POST', '/cloud/v1/snapshots/1/1', { name: 'of-long-name', volume_id }));
     const page = await open('volumes', { viewport: { width: 360, height: HEIGHT } });
     const row = page.getByRole('row').filter({ hasText: name });
     const status = await row.getByText('available', { exact: true }).boundingBox();
@@ -178,6 +182,9 @@ describe('a long name without spaces on a phone', () => {
       await dialog.getByRole('button', { name: 'Close' }).click();
       await dialog.waitFor({ state: 'detached' });
     }
+    await goTo(page, 'snapshots');
+    await page.getByRole('cell', { name: 'of-long-name' }).waitFor();
+    expect(await overflowOf(page)).toBe(0);
   });
 });
 
@@ -199,6 +206,10 @@ describe('markup, right-to-left text, emoji and 255 characters', () => {
       await page.getByRole('heading', { name }).waitFor();
       await check(name);
     }
+    await goTo(page, 'tasks');
+    const task = page.getByRole('row').filter({ has: page.getByRole('link', { name: longName }) });
+    const state = await task.getByText('finished', { exact: true }).boundingBox();
+    expect(state!.x + state!.width).toBeLessThan(1280);
     await goTo(page, 'file-shares');
     await page.getByRole('link', { name: 'with-tags' }).click();
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Tags' }).click();

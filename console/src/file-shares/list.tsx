@@ -46,6 +46,7 @@ const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): C
   {
     key: 'network',
     title: 'Network',
+    kind: 'clip',
     sortBy: (share) => share.network_name,
     render: (share) => <bdi>{share.network_name}</bdi>,
   },

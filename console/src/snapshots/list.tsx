@@ -16,6 +16,7 @@ export function SnapshotList() {
   const volumeColumn: Column<Snapshot> = {
     key: 'volume',
     title: 'Volume',
+    kind: 'clip',
     sortBy: nameOf,
     render: (snapshot) => (
       <Link to={scope.path('volumes', snapshot.volume_id)}>

@@ -15,6 +15,7 @@ export function SubnetList() {
   const networkColumn: Column<Subnet> = {
     key: 'network',
     title: 'Network',
+    kind: 'clip',
     sortBy: nameOf,
     render: (subnet) => (
       <Link to={scope.path('networks', subnet.network_id)}>

@@ -86,7 +86,12 @@ const columnsOf = (scope: Scope, names: ResourceNames): Column<Task>[] => [
     kind: 'name',
     render: (task) => <Link to={scope.path('tasks', task.id)}>{taskTitle(task.task_type)}</Link>,
   },
-  { key: 'resource', title: 'Resource', render: (task) => <TaskResource task={task} names={names} /> },
+  {
+    key: 'resource',
+    title: 'Resource',
+    kind: 'clip',
+    render: (task) => <TaskResource task={task} names={names} />,
+  },
   { key: 'state', title: 'State', render: (task) => <StatusBadge status={task.state} /> },
   {
     key: 'started',

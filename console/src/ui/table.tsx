@@ -8,8 +8,8 @@ export interface Column<T> {
   readonly render: (row: T) => ReactNode;
   /** Makes the column sortable. */
   readonly sortBy?: (row: T) => string | number | null | undefined;
-  /** `name`: the link to the detail page. `number`: right-aligned. `wrap`: long text. `actions`: buttons. */
-  readonly kind?: 'name' | 'number' | 'wrap' | 'actions';
+  /** `name`: the link to the detail page. `clip`: a name that is cut. `number`: right-aligned. `wrap`: long text. `actions`: buttons. */
+  readonly kind?: 'name' | 'clip' | 'number' | 'wrap' | 'actions';
 }
 
 interface TableProps<T> {
