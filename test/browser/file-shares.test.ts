@@ -104,6 +104,25 @@ describe('the pages of file shares', () => {
     await checkPage(page);
   });
 
+  it('names tags whose key is missing or listed twice, and sends none of them unseen', async () => {
+    const page = await open('file-shares/new');
+    await page.getByLabel('Name', { exact: true }).fill('tagged-share');
+    await page.getByRole('button', { name: 'Add to Tags' }).click();
+    await page.getByLabel('Key 1').fill('team');
+    await page.getByLabel('Value 1').fill('web');
+    await page.getByRole('button', { name: 'Add to Tags' }).click();
+    await page.getByLabel('Value 2').fill('without a key');
+    await submit(page, 'Create file share');
+    await page.getByRole('alert').getByText('empty key: ').waitFor();
+    await page.getByLabel('Key 2').fill('team');
+    await page.getByRole('alert').getByText('The key team is listed twice').waitFor();
+    await checkPage(page);
+    await page.getByRole('button', { name: 'Remove row 1' }).click();
+    await submit(page, 'Create file share');
+    await page.getByText('Created file share tagged-share').waitFor();
+    expect(await shareNamed('tagged-share')).toMatchObject({ tags: [{ key: 'team', value: 'without a key' }] });
+  });
+
   it('shows an error of the server at its field', async () => {
     const id = await newShare('server-error');
     const page = await open(`file-shares/${id}/access-rules/new`);

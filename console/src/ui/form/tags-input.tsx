@@ -6,14 +6,23 @@ import type { Form } from './use-form.ts';
 
 type Row = readonly [key: string, value: string];
 
-/** A map of text to text as rows of key and value. Rows without a key are not sent. */
-export function TagsInput({ form, path, control }: { form: Form; path: string; control: ControlProps }) {
+interface TagsInputProps {
+  readonly form: Form;
+  readonly path: string;
+  readonly label: string;
+  readonly control: ControlProps;
+}
+
+/** A map of text to text as rows of key and value. Empty rows are not sent. */
+export function TagsInput({ form, path, label, control }: TagsInputProps) {
   const [rows, setRows] = useState<readonly Row[]>(() => Object.entries((form.get(path) as object | undefined) ?? {}));
   function change(next: readonly Row[]): void {
     setRows(next);
-    const named = next.filter(([key]) => key !== '');
-    form.set(path, named.length === 0 ? undefined : Object.fromEntries(named));
+    const filled = next.filter(([key, value]) => key !== '' || value !== '');
+    form.set(path, filled.length === 0 ? undefined : Object.fromEntries(filled));
   }
+  const keys = rows.map(([key]) => key);
+  const repeated = keys.find((key, index) => key !== '' && keys.indexOf(key) !== index);
   const { list, added } = useFocusAdded();
   const add = () => {
     change([...rows, ['', '']]);
@@ -49,8 +58,13 @@ export function TagsInput({ form, path, control }: { form: Form; path: string; c
           </button>
         </div>
       ))}
+      {repeated !== undefined && (
+        <p className="error" role="alert">
+          The key <bdi>{repeated}</bdi> is listed twice; its last value is sent
+        </p>
+      )}
       <div>
-        <button id={control.id} type="button" className="button small" onClick={add}>
+        <button id={control.id} type="button" className="button small" aria-label={`Add to ${label}`} onClick={add}>
           <Icon name="plus" /> Add
         </button>
       </div>

@@ -119,7 +119,7 @@ function describe(field: string, isList: boolean): (problem: Problem) => string 
   return ({ path, message }) => {
     if (path === field) return message;
     const place = path.slice(field.length + 1);
-    if (!isList) return `${place}: ${message}`;
+    if (!isList) return place === '' ? `empty key: ${message}` : `${place}: ${message}`;
     const [index, ...rest] = place.split('.');
     return `${[`row ${Number(index) + 1}`, ...rest].join(', ')}: ${message}`;
   };
