@@ -7,7 +7,7 @@ export function ScheduleWords({ schedule }: { schedule: Schedule | ScheduleInput
   const timezone = 'timezone' in schedule ? (schedule.timezone ?? 'UTC') : 'UTC';
   const text = schedule.type === 'cron' ? cronText(schedule) : null;
   return (
-    <span className="schedule-words">
+    <span>
       {words ?? (text === null ? 'No interval yet' : 'At the times of')}
       {text !== null && (
         <>

@@ -7,7 +7,6 @@ import type { Scope } from '../ui/scope.tsx';
 
 export type Registry = components['schemas']['Registry'];
 export type RegistryUser = components['schemas']['RegistryUser'];
-export type Repository = components['schemas']['RegistryRepository'];
 export type Artifact = components['schemas']['RegistryArtifact'];
 
 /** The first part of every key of queries of registries and their contents. */

@@ -10,8 +10,8 @@ interface NoneYetProps {
 /** In place of the help of a select without choices: what is missing, and a link to its form. */
 export function NoneYet({ text, to, action }: NoneYetProps) {
   return (
-    <span className="missing">
+    <>
       {text} <Link to={to}>{action}</Link>
-    </span>
+    </>
   );
 }
