@@ -63,3 +63,22 @@ describe('the page of projects', () => {
     expect(await button.getAttribute('title')).toBe('The token of this session is read-only');
   });
 });
+
+describe('a client with more than 1,000 projects', () => {
+  it('has the name of the oldest in the switcher, and all of them in the list', async () => {
+    // More than the quota allows, and than the API creates in a reasonable time.
+    await consoleOf.yard.sql(
+      `insert into projects (client_id, name, is_default, created_at)
+       select 1, 'many-' || number, false, now() from generate_series(1, 1100) number`,
+    );
+    const page = await open('webhooks');
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    const shown = page.getByLabel('Project', { exact: true }).locator('option:checked');
+    await expect.poll(() => shown.innerText()).toBe('Default');
+    await page.getByRole('link', { name: 'Projects', exact: true }).click();
+    await page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByText(/^1–50 of 1,1\d\d$/)
+      .waitFor();
+  });
+});

@@ -71,6 +71,27 @@ export function useReadOnlyReason(): string | null {
   return /read/i.test(role) ? 'The token of this session is read-only' : null;
 }
 
+/** Why this session may not call the operations of an admin; null when it may. */
+export function useNotAdminReason(): string | null {
+  const readOnly = useReadOnlyReason();
+  const { role } = useSession();
+  return readOnly ?? (role === 'admin' ? null : 'The token of this session does not have the role admin');
+}
+
+/** The same for operations on the whole client: tokens, webhooks and addresses belong to all of its projects. */
+export function useNotClientAdminReason(): string | null {
+  const notAdmin = useNotAdminReason();
+  const { project_ids } = useSession();
+  return notAdmin ?? (project_ids === null ? null : 'The token of this session is limited to projects');
+}
+
+/** The same for operations of the operator. */
+export function useNotOperatorReason(): string | null {
+  const notAdmin = useNotClientAdminReason();
+  const { is_operator } = useSession();
+  return notAdmin ?? (is_operator ? null : 'The client of this session is not the operator');
+}
+
 /** Kept over the expiry of a session, so that the page behind the sign-in dialog keeps its place. */
 let lastSession: Session | null = null;
 

@@ -6,8 +6,8 @@ import { percentOf, quotasOf, quotasQuery, thresholdQuery } from '../quotas/data
 import { QuotaGauges } from '../quotas/gauges.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { PageHead } from '../ui/page-head.tsx';
-import { projectsQuery, useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { useProject, useScope } from '../ui/scope.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Alerts } from './alerts.tsx';
 import { GettingStarted } from './getting-started.tsx';
 import { RecentTasks } from './recent-tasks.tsx';
@@ -15,7 +15,7 @@ import { RecentTasks } from './recent-tasks.tsx';
 /** What an operator or tenant looks at first: limits, work, alerts and drivers. */
 export function Overview() {
   const scope = useScope();
-  const name = useQuery(projectsQuery).data?.results.find(({ id }) => id === scope.project)?.name;
+  const name = useProject().project?.name;
   return (
     <>
       <PageHead title="Overview">
@@ -55,8 +55,7 @@ function Quotas() {
     .slice(0, SHOWN_QUOTAS);
   return (
     <Card title="Quotas" actions={<Link to={scope.path('quotas')}>All quotas</Link>}>
-      {query.isPending && <Skeleton />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} />}
       {query.data && (
         <div className="card-body">
           <QuotaGauges quotas={shown} threshold={threshold} />
@@ -70,10 +69,10 @@ function Quotas() {
 function Drivers() {
   const { region } = useScope();
   const query = useQuery(driversQuery);
-  if (query.isPending || query.error) {
+  if (!query.data) {
     return (
       <Card title="Drivers">
-        {query.isPending ? <Skeleton /> : <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        <NotLoaded query={query} />
       </Card>
     );
   }

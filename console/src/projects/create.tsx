@@ -2,12 +2,13 @@ import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateProject';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { HOME, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { KIND, useNotAdminReason } from './data.ts';
+import { KIND } from './data.ts';
 
 const PATH = '/cloud/v1/projects';
 

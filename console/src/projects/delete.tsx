@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
-import { useScope } from '../ui/scope.tsx';
+import { projectsQuery, useScope } from '../ui/scope.tsx';
 import { CurrentProject } from './current-project.tsx';
-import { allProjectsQuery, KIND } from './data.ts';
+import { KIND } from './data.ts';
 
 export function DeleteProject() {
   const scope = useScope();
-  const others = useQuery(allProjectsQuery).data?.results ?? [];
+  const others = useQuery(projectsQuery).data?.results ?? [];
   return (
     <CurrentProject>
       {(project) => (

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { useNotAdminReason } from '../api/session.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { auditTab } from '../ui/resource-tabs.tsx';
-import { HOME, useScope } from '../ui/scope.tsx';
+import { HOME, projectQuery, useScope } from '../ui/scope.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { projectQuery, undeletableReason, useNotAdminReason } from './data.ts';
+import { undeletableReason } from './data.ts';
 import type { Project } from './data.ts';
 
 export function ProjectDetail() {
@@ -21,7 +22,7 @@ export function ProjectDetail() {
   return (
     <DetailPage
       crumbs={[{ title: 'Projects', to: scope.path('projects') }]}
-      query={useQuery(projectQuery(id))}
+      query={useQuery(projectQuery(Number(id)))}
       titleOf={(project) => project.name}
       statusOf={(project) => project.state}
       actions={(project) => (

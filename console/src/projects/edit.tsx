@@ -2,13 +2,14 @@ import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateProject';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentProject } from './current-project.tsx';
-import { KIND, useNotAdminReason } from './data.ts';
+import { KIND } from './data.ts';
 import type { Project } from './data.ts';
 
 const PATH = '/cloud/v1/projects/{project_id}';

@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useNotAdminReason } from '../api/session.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
-import { HOME, useScope } from '../ui/scope.tsx';
+import { HOME, projectsQuery, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
-import { allProjectsQuery, undeletableReason, useNotAdminReason } from './data.ts';
+import { undeletableReason } from './data.ts';
 import type { Project } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Project>[] => [
@@ -55,7 +56,7 @@ export function ProjectList() {
     <ListPage
       title="Projects"
       description="A project separates resources, and tokens can be limited to it."
-      query={useQuery(allProjectsQuery)}
+      query={useQuery(projectsQuery)}
       columns={columnsOf(scope)}
       rowKey={(project) => project.id}
       textOf={(project) => `${project.name} ${project.id} ${project.description ?? ''}`}

@@ -2,8 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { MouseEvent, ReactNode } from 'react';
-import { api, unwrap } from '../api/client.ts';
-import { ApiError } from '../api/errors.ts';
 import { useLiveQueries } from '../api/events.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { loadChunk } from './chunks.ts';
@@ -12,9 +10,9 @@ import { useShortcuts } from './keyboard.tsx';
 import { SECTIONS } from './page.ts';
 import { Palette } from './palette.tsx';
 import { RouteAnnouncer } from './route-announcer.tsx';
-import { HOME, projectsQuery, regionsQuery, rememberScope, useScope } from './scope.tsx';
+import { HOME, projectsQuery, regionsQuery, rememberScope, useProject, useScope } from './scope.tsx';
 import { RunningTasks } from './running-tasks.tsx';
-import { ConnectionNotice, EmptyState } from './states.tsx';
+import { ConnectionNotice, EmptyState, isGone } from './states.tsx';
 import { Toasts } from './toasts.tsx';
 import { useVisiblePages } from './visible-pages.ts';
 
@@ -83,18 +81,11 @@ function Main() {
 
 /** Says so if the project or the region of the URL does not exist, or if the token has no access to the project. */
 function KnownScope({ children }: { children: ReactNode }) {
-  const { project, region } = useScope();
-  const projects = useQuery(projectsQuery).data?.results;
+  const { project: id, region } = useScope();
+  const { project, error } = useProject();
   const regions = useQuery(regionsQuery).data?.results;
-  const isListed = projects?.some(({ id }) => id === project) ?? true;
-  const isId = Number.isSafeInteger(project);
-  const { error } = useQuery({
-    queryKey: ['projects', project],
-    queryFn: () => unwrap(api.GET('/cloud/v1/projects/{project_id}', { params: { path: { project_id: project } } })),
-    enabled: !isListed && isId,
-  });
-  const isUnknown = !isId || (error instanceof ApiError && [403, 404].includes(error.status));
-  if (!isListed && isUnknown) {
+  const isUnknown = !Number.isSafeInteger(id) || isGone(error);
+  if (!project && isUnknown) {
     return (
       <EmptyState title="Project not found" action={<Link to="/">Go to your first project</Link>}>
         The project of this address does not exist, or this token has no access to it.

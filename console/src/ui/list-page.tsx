@@ -166,7 +166,7 @@ export function Pager({ page, count, setPage }: PagerProps) {
   return (
     <nav className="pager" aria-label="Pages">
       <span className="num">
-        {first}–{Math.min(count, page * PAGE_SIZE)} of {count}
+        {formatNumber(first)}–{formatNumber(Math.min(count, page * PAGE_SIZE))} of {formatNumber(count)}
       </span>
       <button type="button" className="button small" disabled={page <= 1} onClick={() => setPage(page - 1)}>
         <Icon name="left" /> Previous

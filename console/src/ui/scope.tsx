@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Navigate, useParams } from '@tanstack/react-router';
+import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import { ErrorState, Loading } from './states.tsx';
 
@@ -30,10 +31,27 @@ export function scopeParams({ project, region }: Scope): { project_id: number; r
   return { project_id: project, region_id: region };
 }
 
+/** The projects that the session may see. */
 export const projectsQuery = queryOptions({
-  queryKey: ['projects', 'switcher'],
-  queryFn: () => unwrap(api.GET('/cloud/v1/projects', { params: { query: { limit: 1000 } } })),
+  queryKey: ['projects', 'all'],
+  queryFn: () => allRows((query) => unwrap(api.GET('/cloud/v1/projects', { params: { query } }))),
 });
+
+export const projectQuery = (id: number) =>
+  queryOptions({
+    queryKey: ['projects', 'one', id],
+    queryFn: () => unwrap(api.GET('/cloud/v1/projects/{project_id}', { params: { path: { project_id: id } } })),
+  });
+
+/** The project of the URL: from the list, or by its ID if the list is cut. */
+export function useProject() {
+  const { project: id } = useScope();
+  const projects = useQuery(projectsQuery).data?.results;
+  const listed = projects?.find((each) => each.id === id);
+  const isUnlisted = projects !== undefined && listed === undefined && Number.isSafeInteger(id);
+  const { data, error } = useQuery({ ...projectQuery(id), enabled: isUnlisted });
+  return { project: listed ?? data, error };
+}
 
 export const regionsQuery = queryOptions({
   queryKey: ['regions', 'switcher'],
@@ -70,6 +88,5 @@ export function EnterScope() {
 
 /** The client that owns the project of the URL; undefined while it loads. */
 export function useClientId(): number | undefined {
-  const { project } = useScope();
-  return useQuery(projectsQuery).data?.results.find(({ id }) => id === project)?.client_id;
+  return useProject().project?.client_id;
 }

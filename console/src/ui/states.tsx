@@ -1,3 +1,4 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError, messageOf } from '../api/errors.ts';
 import { useReachability } from '../api/reachability.ts';
@@ -49,6 +50,22 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
       )}
     </div>
   );
+}
+
+interface NotLoadedProps {
+  readonly query: Pick<UseQueryResult, 'error' | 'refetch'>;
+  readonly rows?: number;
+}
+
+/** In place of data that a query has not read: grey bars, or why it failed. Data that was read stays when a later read fails. */
+export function NotLoaded({ query, rows }: NotLoadedProps) {
+  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  return <Skeleton {...(rows !== undefined && { rows })} />;
+}
+
+/** Whether a read failed because the resource does not exist any more, or may not be seen any more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && [403, 404].includes(error.status);
 }
 
 /** Above the page while requests do not reach the server: its data may be old. */
