@@ -131,6 +131,26 @@ describe('a lost connection', () => {
     expect(await name.inputValue()).toBe('typed-offline');
   });
 
+  it('keeps a resource and its parts on the page when all attempts to read them failed', async () => {
+    const id = await newShare('kept-offline');
+    const page = await open(`file-shares/${id}?tab=access`);
+    await page.getByText('Nobody may mount this share').waitFor();
+    // The first attempt and three more.
+    const failed = new Map<string, number>();
+    const count = (url: string) => failed.set(url, (failed.get(url) ?? 0) + 1);
+    page.on('requestfailed', (request) => count(request.url().split('?')[0]!));
+    await page.context().setOffline(true);
+    for (const part of [id, `${id}/access_rule`])
+      await expect
+        .poll(() => [...failed].some(([url, times]) => url.endsWith(part) && times >= 4), { timeout: 45_000 })
+        .toBe(true);
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    expect(await page.getByRole('heading', { name: 'kept-offline' }).isVisible()).toBe(true);
+    expect(await page.getByText('Nobody may mount this share').isVisible()).toBe(true);
+    await page.context().setOffline(false);
+    await page.locator('main').getByText(notice).waitFor({ state: 'detached' });
+  });
+
   it('that returns right after a part could not be loaded keeps the page and what was typed', async () => {
     const page = await open('networks/new');
     const name = page.getByLabel('Name', { exact: true });

@@ -5,7 +5,7 @@ import { useListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
@@ -23,22 +23,23 @@ export function AuditLog() {
       <PageHead
         title="Audit log"
         actions={
-          <>
-            <a className="button" href={exportUrl(filter, 'csv')} download="audit.csv">
-              Export CSV
-            </a>
-            <a className="button" href={exportUrl(filter, 'jsonl')} download="audit.jsonl">
-              Export JSON lines
-            </a>
-          </>
+          !query.error && (
+            <>
+              <a className="button" href={exportUrl(filter, 'csv')} download="audit.csv">
+                Export CSV
+              </a>
+              <a className="button" href={exportUrl(filter, 'jsonl')} download="audit.jsonl">
+                Export JSON lines
+              </a>
+            </>
+          )
         }
       >
         <p>Every change: when, by which token, and what it changed.</p>
       </PageHead>
       <section className="card" aria-label="Audit log">
         <AuditTools />
-        {query.isPending && <Skeleton rows={6} />}
-        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {!query.data && <NotLoaded query={query} rows={6} />}
         {query.data?.results.length === 0 && <EmptyState title="No entry matches">Changes appear here.</EmptyState>}
         {query.data && query.data.results.length > 0 && (
           <Table label="Entries" columns={columnsOf(scope)} rows={query.data.results} rowKey={(entry) => entry.id} />

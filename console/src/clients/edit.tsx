@@ -9,7 +9,7 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { clientQuery, KIND } from './data.ts';
 import type { Client } from './data.ts';
@@ -18,9 +18,13 @@ const PATH = '/cloudyard/v1/clients/{client_id}';
 
 export function EditClient() {
   const { id } = useParams({ strict: false }) as { id: string };
-  const { data, error } = useQuery(clientQuery(id));
-  if (data) return <EditDialog client={data} />;
-  return <DialogRoute title="Edit client">{error ? <ErrorState error={error} /> : <Skeleton />}</DialogRoute>;
+  const query = useQuery(clientQuery(id));
+  if (query.data) return <EditDialog client={query.data} />;
+  return (
+    <DialogRoute title="Edit client">
+      <NotLoaded query={query} />
+    </DialogRoute>
+  );
 }
 
 function EditDialog({ client: current }: { client: Client }) {

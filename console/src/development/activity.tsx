@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { tasksQuery } from '../tasks/data.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { taskTitle } from '../ui/task-text.ts';
@@ -17,8 +17,7 @@ export function Activity() {
   const query = useQuery(tasksQuery(scope, { states: [], type: '', limit: SHOWN, offset: 0 }));
   return (
     <Card title="Activity" actions={<Link to={scope.path('tasks')}>All tasks</Link>}>
-      {query.isPending && <Skeleton />}
-      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} />}
       {query.data?.count === 0 && (
         <EmptyState title="No tasks">Runs of lifecycle policies appear here while the clock moves.</EmptyState>
       )}

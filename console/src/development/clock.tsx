@@ -1,12 +1,12 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { messageOf } from '../api/errors.ts';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotOperatorReason } from '../api/session.ts';
 import { ByCode } from '../ui/by-code.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { formatDate } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CLOCK_PATH, clockQuery, moveClock, MOVING_REFRESH_MS } from './data.ts';
@@ -24,7 +24,7 @@ const MOVED_MS = 5000;
 /** The clock of the server, with buttons that advance it. */
 export function Clock() {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotOperatorReason();
   const [body, setBody] = useState<object>({ advance_seconds: STEPS[0].seconds });
   const move = useMutation({
     mutationFn: moveClock,
@@ -36,17 +36,11 @@ export function Clock() {
     setBody(next);
     move.mutate(next);
   };
-  const isDisabled = move.isPending || readOnly !== null;
+  const isDisabled = move.isPending || reason !== null;
   return (
     <Card title="Clock">
       <div className="card-body stack">
-        {query.data ? (
-          <Time {...query.data} />
-        ) : query.error ? (
-          <ErrorState error={query.error} />
-        ) : (
-          <Skeleton rows={1} />
-        )}
+        {query.data ? <Time {...query.data} /> : <NotLoaded query={query} rows={1} />}
         <p className="muted">Work that becomes due on the way is done, run by run. A long move can take a minute.</p>
         <div className="row" role="group" aria-label="Move the clock">
           {STEPS.map(({ title, seconds }) => (
@@ -55,20 +49,20 @@ export function Clock() {
               type="button"
               className="button"
               disabled={isDisabled}
-              title={readOnly ?? undefined}
+              title={reason ?? undefined}
               onClick={() => act({ advance_seconds: seconds })}
             >
               Advance {title}
             </button>
           ))}
-          <ActionLink to={scope.path('development', 'clock')} disabledReason={readOnly}>
+          <ActionLink to={scope.path('development', 'clock')} disabledReason={reason}>
             Set the time
           </ActionLink>
           <button
             type="button"
             className="button"
             disabled={isDisabled}
-            title={readOnly ?? undefined}
+            title={reason ?? undefined}
             onClick={() => act({ real: true })}
           >
             Return to the real time

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotOperatorReason } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Activity } from './activity.tsx';
@@ -46,12 +46,12 @@ const COLUMNS: Column<Fault>[] = [
 
 function Clear({ fault }: { fault: Fault }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotOperatorReason();
   return (
     <ActionLink
       to={scope.path('development', 'faults', fault.id, 'clear')}
       className="small quiet danger"
-      disabledReason={readOnly}
+      disabledReason={reason}
     >
       Clear <span className="visually-hidden">fault {fault.id}</span>
     </ActionLink>
@@ -60,7 +60,7 @@ function Clear({ fault }: { fault: Fault }) {
 
 function Faults() {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotOperatorReason();
   const query = useQuery(faultsQuery);
   const count = query.data?.count ?? 0;
   return (
@@ -69,14 +69,14 @@ function Faults() {
       actions={
         <div className="row">
           {count > 0 && (
-            <ActionLink to={scope.path('development', 'faults', 'clear')} className="small" disabledReason={readOnly}>
+            <ActionLink to={scope.path('development', 'faults', 'clear')} className="small" disabledReason={reason}>
               Clear all faults
             </ActionLink>
           )}
           <ActionLink
             to={scope.path('development', 'faults', 'new')}
             className="small"
-            disabledReason={readOnly}
+            disabledReason={reason}
             shortcut="create"
           >
             <Icon name="plus" /> Inject fault
@@ -84,16 +84,14 @@ function Faults() {
         </div>
       }
     >
-      {query.isPending ? (
-        <Skeleton />
-      ) : query.error && !query.data ? (
-        <ErrorState error={query.error} retry={() => void query.refetch()} />
+      {!query.data ? (
+        <NotLoaded query={query} />
       ) : count === 0 ? (
         <EmptyState title="No faults">
           A fault makes the next operations of a driver fail, stall or take longer.
         </EmptyState>
       ) : (
-        <Table label="Injected faults" rows={query.data!.results} rowKey={(fault) => fault.id} columns={COLUMNS} />
+        <Table label="Injected faults" rows={query.data.results} rowKey={(fault) => fault.id} columns={COLUMNS} />
       )}
     </Card>
   );

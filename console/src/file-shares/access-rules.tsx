@@ -4,7 +4,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { accessRulesQuery } from './data.ts';
@@ -17,8 +17,7 @@ export function AccessRules({ share }: { share: FileShare }) {
   if (share.type_name !== 'standard') {
     return <EmptyState title="No access rules">Shares of the type {share.type_name} have no access rules.</EmptyState>;
   }
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   const add = (
     <ActionLink
       to={scope.path('file-shares', share.id, 'access-rules', 'new')}

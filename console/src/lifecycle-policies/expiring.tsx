@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { Card } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { forecastQuery } from './data.ts';
@@ -13,8 +13,7 @@ import type { Policy } from './data.ts';
 export function Expiring({ policy }: { policy: Policy }) {
   const scope = useScope();
   const query = useQuery(forecastQuery(scope, policy.id));
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   const { runs, expiring } = query.data;
   const names = new Map((policy.volumes ?? []).map((volume) => [volume.volume_id, volume.volume_name]));
   return (

@@ -7,7 +7,7 @@ import { ActionLink } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Ago } from '../ui/time.tsx';
 import { loadBalancerQuery, treeQuery } from './data.ts';
@@ -89,8 +89,7 @@ interface WithTreeProps {
 
 function WithTree({ id, children }: WithTreeProps) {
   const query = useQuery(treeQuery(useScope(), id));
-  if (query.data) return children(query.data);
-  return query.error ? <ErrorState error={query.error} retry={() => void query.refetch()} /> : <Skeleton />;
+  return query.data ? children(query.data) : <NotLoaded query={query} />;
 }
 
 function Overview({ balancer }: { balancer: LoadBalancer }) {

@@ -4,7 +4,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { useSimulatedDriver } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { parseDate } from '../ui/time.tsx';
@@ -22,13 +22,7 @@ export function Traffic({ id }: { id: string }) {
   return (
     <>
       <History id={id} listeners={query.data ?? []} />
-      {query.data ? (
-        <Totals listeners={query.data} />
-      ) : query.error ? (
-        <ErrorState error={query.error} retry={() => void query.refetch()} />
-      ) : (
-        <Skeleton />
-      )}
+      {query.data ? <Totals listeners={query.data} /> : <NotLoaded query={query} />}
     </>
   );
 }
@@ -75,10 +69,8 @@ function History({ id, listeners }: { id: string; listeners: readonly Listener[]
     <Card title="Traffic" actions={choices}>
       <div className="card-body">
         {simulated && <p className="muted">The driver is simulated: no client can connect, so all values are 0.</p>}
-        {query.error && !query.data ? (
-          <ErrorState error={query.error} retry={() => void query.refetch()} />
-        ) : query.isPending ? (
-          <Skeleton />
+        {!query.data ? (
+          <NotLoaded query={query} />
         ) : query.data.count === 0 ? (
           <EmptyState title="No traffic yet">The first point appears a minute after the creation.</EmptyState>
         ) : (

@@ -8,7 +8,7 @@ import type { ListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -31,8 +31,7 @@ export function NotificationList() {
       </PageHead>
       <section className="card" aria-label="Sent notifications">
         <NotificationTools state={state} />
-        {query.isPending && <Skeleton rows={6} />}
-        {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {!query.data && <NotLoaded query={query} rows={6} />}
         {query.data?.count === 0 && (
           <EmptyState title={isFiltered(state) ? 'Nothing matches the filter' : 'No notification was sent'}>
             They report quotas, missed schedules and requests.

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '../api/client.ts';
 import { useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Ago } from '../ui/time.tsx';
 
@@ -23,8 +23,7 @@ export function Alerts() {
   });
   return (
     <Card title="Recent alerts">
-      {query.isPending && <Skeleton />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} />}
       {query.data?.count === 0 && <p className="card-body muted">No notification was sent.</p>}
       {query.data && query.data.count > 0 && (
         <ul className="card-body stack">

@@ -5,7 +5,7 @@ import type { TaskState } from '../tasks/data.ts';
 import { useResourceNames } from '../tasks/resource.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { taskTitle } from '../ui/task-text.ts';
 import { Ago } from '../ui/time.tsx';
@@ -32,8 +32,7 @@ export function RecentTasks({ title, states, empty }: RecentTasksProps) {
   );
   return (
     <Card title={title} actions={all}>
-      {query.isPending && <Skeleton />}
-      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} />}
       {query.data && count === 0 && <p className="card-body muted">{empty}</p>}
       {count > 0 && (
         <ul className="menu-list card-body">

@@ -4,7 +4,7 @@ import { formatNumber } from '../ui/numbers.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { formatMoney, useSettled } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { pricesQuery } from './data.ts';
@@ -44,8 +44,7 @@ export function Prices() {
             {size === null && `must be a whole number from 1 to ${formatNumber(MAX_GIB)}`}
           </span>
         </div>
-        {query.isPending && size !== null && <Skeleton rows={6} />}
-        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {!query.data && size !== null && <NotLoaded query={query} rows={6} />}
         {query.data?.length === 0 && <EmptyState title="The region offers nothing that has a price" />}
         {rows.length > 0 && <Table label="Prices" columns={COLUMNS} rows={rows} rowKey={(row) => row.name} />}
       </section>

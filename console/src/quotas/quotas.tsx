@@ -4,7 +4,7 @@ import { useReadOnlyReason, useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { regionsQuery, useScope } from '../ui/scope.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { percentOf, quotasOf, quotasQuery, thresholdQuery } from './data.ts';
 import { QuotaGauges } from './gauges.tsx';
@@ -60,8 +60,7 @@ function Gauges({ threshold }: { threshold: number | null }) {
   const { region } = useScope();
   const query = useQuery(quotasQuery);
   const name = useQuery(regionsQuery).data?.results.find(({ id }) => id === region)?.display_name ?? String(region);
-  if (query.isPending) return <Skeleton rows={6} />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} rows={6} />;
   const regional = quotasOf(query.data.regional_quotas.find(({ region_id }) => region_id === region));
   const global = quotasOf(query.data.global_quotas);
   return (

@@ -4,7 +4,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -23,8 +23,7 @@ export function QuotaRequests() {
     kind: 'number',
     render: (each) => each.client_id,
   };
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   return (
     <Card title="Limit requests">
       {query.data.count === 0 ? (

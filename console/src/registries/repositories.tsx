@@ -7,7 +7,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { formatBytes } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 import { pullCommand } from './commands.ts';
@@ -24,8 +24,7 @@ export function Repositories({ registry }: { registry: Registry }) {
 function RepositoryList({ registry }: { registry: Registry }) {
   const scope = useScope();
   const query = useQuery(repositoriesQuery(scope, registry.id));
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   if (query.data.results.length === 0)
     return <EmptyState title="No repositories">The first push of an image creates its repository.</EmptyState>;
   return (
@@ -67,8 +66,7 @@ function RepositoryList({ registry }: { registry: Registry }) {
 function Artifacts({ registry, repository }: { registry: Registry; repository: string }) {
   const scope = useScope();
   const query = useQuery(artifactsQuery(scope, registry.id, repository));
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   const back = (
     <Link className="button small" to="." search={{ tab: 'repositories' } as never}>
       All repositories

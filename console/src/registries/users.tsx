@@ -4,7 +4,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
 import { dateOrNever, usersQuery } from './data.ts';
@@ -14,8 +14,7 @@ export function Users({ registry }: { registry: Registry }) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
   const query = useQuery(usersQuery(scope, registry.id));
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   const add = (
     <ActionLink to={scope.path('registries', registry.id, 'users', 'new')} className="small" disabledReason={readOnly}>
       <Icon name="plus" /> Create user

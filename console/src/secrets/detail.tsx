@@ -8,7 +8,7 @@ import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { secretQuery } from './data.ts';
@@ -68,8 +68,7 @@ function Overview({ secret }: { secret: Secret }) {
 function Uses({ id }: { id: string }) {
   const scope = useScope();
   const query = useQuery(secretUsesQuery(scope, id));
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   return (
     <Card title="Used by">
       {query.data.length === 0 ? (

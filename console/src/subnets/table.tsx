@@ -9,7 +9,7 @@ import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
@@ -53,8 +53,7 @@ export function SubnetTable({ network }: { network: Network }) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
   const query = useQuery(subnetsQuery(scope));
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   const rows = query.data.results.filter((subnet) => subnet.network_id === network.id);
   const create = (
     <ActionLink to={scope.path('networks', network.id, 'subnets', 'new')} className="small" disabledReason={readOnly}>

@@ -10,7 +10,7 @@ import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -53,8 +53,7 @@ export function TaskList() {
           types={query.data?.results.map((task) => task.task_type) ?? []}
           count={query.data?.count}
         />
-        {query.isPending && <Skeleton rows={6} />}
-        {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {!query.data && <NotLoaded query={query} rows={6} />}
         {query.data?.count === 0 && (
           <EmptyState title={isFiltered(state) ? 'No task matches the filter' : 'No tasks yet'}>
             Tasks appear here when a resource changes.

@@ -4,7 +4,7 @@ import { useSession } from '../api/session.ts';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { ErrorState } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { KIND, nameOf, tokenQuery } from './data.ts';
 
 const VERBS = { title: 'Revoke', busy: 'Revoking', done: 'Revoked' };
@@ -13,11 +13,12 @@ export function RevokeToken() {
   const scope = useScope();
   const session = useSession();
   const { token: id } = useParams({ strict: false }) as { token: string };
-  const { data: token, error } = useQuery(tokenQuery(id));
-  if (error && !token) {
+  const query = useQuery(tokenQuery(id));
+  const token = query.data;
+  if (!token) {
     return (
       <DialogRoute title="Revoke token">
-        <ErrorState error={error} />
+        <NotLoaded query={query} />
       </DialogRoute>
     );
   }

@@ -6,7 +6,7 @@ import { DeletedElsewhere } from './deleted-elsewhere.tsx';
 import { useListState } from './list-state.ts';
 import { PageHead } from './page-head.tsx';
 import type { Crumb } from './page-head.tsx';
-import { ErrorState, Skeleton } from './states.tsx';
+import { ErrorState, isGone, Skeleton } from './states.tsx';
 import { SimulatedBadge, StatusBadge } from './status.tsx';
 
 export interface Tab {
@@ -33,7 +33,7 @@ export function DetailPage<T>(props: DetailPageProps<T>) {
   const { query, crumbs } = props;
   if (query.isPending) return <Skeleton rows={8} />;
   // The resource was deleted, here or elsewhere. Dialogs stay open, so that typed text is kept.
-  if (query.error || query.data === undefined) {
+  if (query.data === undefined || isGone(query.error)) {
     return (
       <>
         <PageHead title="Not available" crumbs={crumbs} />

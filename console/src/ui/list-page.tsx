@@ -8,7 +8,7 @@ import { PAGE_SIZE, sortRows, useListState } from './list-state.ts';
 import type { ListState } from './list-state.ts';
 import { formatNumber } from './numbers.ts';
 import { ActionLink, PageHead } from './page-head.tsx';
-import { EmptyState, ErrorState, Skeleton } from './states.tsx';
+import { EmptyState, NotLoaded } from './states.tsx';
 import { SimulatedBadge } from './status.tsx';
 import { Table } from './table.tsx';
 import type { Column } from './table.tsx';
@@ -74,8 +74,7 @@ export function ListPage<T>(props: ListPageProps<T>) {
 export function Rows<T>(props: ListPageProps<T>) {
   const { query, filters = [], columns, empty, textOf } = props;
   const state = useListState();
-  if (query.isPending) return <Skeleton rows={6} />;
-  if (query.error && !query.data) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} rows={6} />;
   const all = query.data!.results;
   if (all.length === 0) return <EmptyState title={empty.title}>{empty.text}</EmptyState>;
   const words = state.search.toLowerCase().split(/\s+/);

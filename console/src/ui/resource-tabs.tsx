@@ -7,7 +7,7 @@ import { Card } from './detail-page.tsx';
 import type { Tab } from './detail-page.tsx';
 import { useScope } from './scope.tsx';
 import type { Scope } from './scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from './states.tsx';
+import { EmptyState, NotLoaded } from './states.tsx';
 import { StatusBadge } from './status.tsx';
 import { Table } from './table.tsx';
 import { taskTitle } from './task-text.ts';
@@ -78,8 +78,7 @@ function Tasks({ id }: { id: string | number }) {
     queryKey: ['tasks', 'of', filter],
     queryFn: () => unwrap(api.GET('/cloud/v1/tasks', { params: { query: filter } })),
   });
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   if (query.data.results.length === 0)
     return <EmptyState title="No tasks">Creates, changes and deletions that take time appear here.</EmptyState>;
   return (
@@ -115,8 +114,7 @@ function Audit({ filter }: { filter: RowFilter }) {
   });
   if (role !== 'admin')
     return <EmptyState title="Admins only">The audit log needs a token with the role admin.</EmptyState>;
-  if (query.isPending) return <Skeleton />;
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <NotLoaded query={query} />;
   if (query.data.results.length === 0)
     return <EmptyState title="No entries">Changes of this resource appear here.</EmptyState>;
   return (

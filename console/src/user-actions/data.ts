@@ -2,7 +2,6 @@ import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../api/client.ts';
 import { ApiError } from '../api/errors.ts';
 import type { components, paths } from '../api/openapi.d.ts';
-import { useReadOnlyReason, useSession } from '../api/session.ts';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 
@@ -58,11 +57,3 @@ export const deliveryQuery = (id: string) =>
       }),
     refetchInterval: ({ state }) => (state.data?.state === 'pending' ? REFRESH_MS : false),
   });
-
-/** Why the session may not change the subscription; null when it may. */
-export function useNotSubscriberReason(): string | null {
-  const readOnly = useReadOnlyReason();
-  const { role, project_ids } = useSession();
-  if (role !== 'admin') return readOnly ?? 'The token of this session does not have the role admin';
-  return project_ids === null ? null : 'The token of this session is limited to projects';
-}

@@ -5,7 +5,7 @@ import { queryClient } from '../api/query-client.ts';
 import { ByCode } from '../ui/by-code.tsx';
 import { Attempts } from '../notifications/attempts.tsx';
 import { Card, Properties } from '../ui/detail-page.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -16,10 +16,7 @@ const REPLAY = `${DELIVERY}/replay` as const;
 /** Whether the subscriber has got the action, and a button that sends it again. */
 export function Delivery({ id }: { id: string }) {
   const query = useQuery(deliveryQuery(id));
-  if (query.isPending) return <Skeleton rows={2} />;
-  if (query.error && query.data === undefined) {
-    return <ErrorState error={query.error} retry={() => void query.refetch()} />;
-  }
+  if (query.data === undefined) return <NotLoaded query={query} rows={2} />;
   if (!query.data) return <p className="muted">The action was not sent: it is older than the subscription.</p>;
   const { state, failures, next_attempt_at: next, attempts } = query.data;
   const call = {

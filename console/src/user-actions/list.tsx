@@ -7,7 +7,7 @@ import { usePageActions } from '../ui/page-actions.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
@@ -46,8 +46,7 @@ function Actions() {
   return (
     <section className="card" aria-label="User actions">
       <Tools state={state} />
-      {query.isPending && <Skeleton rows={6} />}
-      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} rows={6} />}
       {query.data?.count === 0 && (
         <EmptyState title={isFiltered(state) ? 'No action matches the filter' : 'No actions yet'}>
           Changes appear here.

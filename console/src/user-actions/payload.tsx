@@ -1,20 +1,20 @@
 import { useParams } from '@tanstack/react-router';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { DialogRoute } from '../ui/dialog.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
-import { useNotSubscriberReason, useUserActions } from './data.ts';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
+import { useUserActions } from './data.ts';
 import { Delivery } from './delivery.tsx';
 
 /** The payload that the subscriber receives for one action of the page. */
 export function Payload() {
   const { id } = useParams({ strict: false }) as { id: string };
   const query = useUserActions();
-  const mayRead = useNotSubscriberReason() === null;
+  const mayRead = useNotClientAdminReason() === null;
   const action = query.data?.results.find((each) => each.id === id);
   return (
     <DialogRoute title={`User action ${id}`} className="side-panel">
-      {query.isPending && <Skeleton />}
-      {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} />}
       {query.data && !action && (
         <EmptyState title="Not found on this page of the list">Open the action from the list.</EmptyState>
       )}

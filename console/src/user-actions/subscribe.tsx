@@ -2,12 +2,13 @@ import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:SubscribeToUserActions';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { KIND, USER_ACTIONS, useNotSubscriberReason } from './data.ts';
+import { KIND, USER_ACTIONS } from './data.ts';
 
 const PATH = `${USER_ACTIONS}/subscribe` as const;
 
@@ -29,7 +30,7 @@ export function Subscribe() {
       title="Subscribe to user actions"
       form={form}
       submitLabel="Subscribe"
-      disabledReason={useNotSubscriberReason()}
+      disabledReason={useNotClientAdminReason()}
       call={{ operationId: 'subscribeToUserActions', method: 'POST', path: PATH, params: {} }}
     >
       <Field form={form} path="url" label="URL" placeholder="https://siem.example.com/cloudyard" />

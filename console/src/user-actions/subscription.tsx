@@ -2,15 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { Card, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useSession } from '../api/session.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
-import { subscriptionQuery, useNotSubscriberReason } from './data.ts';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
+import { subscriptionQuery } from './data.ts';
 
 /** The URL that receives the actions of the client. */
 export function Subscription() {
   const scope = useScope();
   const { role } = useSession();
-  const reason = useNotSubscriberReason();
+  const reason = useNotClientAdminReason();
   const query = useQuery({ ...subscriptionQuery, enabled: role === 'admin' });
   const isSubscribed = Boolean(query.data);
   const action = (
@@ -27,8 +28,7 @@ export function Subscription() {
       {role !== 'admin' && (
         <EmptyState title="Admins only">The subscription needs a token with the role admin.</EmptyState>
       )}
-      {role === 'admin' && query.isPending && <Skeleton rows={2} />}
-      {query.error && query.data === undefined && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {role === 'admin' && query.data === undefined && <NotLoaded query={query} rows={2} />}
       {query.data === null && (
         <EmptyState title="No subscription">A subscription sends each action to a URL as a signed POST.</EmptyState>
       )}

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { messageOf } from '../api/errors.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { KIND, subscriptionQuery, USER_ACTIONS, useNotSubscriberReason } from './data.ts';
+import { KIND, subscriptionQuery, USER_ACTIONS } from './data.ts';
 
 export function Unsubscribe() {
   const scope = useScope();
-  const reason = useNotSubscriberReason();
+  const reason = useNotClientAdminReason();
   const { data, error, isPending } = useQuery({ ...subscriptionQuery, enabled: reason === null });
   if (isPending && reason === null) return null;
   const missing = error ? messageOf(error) : 'The client has no subscription';

@@ -9,7 +9,7 @@ import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { auditTab } from '../ui/resource-tabs.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
@@ -77,8 +77,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
         />
       </Card>
       <Card title="Deliveries" actions={all}>
-        {query.isPending && <Skeleton />}
-        {query.error && !query.data && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {!query.data && <NotLoaded query={query} />}
         {query.data?.count === 0 && (
           <EmptyState title="No deliveries">No notification was sent to this webhook yet.</EmptyState>
         )}

@@ -6,7 +6,7 @@ import { Icon } from '../ui/icons.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
-import { EmptyState, ErrorState, Skeleton } from '../ui/states.tsx';
+import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { SimulatedBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -50,8 +50,7 @@ function Receivers() {
   const query = useQuery(webhooksQuery(useClientId()));
   return (
     <Card title="Webhooks">
-      {query.isPending && <Skeleton />}
-      {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+      {!query.data && <NotLoaded query={query} />}
       {query.data?.count === 0 && (
         <EmptyState title="No webhooks yet">
           A webhook is a URL that gets each notification as a signed POST.
@@ -107,8 +106,7 @@ function Addresses() {
   return (
     <Card title="E-mail addresses" actions={edit}>
       <div className="card-body">
-        {query.isPending && <Skeleton rows={2} />}
-        {query.error && <ErrorState error={query.error} retry={() => void query.refetch()} />}
+        {!query.data && <NotLoaded query={query} rows={2} />}
         {query.data?.emails.length === 0 && <p className="muted">No address gets notifications.</p>}
         <ul>
           {query.data?.emails.map((email) => (
