@@ -154,6 +154,44 @@ describe('a resource', () => {
       expect(await head.locator(`button[aria-disabled=true][title="${READ_ONLY}"]`).count()).toBeGreaterThan(0);
     }
   });
+
+  it('without parts offers a reader no creation of one', async () => {
+    const { yard } = consoleOf;
+    const task = await yard.ended(await yard.insist('POST', '/cloud/v1/loadbalancers/1/1', { name: 'no-listeners' }));
+    const id = task.created_resources.loadbalancers[0];
+    const page = await open(`load-balancers/${id}`, { token: await newToken(yard, 'reader') });
+    await page.getByText('No listeners yet').waitFor();
+    expect(await page.getByRole('link', { name: 'Create listener' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Create listener' }).getAttribute('title')).toBe(READ_ONLY);
+  });
+});
+
+describe('an action that needs the role admin', () => {
+  const NOT_ADMIN = 'The token of this session does not have the role admin';
+
+  it.each([
+    ['tokens', 'Create token'],
+    ['webhooks', 'Create webhook'],
+    ['webhooks', 'Edit addresses'],
+    ['clients', 'Create client'],
+    ['development', 'Inject fault'],
+    ['development', 'Advance 1 day'],
+    ['quotas', 'Approve'],
+  ])('of %s is not offered to a member: %s', async (path, name) => {
+    const limits = { regional_limits: [{ region_id: 1, volume_count_limit: 5000 }] };
+    await consoleOf.yard.insist('POST', '/cloud/v2/limits_request', { description: 'more', requested_limits: limits });
+    const page = await open(path, { token: await newToken(consoleOf.yard, 'member') });
+    const button = page.getByRole('button', { name }).first();
+    await button.waitFor();
+    expect(await button.getAttribute('title')).toBe(NOT_ADMIN);
+    expect(await button.isDisabled()).toBe(true);
+  });
+
+  it('has no export of an audit log that cannot be read', async () => {
+    const page = await open('audit', { token: await newToken(consoleOf.yard, 'member') });
+    await page.getByRole('heading', { name: 'No access' }).waitFor();
+    expect(await page.getByRole('link', { name: /Export/ }).count()).toBe(0);
+  });
 });
 
 describe('a long name without spaces on a phone', () => {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -13,7 +13,7 @@ import type { Client } from './data.ts';
 export function ClientDetail() {
   const { id } = useParams({ strict: false }) as { id: string };
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotClientAdminReason();
   const edit = scope.path('clients', id, 'edit');
   usePageActions([{ title: 'Edit this client', to: edit }]);
   return (
@@ -22,7 +22,7 @@ export function ClientDetail() {
       query={useQuery(clientQuery(id))}
       titleOf={(client) => client.name}
       actions={() => (
-        <ActionLink to={edit} disabledReason={readOnly}>
+        <ActionLink to={edit} disabledReason={reason}>
           Edit
         </ActionLink>
       )}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotOperatorReason } from '../api/session.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -57,7 +57,7 @@ export function ClientList() {
       columns={columnsOf(scope)}
       rowKey={(client) => client.id}
       textOf={(client) => [client.name, client.id, ...client.emails].join(' ')}
-      create={{ label: 'Create client', to: scope.path('clients', 'new') }}
+      create={{ label: 'Create client', to: scope.path('clients', 'new'), disabledReason: useNotOperatorReason() }}
       empty={{ title: 'No clients', text: 'A client is a customer or team that uses this Cloudyard.' }}
     />
   );
@@ -65,9 +65,9 @@ export function ClientList() {
 
 function Edit({ client }: { client: Client }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotOperatorReason();
   return (
-    <ActionLink to={scope.path('clients', client.id, 'edit')} className="small quiet" disabledReason={readOnly}>
+    <ActionLink to={scope.path('clients', client.id, 'edit')} className="small quiet" disabledReason={reason}>
       Edit <span className="visually-hidden">{client.name}</span>
     </ActionLink>
   );

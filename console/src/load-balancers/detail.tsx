@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
@@ -95,6 +95,7 @@ function WithTree({ id, children }: WithTreeProps) {
 function Overview({ balancer }: { balancer: LoadBalancer }) {
   const scope = useScope();
   const { vip_address, flavor } = balancer;
+  const reason = useLockReason(balancer);
   return (
     <>
       <Card title="Properties">
@@ -116,9 +117,13 @@ function Overview({ balancer }: { balancer: LoadBalancer }) {
             <EmptyState
               title="No listeners yet"
               action={
-                <Link to={scope.path('load-balancers', balancer.id, 'listeners', 'new')} className="button primary">
+                <ActionLink
+                  to={scope.path('load-balancers', balancer.id, 'listeners', 'new')}
+                  className="primary"
+                  disabledReason={reason}
+                >
                   Create listener
-                </Link>
+                </ActionLink>
               }
             >
               A listener accepts connections at a port of the address and passes them to a pool.

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useReadOnlyReason, useSession } from '../api/session.ts';
+import { useNotOperatorReason, useReadOnlyReason, useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -67,6 +67,7 @@ function Actions({ request }: { request: QuotaRequest }) {
   const scope = useScope();
   const { is_operator } = useSession();
   const readOnly = useReadOnlyReason();
+  const notOperator = useNotOperatorReason();
   const isOpen = request.status === 'in progress';
   return (
     <div className="row">
@@ -75,16 +76,16 @@ function Actions({ request }: { request: QuotaRequest }) {
           <ActionLink
             to={scope.path('quotas', 'requests', request.id, 'approve')}
             className="small"
-            disabledReason={readOnly}
+            disabledReason={notOperator}
           >
-            Approve
+            Approve <span className="visually-hidden">request {request.id}</span>
           </ActionLink>
           <ActionLink
             to={scope.path('quotas', 'requests', request.id, 'decline')}
             className="small"
-            disabledReason={readOnly}
+            disabledReason={notOperator}
           >
-            Decline
+            Decline <span className="visually-hidden">request {request.id}</span>
           </ActionLink>
         </>
       )}

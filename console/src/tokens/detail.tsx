@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useReadOnlyReason, useSession } from '../api/session.ts';
+import { useNotAdminReason, useSession } from '../api/session.ts';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -33,10 +33,10 @@ export function TokenDetail() {
 }
 
 function Revoke({ token, to }: { token: Token; to: string }) {
-  const readOnly = useReadOnlyReason();
+  const reason = useNotAdminReason();
   const isRevoked = token.state === 'revoked' ? 'The token is revoked' : null;
   return (
-    <ActionLink to={to} className="danger" disabledReason={readOnly ?? isRevoked}>
+    <ActionLink to={to} className="danger" disabledReason={reason ?? isRevoked}>
       Revoke
     </ActionLink>
   );

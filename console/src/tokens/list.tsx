@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotAdminReason } from '../api/session.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -81,7 +81,7 @@ export function TokenList() {
         { name: 'state', label: 'State', valueOf: (token) => token.state },
         { name: 'role', label: 'Role', valueOf: (token) => token.role },
       ]}
-      create={{ label: 'Create token', to: scope.path('tokens', 'new') }}
+      create={{ label: 'Create token', to: scope.path('tokens', 'new'), disabledReason: useNotAdminReason() }}
       empty={{ title: 'No tokens', text: 'This client has no token yet.' }}
     />
   );
@@ -89,10 +89,10 @@ export function TokenList() {
 
 function Revoke({ token }: { token: Token }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotAdminReason();
   if (token.state === 'revoked') return null;
   return (
-    <ActionLink to={scope.path('tokens', token.id, 'revoke')} className="small quiet danger" disabledReason={readOnly}>
+    <ActionLink to={scope.path('tokens', token.id, 'revoke')} className="small quiet danger" disabledReason={reason}>
       Revoke <span className="visually-hidden">{nameOf(token)}</span>
     </ActionLink>
   );

@@ -22,7 +22,6 @@ export function RevokeToken() {
       </DialogRoute>
     );
   }
-  if (!token) return null;
   return (
     <DeleteDialog
       kind="token"

@@ -31,7 +31,8 @@ export interface ListPageProps<T> {
   /** The text that the filter field searches. */
   readonly textOf: (row: T) => string;
   readonly filters?: readonly Filter<T>[];
-  readonly create?: { readonly label: string; readonly to: string };
+  /** `disabledReason`: of a role that may change other resources, but not create this one. */
+  readonly create?: { readonly label: string; readonly to: string; readonly disabledReason?: string | null };
   readonly actions?: ReactNode;
   /** Shown when the project has none: what the resource is for. */
   readonly empty: { readonly title: string; readonly text: string };
@@ -53,7 +54,12 @@ export function ListPage<T>(props: ListPageProps<T>) {
           <>
             {actions}
             {create && (
-              <ActionLink to={create.to} className="primary" disabledReason={readOnly} shortcut="create">
+              <ActionLink
+                to={create.to}
+                className="primary"
+                disabledReason={readOnly ?? create.disabledReason}
+                shortcut="create"
+              >
                 <Icon name="plus" /> {create.label}
               </ActionLink>
             )}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { notificationsQuery } from '../notifications/data.ts';
 import type { Notification } from '../notifications/data.ts';
 import { CopyableText } from '../ui/copy.tsx';
@@ -22,7 +22,7 @@ const LISTED = 50;
 export function WebhookDetail() {
   const { webhook: id } = useParams({ strict: false }) as { webhook: string };
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotClientAdminReason();
   const to = (action: string) => scope.path('webhooks', id, action);
   usePageActions([
     { title: 'Edit this webhook', to: to('edit') },
@@ -37,13 +37,13 @@ export function WebhookDetail() {
       titleOf={hostOf}
       actions={() => (
         <>
-          <ActionLink to={to('edit')} disabledReason={readOnly}>
+          <ActionLink to={to('edit')} disabledReason={reason}>
             Edit
           </ActionLink>
-          <ActionLink to={to('new-secret')} disabledReason={readOnly}>
+          <ActionLink to={to('new-secret')} disabledReason={reason}>
             Replace secret
           </ActionLink>
-          <ActionLink to={to('delete')} className="danger" disabledReason={readOnly}>
+          <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
             Delete
           </ActionLink>
         </>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -15,7 +15,7 @@ import { clientQuery, hostOf, webhooksQuery } from './data.ts';
 /** The receivers of notifications: webhooks and e-mail addresses of the client. */
 export function Webhooks() {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotClientAdminReason();
   usePageActions([{ title: 'Edit the e-mail addresses', to: scope.path('webhooks', 'addresses') }]);
   return (
     <>
@@ -23,12 +23,7 @@ export function Webhooks() {
         title="Webhooks"
         badges={<SimulatedBadge kind="webhook deliveries" />}
         actions={
-          <ActionLink
-            to={scope.path('webhooks', 'new')}
-            className="primary"
-            disabledReason={readOnly}
-            shortcut="create"
-          >
+          <ActionLink to={scope.path('webhooks', 'new')} className="primary" disabledReason={reason} shortcut="create">
             <Icon name="plus" /> Create webhook
           </ActionLink>
         }
@@ -46,7 +41,7 @@ export function Webhooks() {
 
 function Receivers() {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotClientAdminReason();
   const query = useQuery(webhooksQuery(useClientId()));
   return (
     <Card title="Webhooks">
@@ -81,7 +76,7 @@ function Receivers() {
                 <ActionLink
                   to={scope.path('webhooks', webhook.id, 'delete')}
                   className="quiet small danger"
-                  disabledReason={readOnly}
+                  disabledReason={reason}
                 >
                   Delete <span className="visually-hidden">{hostOf(webhook)}</span>
                 </ActionLink>
@@ -96,10 +91,10 @@ function Receivers() {
 
 function Addresses() {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useNotClientAdminReason();
   const query = useQuery(clientQuery(useClientId()));
   const edit = (
-    <ActionLink to={scope.path('webhooks', 'addresses')} className="small" disabledReason={readOnly}>
+    <ActionLink to={scope.path('webhooks', 'addresses')} className="small" disabledReason={reason}>
       Edit addresses
     </ActionLink>
   );
