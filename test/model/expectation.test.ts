@@ -85,3 +85,22 @@ it('two deletions of an access rule at the same time both succeed, and one after
   expect(both.map(({ entities }) => entities['rule1'])).toEqual([undefined]);
   expect(explain(both[0]!, group(deletion), [ok])).toEqual([]);
 });
+
+it('a snapshot that is being deleted with its volume is refused as the source of another volume', () => {
+  const body = { name: 'v', size: 1, tags: {} };
+  const create: Step = {
+    command: 'create volume',
+    on: null,
+    label: 'volume1',
+    body: { ...body, source: 'new-volume' },
+  };
+  const [withVolume] = explain(newClientModel({}), group(create), [ok]);
+  const source = { name: 's', volume_id: '@volume1', tags: {} };
+  const take: Step = { command: 'create snapshot', on: null, label: 'snapshot1', body: source };
+  const [created] = explain(withVolume!, group(take), [ok]);
+  const copy: Step = { ...create, label: 'volume2', body: { ...body, source: 'snapshot', snapshot_id: '@snapshot1' } };
+  const deletion: Step = { command: 'delete volume', on: 'volume1', label: null, body: null };
+  const left = explain(created!, group(copy, deletion), [refusal('Conflict'), ok]);
+  expect(left.map(({ entities }) => Object.keys(entities))).toEqual([['network0', 'subnet0']]);
+  expect(explain(created!, group(copy), [refusal('Conflict')])).toEqual([]);
+});

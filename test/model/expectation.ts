@@ -2,7 +2,7 @@
  * What the model says about responses: the expected response of one step, and the orders of simultaneous steps that explain all
  * their responses.
  */
-import { namedIn, refused, rootOf } from './model.ts';
+import { isWithin, namedIn, refused, rootOf } from './model.ts';
 import type { Group, Model, Reply, Step } from './model.ts';
 import { commandOf, kindOf } from './resources/list.ts';
 
@@ -96,9 +96,16 @@ function matchesReply(expected: Reply, { status, code }: Observed): boolean {
   return status === expected.status && (expected.code === undefined || expected.code === code);
 }
 
-/** Whether a refusal is explained by a simultaneous step: its lock, or its quota, which a deletion releases when it is done. */
+/**
+ * Whether a refusal is explained by a simultaneous step: its lock, its quota, which a deletion releases when it is done, or the
+ * status of a resource that it is deleting and that the body names.
+ */
 function isTransient(model: Model, { steps }: Group, i: number, { code }: Observed): boolean {
   if (code === 'QuotaExceeded') return true;
+  if (code === 'Conflict') {
+    const deleted = steps.filter((step, j) => j !== i && commandOf(step.command).method === 'DELETE');
+    return namedIn(steps[i]!.body).some((label) => deleted.some(({ on }) => on !== null && isWithin(model, label, on)));
+  }
   if (code !== 'ResourceLocked') return false;
   const roots = (step: Step) =>
     [...(step.on === null ? [] : [step.on]), ...namedIn(step.body)].map((label) => rootOf(model, label));

@@ -159,6 +159,12 @@ export function rootOf(model: Model, label: string): string {
   return parent ? rootOf(model, parent) : label;
 }
 
+/** Whether a resource is this one, or below it. */
+export function isWithin(model: Model, label: string, above: string): boolean {
+  const parent = (model.entities[label] ?? model.gone[label])?.parent;
+  return label === above || (!!parent && isWithin(model, parent, above));
+}
+
 /** Labels that a body names. */
 export function namedIn(value: unknown): string[] {
   if (typeof value === 'string') return value.startsWith('@') ? [value.slice(1)] : [];
