@@ -73,9 +73,10 @@ EXPLAINED = [
         r"^is a (regional|global) quota; ",
         r", like the subnet('s)?$",
         r"^must be an? (host )?address of ",
-        # Grammars of schedules, addresses, certificates, tags and statuses.
+        # Grammars of schedules, names of snapshots, addresses, certificates, tags and statuses.
         r"is invalid; write ",
         r" is not a zone of the IANA database",
+        r"^(\{.*\} is not a placeholder|has a brace outside a placeholder); use ",
         r"is less than \d+, the minimum$",
         r"^must be a JSON object of strings such as ",
         r"^must be HTTP statuses and ranges of them",
