@@ -1,4 +1,5 @@
-/** Probes with a `ping` that hangs or is killed for some addresses. */
+/** Probes with a `ping` that hangs for some addresses. */
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,38 +55,68 @@ it('members of one tenant that do not respond to pings do not delay those of ano
   }
 });
 
-it('a ping that was killed says nothing about its member', async () => {
-  const ping = join(folder, 'killed-ping');
-  const ended = join(folder, 'ended');
-  writeFileSync(ended, '');
-  chmodSync(ended, 0o666);
-  writeFileSync(
-    ping,
-    `#!/bin/sh\nfor address; do :; done\necho $address >>${ended}\ncase $address in 192.0.2.1) kill -9 $$;; *) exit 1;; esac\n`,
-  );
-  chmodSync(ping, 0o755);
-  const addresses = ['192.0.2.1', '192.0.2.2'];
-  const pinged = pool({
-    members: addresses.map((address) => member(80, { address })),
-    monitor: monitor({ type: 'PING', delay: 50, timeout: 1000 }),
+it('a ping that says nothing about a member leaves its result unchanged', async () => {
+  const ping = join(folder, 'unreliable');
+  const calls = join(folder, 'calls');
+  writeFileSync(calls, '');
+  chmodSync(calls, 0o666);
+  const write = (script: string) => {
+    writeFileSync(ping, `#!/bin/sh\necho >>${calls}\n${script}\n`);
+    chmodSync(ping, 0o755);
+  };
+  write('exit 0');
+  const probed = pool({
+    members: [member(80)],
+    monitor: monitor({ type: 'PING', delay: 1, timeout: 100, maxRetriesDown: 1 }),
   });
   const probes = createProbes({
-    specs: () => [{ tenant: '1', enabled: true, pools: [pinged] }],
+    specs: () => [{ tenant: '1', enabled: true, pools: [probed] }],
     ping,
     onChange: () => undefined,
     log: silentLogger,
   });
+  const verdict = () => probes.verdict(probed.members[0]!.id);
+  const pings = () => readFileSync(calls, 'utf8').length;
   probes.update();
-  const [killed, refused] = pinged.members.map(({ id }) => id);
   try {
-    await until(() => probes.verdict(refused!) === false, 15, 'the member that does not answer is down');
-    const pings = () =>
-      readFileSync(ended, 'utf8')
-        .split('\n')
-        .filter((each) => each === addresses[0]).length;
-    await until(() => pings() > 2, 15, 'the killed ping ran several times');
-    expect(probes.verdict(killed!)).toBeUndefined();
+    await until(() => verdict() !== undefined, 15, 'the first result');
+    const shortage = 'echo "ping: socket: Too many open files" >&2; exit 2';
+    for (const script of ['kill -9 $$', 'exit 127', shortage]) {
+      write(script);
+      const before = pings();
+      await until(() => pings() > before + 2, 15, 'pings');
+      expect([script, verdict()]).toEqual([script, true]);
+    }
+    write('exit 1');
+    await until(() => verdict() === false, 15, 'the member that does not answer is down');
   } finally {
     probes.stop();
   }
+});
+
+it('a socket that this host cannot open says nothing about a member', () => {
+  const module = (name: string) => JSON.stringify(new URL(name, import.meta.url));
+  const script = `
+    import { openSync, closeSync } from 'node:fs';
+    import { createProbes } from ${module('probes.ts')};
+    const monitor = { type: 'UDP-CONNECT', enabled: true, delay: 1, timeout: 50, maxRetries: 1, maxRetriesDown: 1 };
+    const member = { id: 'one', enabled: true, address: '127.0.0.1', port: 9, monitorAddress: null, monitorPort: null };
+    const pools = [{ id: 'pool', protocol: 'UDP', enabled: true, monitor, members: [member] }];
+    const log = { info() {} };
+    const probes = createProbes({ specs: () => [{ tenant: '1', enabled: true, pools }], onChange() {}, log });
+    const descriptors = [];
+    try { for (;;) descriptors.push(openSync('/dev/null')); } catch {}
+    probes.update();
+    setTimeout(() => {
+      console.log(probes.verdict('one'));
+      for (const each of descriptors) closeSync(each);
+      const timer = setInterval(() => {
+        if (probes.verdict('one') === undefined) return;
+        console.log(probes.verdict('one'));
+        clearInterval(timer);
+        probes.stop();
+      }, 5);
+    }, 200);`;
+  const node = [process.execPath, '--input-type=module', '--eval', script];
+  expect(execFileSync('prlimit', ['--nofile=64:64', ...node], { encoding: 'utf8' })).toBe('undefined\nfalse\n');
 });

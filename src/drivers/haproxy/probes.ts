@@ -5,10 +5,12 @@
  * UDP-CONNECT sends an empty datagram from a connected socket. A host without a listener on that port sends an ICMP error
  * (ECONNREFUSED); no response counts as success.
  *
- * Invariant: members that do not respond delay the probes of their own tenant only.
+ * Invariants:
+ * - Members that do not respond delay the probes of their own tenant only.
+ * - Only a response, its absence or an error of the network is a result. A `ping` that was killed or did not start, and a
+ *   socket that this host could not open, say nothing about the member, whose result stays.
  *
- * Failure modes: while this process is down, the last results remain in force. A ping that was killed or did not start (the
- * host has no processes left) is not a result.
+ * Failure modes: while this process is down, the last results remain in force.
  */
 import { createSocket } from 'node:dgram';
 import { isIP } from 'node:net';
@@ -16,6 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { exitStatus, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
+import { DriverError } from '../driver.ts';
 import type { DesiredMember, DesiredMonitor, DesiredPool } from '../load-balancer.ts';
 import { limited, type Turn } from '../turns.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
@@ -38,6 +41,9 @@ interface ProbesOptions {
   log: Logger;
 }
 
+/** Whether the member responds; null: unknown. */
+type Result = boolean | null;
+
 interface Probe {
   /** The settings of the probe. */
   key: string;
@@ -54,7 +60,6 @@ const PING_PAUSE_MS = 100;
 /** For each tenant. Every probe has a socket until its timeout. */
 const MAX_DATAGRAMS = 256;
 
-/** Probes nothing before `update`. */
 export function createProbes(options: ProbesOptions): Probes {
   const probes = new Map<string, Probe>();
   const turns = new Map<string, Turn>();
@@ -64,7 +69,7 @@ export function createProbes(options: ProbesOptions): Probes {
     turns.set(key, turn);
     return turn;
   };
-  const check = (member: DesiredMember, monitor: DesiredMonitor, tenant: string): Promise<boolean | null> => {
+  const check = (member: DesiredMember, monitor: DesiredMonitor, tenant: string): Promise<Result> => {
     const { timeout } = monitor;
     const host = member.monitorAddress ?? member.address;
     const port = member.monitorPort ?? member.port;
@@ -80,7 +85,7 @@ export function createProbes(options: ProbesOptions): Probes {
     const probe: Probe = { key, timer: null, ended: false, up: old?.up, against: 0 };
     probes.set(member.id, probe);
     const round = async () => {
-      const good = await check(member, monitor, tenant);
+      const good = await check(member, monitor, tenant).catch(() => null);
       if (probe.ended) return;
       if (good !== null && count(probe, good, monitor)) {
         options.log.info({ member: member.id, pool: pool.id, up: probe.up }, 'the health of a probed member changed');
@@ -146,33 +151,40 @@ function end(probe: Probe | undefined): void {
   if (probe.timer) clearTimeout(probe.timer);
 }
 
-/** Null: no result, because the program was killed or did not start. Its exit status tells whether the address responded. */
-async function ping(program: string, address: string, timeout: number): Promise<boolean | null> {
+/** Statuses of `ping` itself: no response, and another error such as an unreachable network. */
+const PING_FAILED = [1, 2];
+
+async function ping(program: string, address: string, timeout: number): Promise<Result> {
   const seconds = Math.max(timeout / 1000, 0.1);
   const command = { file: program, args: ['-n', '-q', '-c', '1', '-W', String(seconds), address] };
+  const { file, args } = confined(command, accountFor('nginx'), ['net_raw']);
   try {
-    const { file, args } = confined(command, accountFor('nginx'), ['net_raw']);
     await run(file, args, { timeout: seconds + 5 });
     return true;
   } catch (error) {
-    return exitStatus(error) === null ? null : false;
+    const isShortage = error instanceof DriverError && error.shortage;
+    return !isShortage && PING_FAILED.includes(exitStatus(error) ?? 0) ? false : null;
   }
 }
 
-function probeUdp(address: string, port: number, timeout: number): Promise<boolean> {
+/** Errors of this host, not of the network. */
+const HOST_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAGAIN']);
+
+function probeUdp(address: string, port: number, timeout: number): Promise<Result> {
   return new Promise((resolve) => {
     const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');
-    const done = (good: boolean) => {
+    const done = (result: Result) => {
       clearTimeout(timer);
       socket.removeAllListeners();
       socket.on('error', () => undefined);
       socket.close();
-      resolve(good);
+      resolve(result);
     };
+    const fail = (error: NodeJS.ErrnoException) => done(HOST_ERRORS.has(error.code ?? '') ? null : false);
     const timer = setTimeout(() => done(true), timeout);
     timer.unref();
-    socket.on('error', () => done(false)).on('message', () => done(true));
-    socket.connect(port, address, () => socket.send(Buffer.alloc(0), (err) => err && done(false)));
+    socket.on('error', fail).on('message', () => done(true));
+    socket.connect(port, address, () => socket.send(Buffer.alloc(0), (error) => error && fail(error)));
     socket.unref();
   });
 }
