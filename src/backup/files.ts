@@ -7,15 +7,12 @@
  *
  * Invariant: only files below the data directory are read. Clients may replace a file or a folder of a share by a symbolic link
  * at any time, so the path of each file is verified after it was opened.
- *
- * Failure modes: the filesystem is frozen by a child that thaws it when its input ends, so also when this process is killed.
  */
-import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { copyFile, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { spawnChild } from '../platform/child-process.ts';
+import { basename, join, relative } from 'node:path';
+import { freeze } from '../platform/filesystem-freeze.ts';
 import type { BackupSink } from './block-store.ts';
 import { BackupError, maxBlockBytes } from './format.ts';
 import type { FileCopy } from './format.ts';
@@ -151,7 +148,10 @@ async function copyFrozen({ dataDir, path, place }: Entry, mount: string, sink: 
   const file = join(dataDir, path);
   const clone = join(dataDir, cloneName);
   await rm(clone, { force: true });
-  const thaw = await freeze(mount);
+  const folder = join(dataDir, 'file-shares');
+  const thaw = await freeze(folder, relative(folder, mount)).catch((error: Error) => {
+    throw new BackupError(error.message, { cause: error });
+  });
   try {
     const isCloned = await copyFile(file, clone, constants.COPYFILE_FICLONE_FORCE).then(
       () => true,
@@ -170,19 +170,4 @@ async function mountOf(dataDir: string, share: string): Promise<string | null> {
   const mount = join(dataDir, 'file-shares', 'mounts', basename(share));
   const [own, above] = await Promise.all([lstat(mount), lstat(join(mount, '..'))]).catch(() => [null, null]);
   return own && above && own.dev !== above.dev ? mount : null;
-}
-
-/** Returns the function that thaws the filesystem. */
-async function freeze(mount: string): Promise<() => Promise<void>> {
-  const script = 'fsfreeze --freeze "$1" && echo frozen && { cat >/dev/null; fsfreeze --unfreeze "$1"; }';
-  const child = spawnChild('sh', ['-c', script, 'sh', mount], { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
-  let errors = '';
-  child.stderr!.on('data', (text: Buffer) => (errors += text.toString()));
-  const closed = once(child, 'close');
-  const [first] = await Promise.race([once(child.stdout!, 'data'), closed.then(() => [null])]);
-  if (first === null) throw new BackupError(`${mount} cannot be frozen: ${errors.trim()}`);
-  return async () => {
-    child.stdin!.end();
-    await closed;
-  };
 }

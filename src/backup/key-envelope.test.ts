@@ -1,9 +1,9 @@
 /** Keys in backups, encrypted for recipients by the real program age. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { requires } from '../../test/requires.ts';
 import { openKeys, sealKeys } from './key-envelope.ts';
 
@@ -46,5 +46,25 @@ describe.skipIf(!requires('age'))('keys for an age recipient', () => {
     await expect(open(changed, file)).rejects.toThrow('age failed: ');
     await expect(open(sealed, join(folder, 'absent'))).rejects.toThrow('no such file');
     await expect(sealKeys(keys, id, { ageRecipient: 'age1nobody' })).rejects.toThrow('malformed recipient');
+  });
+
+  it('are not encrypted by a program that is killed or cannot be started', async () => {
+    const { recipient } = newIdentity('fourth');
+    const program = (name: string, mode: number) => {
+      const programs = join(folder, name);
+      mkdirSync(programs);
+      writeFileSync(join(programs, 'age'), '#!/bin/sh\necho half\nkill -9 $$\n', { mode });
+      vi.stubEnv('PATH', programs);
+    };
+    try {
+      program('killed', 0o755);
+      await expect(sealKeys(keys, id, { ageRecipient: recipient })).rejects.toThrow('age was ended by SIGKILL');
+      program('forbidden', 0o644);
+      await expect(sealKeys(keys, id, { ageRecipient: recipient })).rejects.toThrow('age cannot be run (EACCES)');
+      vi.stubEnv('PATH', join(folder, 'absent'));
+      await expect(sealKeys(keys, id, { ageRecipient: recipient })).rejects.toThrow('apt-get install age');
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 });

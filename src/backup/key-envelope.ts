@@ -4,10 +4,11 @@
  *
  * With a passphrase: version (1 byte), salt (16), nonce (12), tag (16), data. The id of the backup is authenticated, too.
  */
+import { once } from 'node:events';
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import type { ScryptOptions } from 'node:crypto';
 import { promisify } from 'node:util';
-import { runChild, spawnChild } from '../platform/child-process.ts';
+import { startChild } from '../platform/child-process.ts';
 import { BackupError } from './format.ts';
 import type { SealedKeys } from './format.ts';
 
@@ -65,18 +66,19 @@ export async function openKeys(keys: SealedKeys, backupId: string, opener: KeyOp
 }
 
 async function runAge(args: string[], input: Buffer): Promise<Buffer> {
-  await runChild('age', ['--version']).catch((error: NodeJS.ErrnoException) => {
-    throw new BackupError(`the program age cannot be run (${error.code}); install it: apt-get install age`);
+  const child = await startChild('age', args, { stdio: 'pipe' }).catch(({ code }: NodeJS.ErrnoException) => {
+    const remedy = code === 'ENOENT' ? '; install it: apt-get install age' : '';
+    throw new BackupError(`the program age cannot be run (${code})${remedy}`);
   });
-  const child = spawnChild('age', args, { stdio: ['pipe', 'pipe', 'pipe'] });
   const [output, errors]: [Buffer[], Buffer[]] = [[], []];
   child.stdout!.on('data', (chunk: Buffer) => output.push(chunk));
   child.stderr!.on('data', (chunk: Buffer) => errors.push(chunk));
   // A program that ends early closes its input; its exit code says why.
   child.stdin!.on('error', () => {});
   child.stdin!.end(input);
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   if (code === 0) return Buffer.concat(output);
+  if (signal) throw new BackupError(`the program age was ended by ${signal}`);
   const [reason = ''] = Buffer.concat(errors).toString().trim().split('\n');
   throw new BackupError(`age failed: ${reason.replace(/^age: (error: )?/, '')}`);
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { childEnvironment, forbidCoreDumps, runChild, runChildSync, spawnChild } from './child-process.ts';
+import { childEnvironment, forbidCoreDumps, runChild, runChildSync, spawnChild, startChild } from './child-process.ts';
 
 const source = join(import.meta.dirname, '..');
 const secrets = {
@@ -48,6 +48,18 @@ test('whichever way a child is started, it has no other environment', async () =
   let output = '';
   for await (const part of child.stdout!) output += part;
   expect(output.trim().split('\n').sort()).toEqual(expected);
+});
+
+test('a child that does not start is an error of its caller only, also without descriptors', async () => {
+  await expect(startChild('/nonexistent', [])).rejects.toMatchObject({ code: 'ENOENT' });
+  const module = JSON.stringify(new URL('child-process.ts', import.meta.url));
+  const script = `import { openSync } from 'node:fs';
+    import { startChild } from ${module};
+    try { for (;;) openSync('/dev/null'); } catch {}
+    startChild('true', []).catch(({ code }) => console.log(code));`;
+  const node = [process.execPath, '--input-type=module', '--eval', script];
+  const result = spawnSync('prlimit', ['--nofile=64:64', ...node], { encoding: 'utf8' });
+  expect(result).toMatchObject({ status: 0, stdout: 'EMFILE\n' });
 });
 
 describe('after forbidCoreDumps', () => {

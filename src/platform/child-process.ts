@@ -17,6 +17,7 @@ import {
   spawn,
   type SpawnOptions,
 } from 'node:child_process';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
 
 /** Paths of programs and libraries, locale, time zone and the directory for temporary files. */
@@ -33,6 +34,17 @@ export function childEnvironment(own: Record<string, string> = {}): Record<strin
 /** `spawn` of Node with the variables that children may have. */
 export function spawnChild(file: string, args: string[], options: WithVariables<SpawnOptions> = {}): ChildProcess {
   return spawn(file, args, { ...options, env: childEnvironment(options.env) });
+}
+
+/** As `spawnChild`; rejects with Node's error if the child does not start. Without descriptors such a child has no pipes. */
+export async function startChild(
+  file: string,
+  args: string[],
+  options: WithVariables<SpawnOptions> = {},
+): Promise<ChildProcess> {
+  const child = spawnChild(file, args, options);
+  await once(child, 'spawn');
+  return child;
 }
 
 /** Resolves with the output of the child; rejects with Node's error, which also has `stdout` and `stderr`. */

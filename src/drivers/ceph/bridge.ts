@@ -229,6 +229,15 @@ function startProcess(
   const blocked: Process['blocked'] = new Set();
   const lastLines: string[] = [];
   let failure: string | null = null;
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`${file} cannot be started: ${error.message}`));
+    child.once('close', (code, signal) =>
+      resolve(failure ?? `${PROGRAM} ended with ${signal ?? `code ${code}`}${lastLines.map((l) => `\n${l}`).join('')}`),
+    );
+  });
+  const started = { child, client: null, pending, blocked, exited };
+  // It did not start, and without descriptors it has no pipes.
+  if (child.pid === undefined) return started;
   createInterface({ input: child.stderr! }).on('line', (line) => {
     lastLines.push(line);
     if (lastLines.length > 5) lastLines.shift();
@@ -249,13 +258,7 @@ function startProcess(
   // EPIPE: the process died; its exit is reported.
   child.stdin!.on('error', () => undefined);
   child.stdin!.write(`${JSON.stringify({ conf, user, options: { ...LIMITS, ...options } })}\n`);
-  const exited = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(`${file} cannot be started: ${error.message}`));
-    child.once('close', (code, signal) =>
-      resolve(failure ?? `${PROGRAM} ended with ${signal ?? `code ${code}`}${lastLines.map((l) => `\n${l}`).join('')}`),
-    );
-  });
-  return { child, client: null, pending, blocked, exited };
+  return started;
 }
 
 /** Null: the process died within the line. Its calls fail when its exit is reported. */

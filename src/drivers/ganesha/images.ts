@@ -13,6 +13,7 @@ import { mkdir, open, readdir, readFile, rm, rmdir, statfs } from 'node:fs/promi
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
 import { hostError, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited } from '../turns.ts';
@@ -39,6 +40,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     list: () => idsIn(layout.images, '.xfs'),
     path: jail.seen.share,
     async prepare() {
+      await thawLeftFrozen(layout.root);
       for (const folder of [layout.images, layout.specs]) await removeUnfinished(folder);
       // Here, because the first shares are created at the same time. An existing file is not written: the disk may be full.
       if ((await readFile(protofileOf(layout), 'utf8').catch(() => '')) !== PROTOFILE) {
