@@ -36,6 +36,11 @@ export function exitStatus(error: unknown): number | null {
   return typeof code === 'number' ? code : null;
 }
 
+/** Whether a command that failed in `run` exceeded its time limit. */
+export function timedOut(error: unknown): boolean {
+  return ((error as Error | null)?.cause as { killed?: unknown } | undefined)?.killed === true;
+}
+
 /** How programs report what `isShortage` finds in errors of system calls, and how HAProxy reports a lack of memory. */
 const SHORTAGE =
   /no space left on device|disk quota exceeded|cannot allocate memory|(out of|not enough) memory|too many open files/i;

@@ -9,7 +9,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import type { Logger } from '../../platform/log.ts';
-import { run } from '../command.ts';
+import { exitStatus, run, timedOut } from '../command.ts';
 import { createCephBridge } from './bridge.ts';
 import { ensureSubvolume } from './subvolumes.ts';
 
@@ -49,11 +49,8 @@ export function createCephMount(options: CephMountOptions): CephMount {
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
   const check = async () => {
-    const works = await run('stat', ['--file-system', target], { timeout: CHECK_SECONDS }).then(
-      () => true,
-      () => false,
-    );
-    failures = works ? 0 : failures + 1;
+    const works = await mountWorks(target, CHECK_SECONDS);
+    failures = works ? 0 : works === null ? failures : failures + 1;
     if (failures < MAX_FAILURES) return;
     failures = 0;
     log.warn({ target }, 'the mount does not respond and is mounted again');
@@ -100,6 +97,14 @@ function argumentsOf({ conf, user, filesystem, state, target }: CephMountOptions
   // An evicted client connects again by itself, if nothing of it was written meanwhile.
   const settings = ['--client_fs', filesystem, '--client_reconnect_stale', 'true'];
   return ['-f', '-n', `client.${user}`, '-c', conf, '-r', path, ...settings, ...log, target];
+}
+
+/** Null if the check itself was killed or did not start, so that the mount may work. */
+export async function mountWorks(target: string, seconds: number): Promise<boolean | null> {
+  return run('stat', ['--file-system', target], { timeout: seconds }).then(
+    () => true,
+    (error: unknown) => (exitStatus(error) !== null || timedOut(error) ? false : null),
+  );
 }
 
 /** Also of a mount whose daemon died. */
