@@ -99,6 +99,35 @@ function head(path: string): string {
   return buffer.toString();
 }
 
+/** The spec of a load balancer with a certificate, whose file the spec names. */
+function certificateStory(): Story {
+  return {
+    async open(dataDir) {
+      const layout = haproxyLayout.layoutOf(dataDir);
+      await haproxyLayout.makeFolders(layout);
+      const save = async (id: string, pem: string) => {
+        const certificate = { id: third, pem };
+        const { spec, files } = haproxy.extractFiles({ ...balancer({}, { certificate }), id });
+        await haproxy.writeFiles(layout, files);
+        await haproxy.saveSpec(layout, spec);
+      };
+      const pemOf = async (id: string) => {
+        const spec = (await haproxy.loadSpecs(layout, silentLogger)).find((each) => each.id === id);
+        return head(layout.certificate(spec!.listeners[0]!.certificate!.pem));
+      };
+      return {
+        arrange: async () => {
+          await save(one, 'first');
+          await save(other, 'other');
+        },
+        act: () => save(one, 'later'),
+        checkKept: async () => expect(await pemOf(other)).toBe('other'),
+        checkDone: async () => expect(await pemOf(one)).toBe('later'),
+      };
+    },
+  };
+}
+
 /** Specs of a kind of driver, as files. */
 function specStory(kind: 'haproxy' | 'ganesha', call: 'save' | 'remove' | 'quarantine'): Story {
   return {
@@ -196,6 +225,7 @@ const stories: Record<string, Story> = {
   'the spec of a load balancer is written': specStory('haproxy', 'save'),
   'the spec of a load balancer is removed': specStory('haproxy', 'remove'),
   'the spec of a load balancer is quarantined': specStory('haproxy', 'quarantine'),
+  'the certificate of a load balancer is replaced': certificateStory(),
   'the spec of a file share is written': specStory('ganesha', 'save'),
   'the spec of a file share is removed': specStory('ganesha', 'remove'),
   'the spec of a file share is quarantined': specStory('ganesha', 'quarantine'),
