@@ -1,16 +1,23 @@
 /**
- * Secrets of every kind, as a user of a real server creates them: none is in the log, the metrics, the audit log, the rows as
- * a dump has them, or the files that the documented backup archives (docs/guides/backup-and-restore.md), which include
- * PostgreSQL's write-ahead log. The key file is excluded, and the token that a start prints. The server records no traces.
+ * Secrets of every kind, as a user of a real server creates them: none is in the log, the metrics, the traces, the audit log,
+ * responses to invalid requests that contain it, the rows as a dump has them, or the files that the documented backup archives
+ * (docs/guides/backup-and-restore.md), which include PostgreSQL's write-ahead log. The key file is excluded, and the token that
+ * a start prints.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { openTraceReceiver } from '../tracing-receiver.ts';
+import type { TraceReceiver } from '../tracing-receiver.ts';
 
 let yard: Yard;
-afterAll(() => yard?.cleanUp());
+let receiver: TraceReceiver | undefined;
+afterAll(async () => {
+  yard?.cleanUp();
+  await receiver?.stop();
+});
 
 const keyFile = 'secret.keys';
 const given = { payload: 'canary-71c4e0-payload', password: 'canary-71c4e0-password', header: 'canary-71c4e0-header' };
@@ -58,6 +65,24 @@ async function createSecrets(): Promise<Record<string, string>> {
   };
 }
 
+/** Sends invalid requests that contain the secrets. Returns the responses. */
+async function provokeErrors(secrets: Record<string, string>): Promise<string> {
+  const opaque = { payload_content_encoding: 'base64', payload_content_type: 'nonsense' };
+  const payload = Buffer.from(given.payload).toString('base64');
+  const refused: [string, object][] = [
+    ['/cloud/v1/secrets/1/1', { name: 'second', secret_type: 'passphrase', payload, ...opaque }],
+    ['/cloud/v1/secrets/1/1', { name: 'second', secret_type: given.payload, payload }],
+    ['/cloud/v1/caas/secrets/1/1', { name: given.password, registry: 'r', login: 1, password: given.password }],
+    ['/cloud/v1/user_actions/subscribe', { url: 'nonsense', auth_header_name: ':', auth_header_value: given.header }],
+    ['/cloudyard/v1/session', { token: `1$${secrets['token']}` }],
+  ];
+  const answers = await Promise.all(refused.map(([path, body]) => yard.post(path, body)));
+  for (const [at, { status }] of answers.entries()) {
+    expect([refused[at]![0], status >= 400 && status < 500]).toEqual([refused[at]![0], true]);
+  }
+  return JSON.stringify(answers.map(({ body }) => body));
+}
+
 /** Every secret as text, hexadecimal and base64, by kind. */
 function encodingsOf(secrets: Record<string, string>): [string, string][] {
   return Object.entries(secrets).flatMap(([kind, secret]) => {
@@ -91,11 +116,17 @@ async function dumpTables(): Promise<string> {
 }
 
 describe('secrets of every kind', () => {
-  it('are in no log, metric, audit entry, dump or backup', { timeout: 300_000 }, async () => {
-    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_LOG_LEVEL: 'trace' });
+  it('are in no log, metric, trace, error, audit entry, dump or backup', { timeout: 300_000 }, async () => {
+    receiver = await openTraceReceiver();
+    yard = await openYard({
+      ...{ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_LOG_LEVEL: 'trace' },
+      CLOUDYARD_OTLP_ENDPOINT: receiver.endpoint,
+    });
     const server = await yard.start(['start']);
-    const encodings = encodingsOf(await createSecrets());
+    const secrets = await createSecrets();
+    const encodings = encodingsOf(secrets);
     const places: Record<string, string> = {
+      'the errors': await provokeErrors(secrets),
       metrics: JSON.stringify((await yard.get('/metrics', { token: null })).body),
       'the audit log': JSON.stringify((await yard.get('/cloudyard/v1/audit?limit=1000')).body),
       'the actions of users': JSON.stringify((await yard.get('/cloud/v1/user_actions?limit=1000')).body),
@@ -106,6 +137,8 @@ describe('secrets of every kind', () => {
     const { code, stdout, stderr } = await server.stop();
     expect(code).toBe(0);
     places['the log'] = stdout + stderr;
+    places['the traces'] = JSON.stringify(receiver.spans);
+    expect(places['the traces']).toContain('createPullSecret');
     const files = filesBelow(yard.dataDir);
     expect(files.some((file) => file.includes('/pg_wal/'))).toBe(true);
     for (const file of files) places[`the backup's ${file.slice(yard.dataDir.length)}`] = readFileSync(file, 'latin1');
