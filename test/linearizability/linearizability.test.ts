@@ -41,6 +41,9 @@ beforeAll(async () => {
   secondPort = await freePort();
   second = await startSecond();
   servers = [yard, httpClient(`http://127.0.0.1:${secondPort}`, bootstrapToken)];
+  // Two networks for each number of histories, which stay.
+  const limits = { region_id: 1, network_count_limit: 100 + 2 * histories };
+  expect(await yard.insist('PATCH', '/cloudyard/v1/clients/1/quotas', limits)).toMatchObject({ status: 200 });
 });
 afterAll(() => yard?.cleanUp());
 
