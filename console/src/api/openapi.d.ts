@@ -9395,8 +9395,6 @@ export interface components {
         project_id: components["schemas"]["IntegerId"];
         /** @description Only external, or only internal networks */
         query_external: boolean;
-        /** @description Instances are not supported: any value returns an empty list */
-        query_instance_id: string;
         /** @description Key of the tag */
         query_key: string;
         /** @description Maximum number of results */
@@ -14346,8 +14344,8 @@ export interface operations {
                 has_attachments?: boolean;
                 /** @description Only volumes whose ID contains this text */
                 id_part?: string;
-                /** @description Instances are not supported: any value returns an empty list */
-                instance_id?: components["parameters"]["query_instance_id"];
+                /** @description Instances are not supported: any ID returns an empty list */
+                instance_id?: string;
                 /** @description Only volumes whose name contains this text */
                 name_part?: string;
             };
@@ -14920,7 +14918,7 @@ export interface operations {
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
                 /** @description Instances are not supported: any value returns an empty list */
-                instance_id?: components["parameters"]["query_instance_id"];
+                instance_id?: string;
                 /** @description Only snapshots that this lifecycle policy created */
                 lifecycle_policy_id?: components["schemas"]["IntegerId"];
                 /** @description Only snapshots that this schedule of a lifecycle policy created */

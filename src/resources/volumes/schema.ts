@@ -182,7 +182,7 @@ export const ListVolumes = Type.Object({
   cluster_id: Type.Optional(Described(ShortText, 'Clusters are not supported: any value returns an empty list')),
   has_attachments: Type.Optional(Type.Boolean({ description: 'No volume is attached: `true` returns an empty list' })),
   id_part: Type.Optional(Described(ShortText, 'Only volumes whose ID contains this text')),
-  instance_id: Type.Optional(Described(ShortText, 'Instances are not supported: any value returns an empty list')),
+  instance_id: Type.Optional(Described(Uuid, 'Instances are not supported: any ID returns an empty list')),
   name_part: Type.Optional(Described(ShortText, 'Only volumes whose name contains this text')),
 });
 export type ListVolumes = Static<typeof ListVolumes>;

@@ -255,10 +255,11 @@ describe('a volume', () => {
     expect(await found('tag_key=a')).toEqual([2, [1, 2]]);
     expect(await found(`tag_key_value=${encodeURIComponent('{"a":"2"}')}`)).toEqual([1, [2]]);
     expect(await found('bootable=false&has_attachments=false')).toEqual([2, [1, 2]]);
-    for (const none of ['bootable=true', 'has_attachments=true', 'instance_id=x', 'cluster_id=x']) {
+    for (const none of ['bootable=true', 'has_attachments=true', `instance_id=${unknownId}`, 'cluster_id=x']) {
       expect(await found(none)).toEqual([0, []]);
     }
-    expect((await cloud.get(`${path}?limit=0`, { token })).status).toBe(400);
+    const refused = await cloud.get(`${path}?limit=0&instance_id=x`, { token });
+    expect([refused.status, paths(refused)]).toEqual([400, ['limit', 'instance_id']]);
   });
 
   it('cannot exceed the quota, also with parallel requests', async () => {
