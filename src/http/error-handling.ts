@@ -9,6 +9,7 @@ import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
+import { faultsOf } from './request-faults.ts';
 import { commonHeaders } from './security-headers.ts';
 import { ValidationError } from './validation.ts';
 
@@ -125,7 +126,7 @@ function errorBody(error: ClientError, requestId: string): string {
 
 function asClientError(error: unknown, request: FastifyRequest): ClientError {
   if (error instanceof ClientError) return error;
-  if (error instanceof ValidationError) return invalidInput(error.errors);
+  if (error instanceof ValidationError) return invalidInput(faultsOf(request, error));
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request);
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {

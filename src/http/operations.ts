@@ -19,8 +19,10 @@ import { Type } from 'typebox';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Access } from '../authz/access.ts';
 import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
+import type { FieldError } from '../errors/catalogue.ts';
 import type { App, Routes } from './app.ts';
 import { pathParameters } from './path-parameters.ts';
+import type { ValidFields } from '../errors/valid-fields.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -91,6 +93,11 @@ interface OperationDefinition<
   deprecated?: boolean;
   query?: Query;
   body?: Body;
+  /**
+   * Pure: the rules of the body that its shape cannot express. Called only for invalid requests, so that the response names all
+   * faults at once; the service checks valid ones.
+   */
+  faults?(body: ValidFields<Valid<Body>>): FieldError[];
   /** The shape of the response body. Without one the body is empty. */
   answer?: Answer;
   /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */
@@ -135,6 +142,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
   ): Operation => {
     const { id, summary, description, access, deprecated, query, body, answer, produces, alsoProduces, route } =
       definition;
+    const { faults } = definition;
     const status = definition.status ?? (answer ? 200 : 204);
     const params = shapeOfPath(path, parameters);
     const schema = {
@@ -156,7 +164,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
           ...route,
           method,
           url: path,
-          config: { ...route?.config, access },
+          config: { ...route?.config, access, faults },
           schema,
           // Not async: a promise for each request would cost a tenth of a small response.
           handler: (request: FastifyRequest, reply: FastifyReply): any => {

@@ -13,7 +13,7 @@ import { addRequestFormats, formats } from './formats.ts';
 import { ruleOf } from './patterns.ts';
 import { boundItems, boundedPatterns, maxExamined } from './validation-bounds.ts';
 
-type Check = (data: unknown) => true | { error: ValidationError };
+export type Check = (data: unknown) => true | { error: ValidationError };
 
 /** Unions whose branch is selected by the body, so that errors describe that branch only. */
 const branchOf = new WeakMap<object, Branches>();
@@ -33,6 +33,8 @@ export function selectBranch<T extends TSchema>(union: T, select: Branches['sele
 
 export class ValidationError extends Error {
   readonly errors: FieldError[];
+  /** The part of the request. Set by Fastify. */
+  readonly validationContext?: string;
   constructor(errors: FieldError[]) {
     super('the request does not match its schema');
     this.errors = errors;

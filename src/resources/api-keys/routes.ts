@@ -58,6 +58,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     description: 'The response contains the secret, which no other response repeats.',
     access: projectMember,
     body: CreateApiKey,
+    faults: apiKeys.faults,
     answer: CreatedApiKey,
     route,
     handle: ({ by, scope, body }) => apiKeys.create(by, scope, body),

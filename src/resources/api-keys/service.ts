@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -58,6 +59,9 @@ export function createApiKeys(deps: ApiKeysDeps) {
   };
 
   return {
+    /** For an invalid body. */
+    faults: ({ expire }: ValidFields<CreateApiKey>): FieldError[] => readExpiry('expire', expire, clock.now()).errors,
+
     async create(context: RequestContext, scope: Scope, body: CreateApiKey): Promise<CreatedApiKey> {
       const expiry = readExpiry('expire', body.expire, clock.now());
       requireNoErrors([...containerErrors(body.containers), ...expiry.errors]);

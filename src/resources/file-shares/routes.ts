@@ -39,6 +39,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     summary: 'Create a file share',
     access: projectMember,
     body: CreateFileShare,
+    faults: fileShares.faults,
     answer: TaskIds,
     handle: ({ by, scope, body }) => fileShares.create(by, scope, body),
   }),

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
@@ -26,6 +27,7 @@ import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { accessErrors, createAccessRules, keyOf, newAccessRules, requireOnHost } from './access-rules.ts';
 import { volumeTypes } from './schema.ts';
 import type {
+  CreateAccessRule,
   CreateFileShare,
   FileShare,
   FileShareCollection,
@@ -89,6 +91,7 @@ export function createFileShares(deps: FileSharesDeps) {
 
   return {
     ...createAccessRules({ ...deps, lockForChange, requireShare: view }),
+    faults: faultsOfInvalid,
 
     async create(context: RequestContext, scope: Scope, body: CreateFileShare): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
@@ -208,7 +211,7 @@ function noRoom(region: string, addresses: number): ClientError {
 /** The defaults that clients of the interface expect. */
 const squashesRootByDefault: Record<FileShareTypeName, boolean> = { standard: false, vast: true };
 
-function typeOf(body: CreateFileShare): FileShareTypeName {
+function typeOf(body: Pick<CreateFileShare, 'type_name' | 'volume_type'>): FileShareTypeName {
   return body.type_name ?? (body.volume_type === 'vast_share_type' ? 'vast' : 'standard');
 }
 
@@ -225,6 +228,16 @@ function createErrors(
     errors.push({ path: 'type_name', message: `the region offers ${offered.join(', ') || 'no file shares'}` });
   }
   return [...errors, ...accessErrors(access)];
+}
+
+/** The faults of a body with invalid fields. */
+function faultsOfInvalid(body: ValidFields<CreateFileShare>): FieldError[] {
+  const access = ('access' in body && body.access) || [];
+  const isWhole = access.every((rule) => rule.ip_address !== undefined);
+  return [
+    ...settingsErrors(typeOf(body), body.share_settings ?? {}),
+    ...(isWhole ? accessErrors(access as CreateAccessRule[]) : []),
+  ];
 }
 
 function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInput): FieldError[] {

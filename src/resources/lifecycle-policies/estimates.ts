@@ -1,6 +1,8 @@
 /** Estimates for a policy before its creation: its runs, and the maximum number and price of the snapshots that it retains. */
 import type { Scope } from '../../authz/actor.ts';
 import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { wholeSecond, withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
@@ -8,7 +10,7 @@ import { createPause } from '../../platform/event-loop.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
 import { uniqueIds, volumeErrors } from './requested-volumes.ts';
-import { checkSchedule, localTime, maxRetained, readSchedules } from './schedules.ts';
+import { checkSchedule, faultsOfSchedules, localTime, maxRetained, readSchedules } from './schedules.ts';
 import type {
   CreateLifecyclePolicy,
   CreateSchedule,
@@ -41,6 +43,11 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
   };
 
   return {
+    /** For an invalid body: the faults of its schedules. */
+    faults({ schedules = [] }: ValidFields<{ schedules?: CreateSchedule[] }>): FieldError[] {
+      return faultsOfSchedules(schedules, wholeSecond(clock.now()));
+    },
+
     /** The next runs of a schedule, as if it were created at `from`. */
     async preview(body: PreviewSchedule): Promise<SchedulePreview> {
       const { schedule, from, count = 10 } = body;

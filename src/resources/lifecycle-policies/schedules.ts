@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import { cronFieldNames } from './cron.ts';
@@ -41,6 +42,15 @@ export function checkSchedules(schedules: CreateSchedule[], anchor: Date): Check
   const { checked, errors } = readSchedules(schedules, anchor);
   requireNoErrors(errors);
   return checked;
+}
+
+/** The faults of schedules of which some fields are invalid. */
+export function faultsOfSchedules(schedules: ValidFields<CreateSchedule>[], anchor: Date): FieldError[] {
+  return schedules.flatMap(({ type, ...given }, i) => {
+    // The type decides which rules apply.
+    const checked = type && checkSchedule({ ...given, type }, anchor, `schedules.${i}`);
+    return checked && 'errors' in checked ? checked.errors : [];
+  });
 }
 
 /** `anchor` is the start of an interval. `path` is that of the schedule in the body; empty: it is the body. */

@@ -4,6 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
+import { faultsOfLoadBalancer } from './faults.ts';
 import { loadBalancerMetadataOperations } from './metadata/routes.ts';
 import {
   CheckLoadBalancerLimits,
@@ -48,6 +49,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Listeners and their pools can be created with it: one task creates everything or nothing.',
     access: projectMember,
     body: CreateLoadBalancer,
+    faults: faultsOfLoadBalancer,
     answer: TaskIds,
     handle: ({ by, scope, body }) => loadBalancers.create(by, scope, body),
   }),

@@ -71,6 +71,9 @@ export function createPullSecrets(deps: PullSecretsDeps) {
   };
 
   return {
+    /** For an invalid body. */
+    faults: faultsOfPullSecret,
+
     async create(context: RequestContext, scope: Scope, body: CreatePullSecret): Promise<PullSecret> {
       requireValid(body);
       const id = randomUUID();
@@ -152,8 +155,13 @@ export function createPullSecrets(deps: PullSecretsDeps) {
   };
 }
 
-/** The schema cannot check these: patterns of schemas are for shorter text. @throws ClientError 400 */
-function requireValid({ registry, password }: UpdatePullSecret): void {
+/** @throws ClientError 400 */
+function requireValid(body: UpdatePullSecret): void {
+  requireNoErrors(faultsOfPullSecret(body));
+}
+
+/** What the schema cannot check: patterns of schemas are for shorter text. */
+function faultsOfPullSecret({ registry, password }: UpdatePullSecret): FieldError[] {
   const errors: FieldError[] = [];
   if (registry && hasCredentials(registry)) {
     errors.push({ path: 'registry', message: 'must not contain credentials; use the fields login and password' });
@@ -161,7 +169,7 @@ function requireValid({ registry, password }: UpdatePullSecret): void {
   if (password && controlCharacter.test(password)) {
     errors.push({ path: 'password', message: 'must not contain control characters, such as line breaks' });
   }
-  requireNoErrors(errors);
+  return errors;
 }
 
 /** The parsed registry, or why no client can use the registry or the login: any text is stored. */

@@ -9,6 +9,7 @@ import type { Audit, AuditedAction } from '../../audit/audit.ts';
 import type { Actor, RequestContext } from '../../authz/actor.ts';
 import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Kind } from '../../quota/kinds.ts';
@@ -97,6 +98,10 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
   };
 
   return {
+    /** For an invalid body. */
+    faults: ({ requested_limits: limits }: ValidFields<CreateQuotaRequest>): FieldError[] =>
+      limits ? faultsOf(limits, (id) => Boolean(regions.get(id))) : [],
+
     async create(context: RequestContext, body: CreateQuotaRequest): Promise<void> {
       const { clientId } = context.actor;
       requireAllProjects(context.actor, scopeOfLimits);
@@ -171,7 +176,10 @@ function requireOpen({ id, status }: QuotaRequestRow): void {
 }
 
 /** What a schema cannot express. */
-function faultsOf({ global_limits, regional_limits = [] }: RequestedLimits, isRegion: (id: number) => boolean) {
+function faultsOf(
+  { global_limits, regional_limits = [] }: ValidFields<RequestedLimits>,
+  isRegion: (id: number) => boolean,
+): FieldError[] {
   const errors: FieldError[] = [];
   for (const [i, { region_id: regionId, ...limits }] of regional_limits.entries()) {
     const path = `requested_limits.regional_limits.${i}`;

@@ -29,6 +29,7 @@ export const subnetOperations = (subnets: Subnets) => [
     summary: 'Create a subnet',
     access: projectMember,
     body: CreateSubnet,
+    faults: subnets.faults,
     answer: TaskIds,
     handle: ({ by, scope, body }) => subnets.create(by, scope, body),
   }),

@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
@@ -61,6 +62,13 @@ export function createSubnets(deps: SubnetsDeps) {
   };
 
   return {
+    /** For an invalid body. A rule that needs an invalid field is skipped. */
+    faults({ cidr, host_routes: routes, ...body }: ValidFields<CreateSubnet>): FieldError[] {
+      if (cidr === undefined) return [];
+      const isWhole = routes?.every((route) => route.destination !== undefined && route.nexthop !== undefined);
+      return createErrors({ ...body, cidr, host_routes: isWhole ? routes : null } as CreateSubnet);
+    },
+
     async create(context: RequestContext, scope: Scope, body: CreateSubnet): Promise<TaskIds> {
       const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {

@@ -71,7 +71,7 @@ describe('a policy', () => {
     [
       'a code for a pool',
       { action: 'REDIRECT_TO_POOL', redirect_pool_id: unknownId, redirect_http_code: 301 },
-      ['redirect_http_code'],
+      ['redirect_http_code', 'redirect_pool_id'],
     ],
     ...[300, 304, 305, 306, 309, 200, 0, -302].map((code): [string, Record<string, unknown>, string[]] => [
       `code ${code}`,

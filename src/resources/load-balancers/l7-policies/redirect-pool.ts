@@ -13,7 +13,7 @@ function unknownPool(poolId: string): FieldError {
   return { path: 'redirect_pool_id', message: `pool ${poolId} not found in this project and region` };
 }
 
-/** The error of a policy that names an unknown pool, for one whose listener is unknown, too. */
+/** The error of a policy that names an unknown pool, for one that has other errors, too. */
 export async function unknownPoolErrors(
   tx: Tx,
   scope: ProjectRegion,
@@ -31,7 +31,8 @@ export async function policyErrors(
 ): Promise<FieldError[]> {
   const errors = l7PolicyErrors(settings, listener.protocol);
   const { redirectPoolId: poolId } = settings;
-  if (poolId === null || errors.length > 0) return errors;
+  if (errors.length > 0) return [...errors, ...(await unknownPoolErrors(tx, scope, settings))];
+  if (poolId === null) return [];
   const error = (message: string) => [{ path: 'redirect_pool_id', message }];
   const pool = await poolStore.find(tx, scope, poolId);
   if (!pool) return [unknownPool(poolId)];

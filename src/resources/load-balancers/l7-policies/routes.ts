@@ -4,6 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
+import { faultsOfL7Policy, faultsOfL7Rule } from '../faults.ts';
 import { CreateL7Rule, L7Rule, L7RuleCollection, ListL7Rules, UpdateL7Rule } from './rules/schema.ts';
 import { CreateL7Policy, l7Limits, L7Policy, L7PolicyCollection, ListL7Policies, UpdateL7Policy } from './schema.ts';
 import type { L7Policies } from './service.ts';
@@ -32,6 +33,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     summary: 'Create an L7 policy',
     access: projectMember,
     body: CreateL7Policy,
+    faults: faultsOfL7Policy,
     answer: TaskIds,
     handle: ({ by, scope, body }) => policies.create(by, scope, body),
   }),
@@ -57,6 +59,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     description: 'A new position moves the policies in between. Without a change no task starts.',
     access: projectMember,
     body: UpdateL7Policy,
+    faults: faultsOfL7Policy,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
   }),
@@ -81,6 +84,7 @@ function ruleOperations(policies: L7Policies) {
       summary: 'Create a rule of an L7 policy',
       access: projectMember,
       body: CreateL7Rule,
+      faults: faultsOfL7Rule,
       answer: TaskIds,
       handle: ({ by, scope, params, body }) => policies.createRule(by, scope, params.l7policy_id, body),
     }),

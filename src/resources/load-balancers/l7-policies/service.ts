@@ -24,7 +24,7 @@ import { createL7Rules } from './rules/service.ts';
 import type { L7RulesDeps } from './rules/service.ts';
 import type { CreateL7Policy, L7Policy, ListL7Policies, UpdateL7Policy } from './schema.ts';
 import * as store from './store.ts';
-import { policyLimit } from './validation.ts';
+import { l7PolicyErrors, policyLimit } from './validation.ts';
 import { policyErrors, unknownPoolErrors } from './redirect-pool.ts';
 
 type Placed = L7PolicySettings & { position: number };
@@ -42,7 +42,8 @@ export function createL7Policies(deps: L7RulesDeps) {
       const listener = await listenerStore.find(tx, scope, listenerId);
       if (!listener) {
         const message = `listener ${listenerId} not found in this project and region`;
-        throw invalidInput([{ path: 'listener_id', message }, ...(await unknownPoolErrors(tx, scope, settings))]);
+        const errors = [...l7PolicyErrors(settings, 'HTTP'), ...(await unknownPoolErrors(tx, scope, settings))];
+        throw invalidInput([{ path: 'listener_id', message }, ...errors]);
       }
       const loadBalancer = await changes.lock(tx, scope, listener.loadBalancerId, queuedTasks);
       requireNoErrors(await policyErrors(tx, scope, settings, listener));

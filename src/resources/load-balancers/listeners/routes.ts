@@ -5,6 +5,7 @@ import type { RequestContext } from '../../../authz/actor.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
+import { faultsOfListener } from '../faults.ts';
 import {
   CreateListener,
   DeleteListener,
@@ -38,6 +39,7 @@ export const listenerOperations = (listeners: Listeners) => [
     summary: 'Create a listener',
     access: projectMember,
     body: CreateListener,
+    faults: faultsOfListener,
     answer: TaskIds,
     handle: ({ by, scope, body }) => listeners.create(by, scope, body),
   }),

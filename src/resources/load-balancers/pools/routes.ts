@@ -4,6 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
+import { faultsOfPool } from '../faults.ts';
 import { CreateMember } from '../members/schema.ts';
 import {
   CreateHealthMonitor,
@@ -44,6 +45,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'Send `listener_id`, `load_balancer_id` or both.',
     access: projectMember,
     body: CreatePool,
+    faults: faultsOfPool,
     answer: TaskIds,
     handle: ({ by, scope, body }) => pools.create(by, scope, body),
   }),

@@ -1,0 +1,6 @@
+/** A body without its invalid fields. A list with an invalid item is absent as a whole. */
+export type ValidFields<Body> = Body extends (infer Item)[]
+  ? ValidFields<Item>[]
+  : Body extends object
+    ? { [Name in keyof Body]?: ValidFields<Body[Name]> }
+    : Body;

@@ -1,0 +1,63 @@
+/**
+ * All faults of a request that does not match its schemas. Fastify stops at the first invalid part of a request, and
+ * the rules that no schema can express belong to services, which an invalid request does not reach. So the other parts are
+ * validated here, and the rules of the operation (`faults`) examine the valid fields of the body.
+ */
+import type { FastifyRequest } from 'fastify';
+import { maxErrors } from '../errors/catalogue.ts';
+import type { FieldError } from '../errors/catalogue.ts';
+import type { Check, ValidationError } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The rules of the body. A fault of a field that is known to be invalid, or of the object that has it, is not reported. */
+    faults?: ((body: never) => FieldError[]) | undefined;
+  }
+}
+
+/** The parts that are validated, in the order of Fastify. */
+const parts = ['params', 'body', 'querystring'] as const;
+type Part = (typeof parts)[number];
+
+export function faultsOf(request: FastifyRequest, error: ValidationError): FieldError[] {
+  const found = { params: [], body: [], querystring: [] } as Record<Part, FieldError[]>;
+  const first = parts.indexOf(error.validationContext as Part);
+  if (first < 0) return error.errors;
+  found[parts[first]!] = error.errors;
+  for (const part of parts.slice(first + 1)) found[part] = faultsOfPart(request, part);
+  return [...found.params, ...found.body, ...faultsOfRules(request, found.body), ...found.querystring];
+}
+
+function faultsOfPart(request: FastifyRequest, part: Part): FieldError[] {
+  const check = request.getValidationFunction(part) as unknown as Check | undefined;
+  const result = check?.(part === 'querystring' ? request.query : request[part]) ?? true;
+  return result === true ? [] : result.error.errors;
+}
+
+function faultsOfRules(request: FastifyRequest, known: FieldError[]): FieldError[] {
+  const { faults } = request.routeOptions.config;
+  const { body } = request;
+  if (!faults || !isContainer(body) || known.some(({ path }) => path === '')) return [];
+  // There are more invalid fields than errors list, so the rules could meet one.
+  if (known.length >= maxErrors) return [];
+  const valid = structuredClone(body);
+  for (const { path } of known) removeField(valid, path.split('.'));
+  const isKnown = ({ path }: FieldError) =>
+    known.some((fault) => `${fault.path}.`.startsWith(`${path}.`) || path.startsWith(`${fault.path}.`));
+  return faults(valid as never).filter((fault) => !isKnown(fault));
+}
+
+/** Returns whether the container must be removed, too: a list with an invalid item. */
+function removeField(container: object, [name, ...rest]: string[]): boolean {
+  const fields = container as Record<string, unknown>;
+  if (!Object.hasOwn(fields, name!)) return false;
+  const value = fields[name!];
+  const isRemoved = rest.length === 0 || (isContainer(value) && removeField(value, rest));
+  if (!isRemoved || Array.isArray(container)) return isRemoved;
+  delete fields[name!];
+  return false;
+}
+
+function isContainer(value: unknown): value is object {
+  return value !== null && typeof value === 'object';
+}

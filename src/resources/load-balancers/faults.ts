@@ -1,0 +1,85 @@
+/**
+ * Pure: the rules of new load balancers, listeners and pools, applied to bodies of which some fields are invalid. A rule that
+ * needs an invalid field is skipped.
+ */
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
+import { l7PolicySettings } from './l7-policies/normalize.ts';
+import { newL7RuleSettings } from './l7-policies/rules/normalize.ts';
+import type { CreateL7Rule } from './l7-policies/rules/schema.ts';
+import type { CreateL7Policy } from './l7-policies/schema.ts';
+import { l7PolicyErrors, l7RuleErrors } from './l7-policies/validation.ts';
+import { newListenerSettings } from './listeners/normalize.ts';
+import type { CreateListener, NestedListener } from './listeners/schema.ts';
+import { listenerErrors } from './listeners/validation.ts';
+import { newMemberSettings } from './members/normalize.ts';
+import type { CreateMember } from './members/schema.ts';
+import { memberListErrors } from './members/validation.ts';
+import { newPoolSettings } from './pools/normalize.ts';
+import type { CreatePool, NestedPool } from './pools/schema.ts';
+import { poolErrors } from './pools/validation.ts';
+import type { CreateLoadBalancer } from './schema.ts';
+
+type Listener = ValidFields<NestedListener>;
+type Pool = ValidFields<NestedPool>;
+
+export function faultsOfLoadBalancer({ listeners = [] }: ValidFields<CreateLoadBalancer>): FieldError[] {
+  return listeners.flatMap((listener, i) => [
+    ...faultsOf(listener, `listeners.${i}.`),
+    ...(listener.pools ?? []).flatMap((pool, j) =>
+      faultsOfAPool(pool, `listeners.${i}.pools.${j}.`, listener.protocol),
+    ),
+  ]);
+}
+
+export function faultsOfListener(body: ValidFields<CreateListener>): FieldError[] {
+  const named = body.load_balancer_id ?? body.loadbalancer_id;
+  return [...(named ? [] : [{ path: 'load_balancer_id', message: 'is required' }]), ...faultsOf(body, '')];
+}
+
+export function faultsOfPool(body: ValidFields<CreatePool>): FieldError[] {
+  const named = body.listener_id ?? body.load_balancer_id ?? body.loadbalancer_id;
+  const missing = { path: 'load_balancer_id', message: 'is required without listener_id' };
+  return [...(named ? [] : [missing]), ...faultsOfAPool(body, '')];
+}
+
+/** A policy fits an HTTP listener, and a rule one with TLS; whether it is such a listener is not checked. */
+export function faultsOfL7Policy({ action, ...body }: ValidFields<CreateL7Policy>): FieldError[] {
+  return action ? l7PolicyErrors(l7PolicySettings({ ...body, action }, null), 'HTTP') : [];
+}
+
+export function faultsOfL7Rule({ type, compare_type, value, ...body }: ValidFields<CreateL7Rule>): FieldError[] {
+  if (!type || !compare_type || value === undefined) return [];
+  return l7RuleErrors(newL7RuleSettings({ ...body, type, compare_type, value }), 'TERMINATED_HTTPS');
+}
+
+function faultsOf({ protocol, ...body }: Listener, path: string): FieldError[] {
+  if (!protocol) return [];
+  const users = (body.user_list ?? []) as NestedListener['user_list'];
+  const isWhole = users!.every((user) => user.username !== undefined && user.encrypted_password !== undefined);
+  const settings = {
+    ...body,
+    protocol,
+    name: '',
+    protocol_port: body.protocol_port ?? 1,
+    user_list: isWhole ? users! : [],
+  };
+  return listenerErrors(newListenerSettings(settings as NestedListener), path);
+}
+
+function faultsOfAPool(body: Pool, path: string, listener?: Listener['protocol']): FieldError[] {
+  const { protocol, healthmonitor, session_persistence, members = [] } = body;
+  if (!protocol) return [];
+  const settings = newPoolSettings({
+    ...body,
+    healthmonitor: healthmonitor?.type ? healthmonitor : null,
+    // Whether a netmask is valid depends on the address of the load balancer.
+    session_persistence: session_persistence?.type ? { ...session_persistence, persistence_granularity: null } : null,
+  } as NestedPool);
+  const isWhole = members.every((member) => member.address !== undefined && member.protocol_port !== undefined);
+  const settled = isWhole ? (members as CreateMember[]).map(newMemberSettings) : [];
+  return [
+    ...poolErrors(settings, listener ? [listener] : [], '', path),
+    ...memberListErrors(settled, settings, `${path}members`, null),
+  ];
+}
