@@ -17,7 +17,7 @@ async function main(args: string[]): Promise<void> {
   if (isHelpOfClient) return runClientCommand([...rest, '--help']);
   if (firstWords.includes(first)) return runClientCommand(args);
   if (first === '--version') return print(`cloudyard ${version}`);
-  if (first === 'help') return print(rest[0] === 'settings' ? await settingsHelp() : await help(rest));
+  if (first === 'help') return print(isSetting(rest[0]) ? await helpOfSettings(rest[0]) : await help(rest));
   if (args.includes('--help') || args.includes('-h')) return print(await help(args));
   const invocation = parseCommandLine(commands, args);
   const { readSettings, settingNames, unknownSettings } = await import('./settings.ts');
@@ -42,15 +42,23 @@ async function help(args: string[]): Promise<string> {
   const more = `More help:
   cloudyard COMMAND --help  Options of a command
   cloudyard help settings   Environment variables that configure servers and workers
+  cloudyard help VARIABLE   One of them, such as CLOUDYARD_PORT
   cloudyard --version       Version`;
   const { clientHelp } = await import('../client/help.ts');
   return `${text}\n\n${clientHelp()}\n\n${more}`;
 }
 
-async function settingsHelp(): Promise<string> {
+function isSetting(topic: string | undefined): topic is string {
+  return topic === 'settings' || /^(CLOUDYARD_|DATABASE_URL$)/.test(topic ?? '');
+}
+
+async function helpOfSettings(topic: string): Promise<string> {
+  const { settingsHelp } = await import('./setting-descriptions.ts');
+  const text = settingsHelp(topic === 'settings' ? undefined : topic);
+  if (text !== undefined) return text;
   const { settingNames } = await import('./settings.ts');
-  const names = settingNames.map((name) => `  ${name}`).join('\n');
-  return `Settings are environment variables (docs/operating.md, docs/driver-settings.md):\n${names}`;
+  const [meant] = closest(topic, settingNames);
+  throw new UsageError(`${topic} is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`);
 }
 
 function print(text: string): void {

@@ -1,5 +1,5 @@
 /**
- * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/driver-settings.md,
+ * Writes the derived files that are committed: openapi.json, policy.txt, migrations/schema.sql, docs/settings.md,
  * docs/compatibility.md, for the console the types of its API client and the operations that answer with tasks, and for the
  * client the table of its commands.
  * `--check` writes nothing and fails when a file is stale, or when the tables have a change that no migration contains.
@@ -14,7 +14,7 @@ import { commands as commandList } from './commands/list.ts';
 import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
 import { root } from './root.ts';
-import { driverSettings } from './settings.ts';
+import { settingsPage } from './setting-descriptions.ts';
 
 const check = process.argv.includes('--check');
 
@@ -25,7 +25,7 @@ async function generated(): Promise<Record<string, string>> {
     'openapi.json': `${JSON.stringify(document, null, 2)}\n`,
     'policy.txt': policyText(operations),
     'migrations/schema.sql': schemaSql(),
-    'docs/driver-settings.md': driverSettingsTable(),
+    'docs/settings.md': settingsPage(),
     'docs/compatibility.md': compatibilityPage(
       readOfficialOperations(readFileSync(join(root, 'src/main/official-operations.txt'), 'utf8')),
       document as never,
@@ -41,13 +41,6 @@ async function generated(): Promise<Record<string, string>> {
 function schemaSql(): string {
   const head = '-- Generated from src/**/table.ts (npm run generate). The migrations beside it are what runs.\n\n';
   return head + drizzleKit('export').trimEnd() + '\n';
-}
-
-/** The settings that the kinds of drivers declare. */
-function driverSettingsTable(): string {
-  const rows = driverSettings.map((setting) => `| \`${setting.name}\` | ${setting.default} | ${setting.meaning} |`);
-  const head = ['# Settings of drivers', '', 'Generated from src/drivers/kinds.ts (npm run generate).', ''];
-  return [...head, '| Setting | Default | Meaning |', '|---|---|---|', ...rows, ''].join('\n');
 }
 
 /** The console shows how to wait for the tasks of these operations. */

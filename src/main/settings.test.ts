@@ -1,19 +1,18 @@
-/** The documents list every setting with its default. A bad value is reported by name, and all bad values at once. */
+/** The page of settings lists each with its default. A bad value is reported by name, and all bad values at once. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { clientVariables } from '../client/contexts.ts';
 import { SettingsError } from '../platform/setting-reader.ts';
 import { checkoutPlaces, installedPlaces } from './root.ts';
+import { settingsHelp } from './setting-descriptions.ts';
 import { readSettings, settingNames, unknownSettings } from './settings.ts';
 
-const documents = ['operating.md', 'driver-settings.md'].map((name) =>
-  readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
-);
+const page = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
 const read = (env: Record<string, string>) => readSettings(env, checkoutPlaces('/checkout'), false);
 
 /** The rows of the settings tables: the name, and the default as it is written. */
-const rows = [...documents.join('\n').matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
+const rows = [...page.matchAll(/^\| `(CLOUDYARD_[A-Z_]+|DATABASE_URL)` \| ([^|]+) \|/gm)].map(
   ([, name = '', fallback = '']) => [name, fallback] as const,
 );
 
@@ -23,9 +22,7 @@ describe('the documents', () => {
   });
 
   it('mention no unknown setting', () => {
-    const written = [...documents.join('\n').matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(
-      ([, name]) => name,
-    );
+    const written = [...page.matchAll(/`((?:CLOUDYARD_[A-Z]|DATABASE_URL)[A-Z_]*)[`=]/g)].map(([, name]) => name);
     expect(new Set(written)).toEqual(new Set(settingNames));
   });
 
@@ -47,6 +44,23 @@ describe('the documents', () => {
     const { portIsFixed: _given, ...stated } = read({ [name]: fallback });
     const { portIsFixed: _absent, ...unset } = read({});
     expect(stated).toEqual(unset);
+  });
+});
+
+describe('the help', () => {
+  it('describes every setting in plain text of 80 columns', () => {
+    const text = settingsHelp()!;
+    const named = [...text.matchAll(/^([A-Z_]+) \(default: .+\)$/gm)].map(([, name]) => name);
+    expect(named).toEqual([...settingNames]);
+    const lines = text.split('\n').filter((line) => line.startsWith(' '));
+    expect(lines.filter((line) => line.length > 80 || /`|\]\(/.test(line))).toEqual([]);
+  });
+
+  it('of one setting has its default and meaning', () => {
+    expect(settingsHelp('CLOUDYARD_BACKUP_KEEP')).toBe(
+      'CLOUDYARD_BACKUP_KEEP (default: 7)\n    Scheduled backups that are retained, 1 to 10000.',
+    );
+    expect(settingsHelp('CLOUDYARD_PROT')).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * The settings of Cloudyard itself, read once from the environment by main/ and passed on as plain data. The settings of
- * drivers are in drivers/kinds.ts; main/settings.ts puts both together. docs/operating.md lists these.
+ * drivers are in drivers/kinds.ts; main/settings.ts puts both together. setting-meanings.ts describes these.
  */
 import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
@@ -117,7 +117,7 @@ export interface Settings {
   };
 }
 
-/** For `cloudyard help`, and for the test that compares them with docs/operating.md. */
+/** In the order of the help and of docs/settings.md. */
 export const coreSettingNames = [
   'CLOUDYARD_HOST',
   'CLOUDYARD_PORT',
@@ -170,7 +170,7 @@ export const coreSettingNames = [
   'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
 ] as const;
 
-type Name = (typeof coreSettingNames)[number];
+export type CoreSettingName = (typeof coreSettingNames)[number];
 
 export const defaultSessionIdleSeconds = 8 * 3600;
 /** A session ends after this time in any case. */
@@ -195,7 +195,7 @@ const defaultDiskReserve = 5;
 
 /** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
 export function readCoreSettings(
-  reader: SettingReader<Name>,
+  reader: SettingReader<CoreSettingName>,
   { base, dataDir: defaultDataDir }: { base: string; dataDir: string },
   terminal: boolean,
 ): Settings {
@@ -264,7 +264,7 @@ export function readCoreSettings(
 /** Names of hosts, which are in paths of the API and in configurations. */
 export const hostNamePattern = /^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$/;
 
-function agentSettings({ text, reject }: SettingReader<Name>): Settings['agent'] {
+function agentSettings({ text, reject }: SettingReader<CoreSettingName>): Settings['agent'] {
   const [name, address, device] = [
     text('CLOUDYARD_HOST_NAME'),
     text('CLOUDYARD_HOST_ADDRESS'),
@@ -280,7 +280,7 @@ function agentSettings({ text, reject }: SettingReader<Name>): Settings['agent']
   return { name: name ?? hostname(), address, interface: device };
 }
 
-function backupSettings(reader: SettingReader<Name>, base: string, dataDir: string): Settings['backup'] {
+function backupSettings(reader: SettingReader<CoreSettingName>, base: string, dataDir: string): Settings['backup'] {
   const { text, path, integer, choice, reject } = reader;
   const passphraseFile = path('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
@@ -309,7 +309,7 @@ function publicUrlIn(given: string | undefined, reject: SettingReader['reject'])
 }
 
 /** Addresses and CIDRs, separated by commas. */
-function networksIn(name: Name, given: string | undefined, reject: SettingReader['reject']): string[] {
+function networksIn(name: CoreSettingName, given: string | undefined, reject: SettingReader['reject']): string[] {
   return (given?.split(',') ?? []).flatMap((part) => {
     const network = canonicalNetwork(part.trim());
     if (!network) reject(`${name}: ${JSON.stringify(part.trim())} must be an address or a CIDR without host bits`);
