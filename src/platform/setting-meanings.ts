@@ -167,7 +167,7 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
   CLOUDYARD_PUBLIC_URL: {
     default: 'not set',
     meaning:
-      'URL at which clients and registry hosts reach the API, such as `https://cloud.example.org`. Not set: the address that an API server listens on. See [Registries](guides/registries.md).',
+      'URL at which clients and registry hosts reach the API, such as `https://cloud.example.org`. Not set: the address that an API server listens on, which all of them must be able to reach. See [Registries](guides/registries.md).',
   },
   CLOUDYARD_OIDC_ISSUER: {
     default: 'not set',
@@ -182,7 +182,7 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
   },
   CLOUDYARD_OIDC_GROUPS_CLAIM: {
     default: '`groups`',
-    meaning: 'Claim of the ID token that lists the groups of a person.',
+    meaning: 'Claim with the groups of a person, in the ID token or the userinfo response.',
   },
   CLOUDYARD_OIDC_SCOPES: {
     default: '`openid profile email`',
