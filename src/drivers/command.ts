@@ -59,6 +59,16 @@ export function hostError(message: string, cause: unknown): DriverError {
   });
 }
 
+/** Runs work on the host. @throws DriverError for every failure; `what` begins its message, unless it is a DriverError already */
+export async function onHost<T>(what: string | null, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw hostError(what === null ? message : `${what}: ${message}`, error);
+  }
+}
+
 /** Call it between the steps of long work. @throws DriverError */
 export function refuseAborted(signal: AbortSignal): void {
   if (!signal.aborted) return;

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { renameDurably, syncPath } from './durable-files.ts';
+import { renameDurably, sizeOf, syncPath } from './durable-files.ts';
 import { DriverError } from './driver.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -39,13 +39,17 @@ export async function hasIds(folder: string, ending: string): Promise<boolean> {
   return existsSync(folder) && (await idsIn(folder, ending)).length > 0;
 }
 
-/** Durably deletes a file, which need not exist, or moves it to a quarantine folder. */
+/**
+ * Durably deletes a file, which need not exist, or moves it to a quarantine folder. There it gets another name if an earlier file
+ * has its name.
+ */
 export async function removeDurably(path: string, quarantine: string | null): Promise<void> {
-  if (quarantine !== null) return renameDurably(path, join(quarantine, basename(path))).catch(ignoreMissing);
-  await rm(path, { force: true });
-  await syncPath(dirname(path));
-}
-
-function ignoreMissing(err: NodeJS.ErrnoException): void {
-  if (err.code !== 'ENOENT') throw err;
+  if (quarantine === null) {
+    await rm(path, { force: true });
+    await syncPath(dirname(path));
+  } else if ((await sizeOf(path)) !== null) {
+    const name = basename(path);
+    const isTaken = (await sizeOf(join(quarantine, name))) !== null;
+    await renameDurably(path, join(quarantine, isTaken ? `${Date.now()}-${name}` : name));
+  }
 }

@@ -3,6 +3,7 @@
  * addresses, so `serve` and `drain` have nothing to do.
  */
 import type { Driver } from '../drivers/driver.ts';
+import { releaseDriver } from '../drivers/restarting.ts';
 import type { HostPart } from './part.ts';
 
 type Lifecycle = Pick<HostPart, 'start' | 'serve' | 'hostsChanged' | 'stopServing' | 'drain' | 'status'> & {
@@ -30,7 +31,7 @@ export function driverLifecycle<D extends Pick<Driver<never, unknown>, 'status' 
   const end = async (how: 'stop' | 'release') => {
     clearInterval(timer);
     const driver = opened;
-    if (driver) await (how === 'release' && driver.release ? driver.release() : driver.stop());
+    if (driver) await (how === 'release' ? releaseDriver(driver) : driver.stop());
     // Not before: the agent calls again after a failure.
     opened = null;
   };

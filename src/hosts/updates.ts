@@ -1,4 +1,5 @@
 /** What an agent reads with each renewal of its lease, for its session. */
+import { unlessAborted } from '../drivers/ends-within.ts';
 import type { HostState, RegionView } from './part.ts';
 
 /** What the last renewal has read. */
@@ -24,11 +25,7 @@ export function createUpdates(): Updates {
       wake.resolve();
     },
     async next(signal) {
-      const aborted = Promise.withResolvers<never>();
-      const abort = () => aborted.reject(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      signal.throwIfAborted();
-      await Promise.race([wake.promise, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
+      await unlessAborted(wake.promise, signal);
       wake = Promise.withResolvers<void>();
       return unread!;
     },

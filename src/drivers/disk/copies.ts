@@ -8,7 +8,7 @@
  */
 import { constants } from 'node:fs';
 import { copyFile, stat } from 'node:fs/promises';
-import { hostError, refuseAborted, run } from '../command.ts';
+import { onHost, refuseAborted, run } from '../command.ts';
 import { endsWithin } from '../ends-within.ts';
 import { limited } from '../turns.ts';
 import type { Progress } from '../volume.ts';
@@ -127,10 +127,6 @@ export async function cloned(from: string, to: string): Promise<boolean> {
 }
 
 /** Bytes that are not holes. */
-async function allocated(path: string): Promise<number> {
-  try {
-    return (await stat(path)).blocks * 512;
-  } catch (err) {
-    throw hostError(`cannot read ${path}: ${(err as Error).message}`, err);
-  }
+function allocated(path: string): Promise<number> {
+  return onHost(`cannot read ${path}`, async () => (await stat(path)).blocks * 512);
 }

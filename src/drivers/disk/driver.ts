@@ -6,11 +6,11 @@
  * sparse, so a full host causes errors when they are written or copied; the operator must monitor free space.
  */
 import { rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { hostError, refuseAborted } from '../command.ts';
+import { join } from 'node:path';
+import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { renameDurably, sizeOf, syncPath } from '../durable-files.ts';
-import { idsIn } from '../id-files.ts';
+import { sizeOf } from '../durable-files.ts';
+import { idsIn, removeDurably } from '../id-files.ts';
 import { oneAtATime } from '../turns.ts';
 import type {
   DesiredSnapshot,
@@ -45,10 +45,10 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
   const disk: Disk = { layout, copies: createCopies(() => reflinks, copyWaitMs) };
   const inTurn = oneAtATime();
   /** Calls for one id never overlap, and every failure is a DriverError. */
-  const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => asDriverErrors(work));
+  const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => onHost(null, work));
   const parts = (folder: string, image: (id: string) => string) => ({
     real: true as const,
-    list: () => asDriverErrors(() => idsIn(folder, ENDING)),
+    list: () => onHost(null, () => idsIn(folder, ENDING)),
     async remove(id: string, signal: AbortSignal) {
       refuseAborted(signal);
       // Before the turn, which may be waiting for the copy.
@@ -68,7 +68,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
       detail: `raw images in ${layout.root}; snapshots are ${reflinks ? 'reflinks' : 'full copies (on XFS or Btrfs: reflinks)'}`,
     }),
     async start() {
-      await asDriverErrors(() => prepareFolders(layout));
+      await onHost(null, () => prepareFolders(layout));
       reflinks = !withoutReflinks && (await hasReflinks(layout.root));
     },
     stop: () => disk.copies.cancelAll(),
@@ -129,17 +129,7 @@ async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: Abort
 /** Deletes an image, or moves it to the folder `quarantine`. */
 async function removeImage({ copies }: Disk, path: string, quarantine: string | null): Promise<void> {
   await copies.cancel(path);
-  if ((await sizeOf(path)) === null) return;
-  if (quarantine === null) {
-    await rm(path, { force: true });
-    await syncPath(dirname(path));
-  } else {
-    const name = join(quarantine, basename(path));
-    await renameDurably(
-      path,
-      (await sizeOf(name)) === null ? name : join(quarantine, `${Date.now()}-${basename(path)}`),
-    );
-  }
+  await removeDurably(path, quarantine);
 }
 
 /** Tries a reflink, because the type of the filesystem does not determine whether it supports them. */
@@ -160,12 +150,4 @@ function dataMissing(what: 'volume' | 'snapshot', path: string, { retryable } = 
     customerMessage: `the data of this ${what} is missing on the storage host; ask the operator`,
     retryable,
   });
-}
-
-async function asDriverErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (err) {
-    throw hostError(err instanceof Error ? err.message : String(err), err);
-  }
 }

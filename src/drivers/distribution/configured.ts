@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
-import { hostError } from '../command.ts';
+import { onHost } from '../command.ts';
 import { type Owner, writeDurably } from '../durable-files.ts';
 import { endProcess } from '../end-process.ts';
 import { namesIn } from './layout.ts';
@@ -27,14 +27,14 @@ interface ConfiguredDaemon extends Pick<DaemonOptions, 'name' | 'probe' | 'befor
 }
 
 /** Stops a daemon with other settings, writes the files, and starts or adopts the daemon. @throws DriverError */
-export async function startConfigured(options: ConfiguredDaemon): Promise<Daemon> {
+export function startConfigured(options: ConfiguredDaemon): Promise<Daemon> {
   const { name, folder, configuration = folder, log } = options;
   const hash = createHash('sha256').update(JSON.stringify(options.settings)).digest('hex').slice(0, 12);
   const hashedName = `${name}-${hash}`;
   const command = options.command(hashedName);
   const pidFile = join(folder, `${name}.pid`);
   const file = command.args.at(-1)!;
-  try {
+  return onHost(`${name} does not start`, async () => {
     const folders = new Set([folder, configuration]);
     await stopOther(pidFile, folders, file, options);
     for (const each of folders) {
@@ -46,7 +46,7 @@ export async function startConfigured(options: ConfiguredDaemon): Promise<Daemon
     for (const [path, text] of Object.entries(options.files(hashedName))) {
       await writeDurably(join(configuration, path), text, options.owner);
     }
-    return await superviseDaemon({
+    return superviseDaemon({
       ...options,
       command,
       pidFile,
@@ -55,9 +55,7 @@ export async function startConfigured(options: ConfiguredDaemon): Promise<Daemon
       stopSignal: 'SIGTERM',
       log,
     });
-  } catch (error) {
-    throw hostError(`${name} does not start: ${(error as Error).message}`, error);
-  }
+  });
 }
 
 async function stopOther(

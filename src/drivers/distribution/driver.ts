@@ -8,7 +8,7 @@ import type { Daemon } from '../../platform/daemon.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Certificate, CertificateSource } from '../../platform/tls/certificate.ts';
 import type { CephMount } from '../ceph/mount.ts';
-import { hostError, refuseAborted } from '../command.ts';
+import { onHost, refuseAborted } from '../command.ts';
 import { runsAsRoot, runtimeFolder } from '../confined.ts';
 import type { RegistryDriver, RegistryHosting } from '../registry.ts';
 import { oneAtATime } from '../turns.ts';
@@ -49,14 +49,6 @@ export interface SharedRegistries {
   serves?: boolean;
   mount(places: { target: string; state: string; onRemount(): void }): CephMount;
 }
-
-const onHost = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-  try {
-    return await work();
-  } catch (error) {
-    throw hostError(`${what}: ${(error as Error).message}`, error);
-  }
-};
 
 /** After a remount. Doubles with each failure: the new mount may be slow, or fail again. */
 const FIRST_RETRY_MS = 1000;

@@ -18,9 +18,14 @@ export interface ServerSettings {
 
 const ANONYMOUS = 65_534;
 
-/** Where clients mount a share: the path in `connection_point`, and its place in the pseudo filesystem of NFSv4. */
+/** The path of a share for clients, which is its place in the pseudo filesystem of NFSv4. */
 export function exportPath(id: string): string {
   return `/shares/${id}`;
+}
+
+/** `host:/path`, as clients mount a share. An IPv6 address gets brackets. */
+export function connectionPoint(host: string, id: string): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${exportPath(id)}`;
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hostError } from '../command.ts';
+import { onHost } from '../command.ts';
 import { removeUnfinished, renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
 import { idsIn } from '../id-files.ts';
 import type { Layout } from './layout.ts';
@@ -25,15 +25,13 @@ export function directoryStorage(layout: Layout): ShareStorage {
       const changed = settledGib !== undefined && settledGib < gib ? [`grown to ${gib} GiB`] : [];
       if ((await idsIn(layout.mounts, '')).includes(id)) return changed;
       if (settledGib !== undefined) throw dataMissing(id, path);
-      try {
+      await onHost(`cannot create ${path}`, async () => {
         const unfinished = `${path}${UNFINISHED}`;
         await mkdir(unfinished, { recursive: true });
         await chmod(unfinished, 0o777);
         await syncPath(unfinished);
         await renameDurably(unfinished, path);
-      } catch (err) {
-        throw hostError(`cannot create ${path}: ${(err as Error).message}`, err);
-      }
+      });
       return ['folder created'];
     },
     async remove(id, { quarantine }) {

@@ -6,7 +6,7 @@
  * served.
  */
 import type { Logger } from 'pino';
-import { hostError, refuseAborted } from '../command.ts';
+import { onHost, refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { FileShareDriver } from '../file-share.ts';
 import { limited, oneAtATime } from '../turns.ts';
@@ -79,25 +79,22 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     name: 'ganesha',
     real: true,
     status: () => ({ ...statusOf(finding, shares), port: options.port }),
-    async start() {
-      try {
+    start: () =>
+      onHost('file shares cannot be served', async () => {
         await restoreShares(shares);
         confirmLater();
-      } catch (err) {
-        throw hostError(`file shares cannot be served: ${(err as Error).message}`, err);
-      }
-    },
+      }),
     stop,
     async release() {
       endConfirming();
       await server.release();
     },
-    apply: (desired, signal) => guarded(inTurn(desired.id, () => applyShare(shares, desired, signal))),
+    apply: (desired, signal) => onHost(null, () => inTurn(desired.id, () => applyShare(shares, desired, signal))),
     async remove(id, signal) {
       refuseAborted(signal);
-      await guarded(inTurn(id, () => removeShare(shares, id, { quarantine: false })));
+      await onHost(null, () => inTurn(id, () => removeShare(shares, id, { quarantine: false })));
     },
-    quarantine: (id) => guarded(inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
+    quarantine: (id) => onHost(null, () => inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
     usage: storage.usage,
     list: async () => [...new Set([...shares.specs.keys(), ...(await storage.list())])].sort(),
   };
@@ -141,13 +138,4 @@ function statusOf(finding: GaneshaFinding, { server, broken, specs, unconfirmed 
   if (broken.size === 0) return { ...status, healthy: true, detail: finding.detail };
   const detail = `${finding.detail}; ${broken.size} of ${specs.size} shares cannot be served`;
   return { ...status, healthy: false, detail };
-}
-
-/** Converts every failure to a DriverError. */
-async function guarded<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (err) {
-    throw hostError(err instanceof Error ? err.message : String(err), err);
-  }
 }

@@ -9,16 +9,16 @@
  * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
-import { mkdir, open, readdir, readFile, rm, rmdir, statfs } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { mkdir, open, readFile, rm, rmdir, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
-import { hostError, run } from '../command.ts';
+import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited } from '../turns.ts';
 import { removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
-import { idsIn } from '../id-files.ts';
+import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
 import type { Jail } from './jail.ts';
@@ -71,9 +71,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
       await jail.unmount(id);
       await unmount(layout.mount(id), log);
       await loops.release(id, layout.image(id));
-      if (quarantine) await quarantineImage(layout, id);
-      else await rm(layout.image(id), { force: true });
-      await syncPath(layout.images);
+      await removeDurably(layout.image(id), quarantine ? layout.quarantine : null);
     },
     usage: () => usageOfMounted(layout),
     async close() {
@@ -116,7 +114,7 @@ async function createImage(layout: Layout, id: string, bytes: number, signal?: A
     await renameDurably(unfinished, image);
   } catch (err) {
     await rm(unfinished, { force: true });
-    throw hostError(`cannot create the image of ${id}: ${messageOf(err)}`, err);
+    throw hostError(`cannot create the image of ${id}: ${(err as Error).message}`, err);
   }
 }
 
@@ -148,7 +146,7 @@ async function ensureMounted(
 
 async function grow(image: string, device: string, path: string, bytes: number, signal?: AbortSignal): Promise<void> {
   const options = signal ? { signal } : {};
-  try {
+  await onHost(`cannot grow ${image}`, async () => {
     const file = await open(image, 'r+');
     try {
       if ((await file.stat()).size < bytes) await file.truncate(bytes);
@@ -158,9 +156,7 @@ async function grow(image: string, device: string, path: string, bytes: number, 
     }
     await run('losetup', ['-c', device], options);
     await run('xfs_growfs', [path], options);
-  } catch (err) {
-    throw hostError(`cannot grow ${image}: ${messageOf(err)}`, err);
-  }
+  });
 }
 
 async function unmount(path: string, log: Logger): Promise<void> {
@@ -178,15 +174,4 @@ async function unmount(path: string, log: Logger): Promise<void> {
   await rmdir(path).catch((err: NodeJS.ErrnoException) => {
     if (err.code !== 'ENOENT') throw hostError(`cannot remove ${path}: ${err.message}`, err);
   });
-}
-
-async function quarantineImage(layout: Layout, id: string): Promise<void> {
-  if ((await sizeOf(layout.image(id))) === null) return;
-  const name = basename(layout.image(id));
-  const taken = (await readdir(layout.quarantine)).includes(name);
-  await renameDurably(layout.image(id), join(layout.quarantine, taken ? `${Date.now()}-${name}` : name));
-}
-
-function messageOf(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
-import { hostError } from '../command.ts';
+import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
 import { endProcess } from '../end-process.ts';
@@ -171,14 +171,14 @@ interface GaneshaStart {
   probe(): Promise<void>;
 }
 
-async function startGanesha(parts: GaneshaStart, configurationName: string): Promise<Daemon> {
+function startGanesha(parts: GaneshaStart, configurationName: string): Promise<Daemon> {
   const { layout, places, jail, programs, settings, rpcbind, logFile, log, probe } = parts;
   const configuration = join(places.seenConfiguration, configurationName);
   // Ganesha locks its pid file, so a second one on this directory exits.
   const args = ['-F', '-f', configuration, '-L', 'STDERR', '-p', places.seenPidFile];
   const command = confined({ file: programs.ganesha, args }, null, CAPABILITIES);
-  try {
-    return await superviseDaemon({
+  return onHost('NFS-Ganesha does not start', () =>
+    superviseDaemon({
       name: 'ganesha',
       command: { ...(jail ? jail.enter(command) : command), env: { TMPDIR: jail ? '/' : layout.ganesha } },
       pidFile: places.pidFile,
@@ -196,10 +196,8 @@ async function startGanesha(parts: GaneshaStart, configurationName: string): Pro
         }
       },
       log,
-    });
-  } catch (err) {
-    throw hostError(`NFS-Ganesha does not start: ${(err as Error).message}`, err);
-  }
+    }),
+  );
 }
 
 /**

@@ -13,7 +13,7 @@ import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare, ObservedFileShare } from '../file-share.ts';
 import type { Turn } from '../turns.ts';
-import { exportPath, renderExport, type ServerSettings } from './configuration.ts';
+import { connectionPoint, exportPath, renderExport, type ServerSettings } from './configuration.ts';
 import { type Layout, makeFolders } from './layout.ts';
 import type { Reload } from './reload-log.ts';
 import type { NfsServer } from './server.ts';
@@ -61,7 +61,7 @@ export async function applyShare(
   const spec = specs.get(id);
   if (!spec) throw new Error('a prepared share has a spec');
   if (shares.confirmed.get(id) !== spec || !server.isUp()) confirm(shares, spec, await reload(shares));
-  return { connectionPoint: `${urlHost(shares.host)}:${exportPath(id)}`, sizeGib: spec.sizeGib, changed };
+  return { connectionPoint: connectionPoint(shares.host, id), sizeGib: spec.sizeGib, changed };
 }
 
 async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortSignal): Promise<string[]> {
@@ -199,9 +199,4 @@ function differencesOf(before: Spec, after: Spec): string[] {
     ...(before.rootSquash === after.rootSquash ? [] : ['root squash']),
     ...(JSON.stringify(before.access) === JSON.stringify(after.access) ? [] : ['access rules']),
   ];
-}
-
-/** An IPv6 address needs brackets before the path. */
-function urlHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

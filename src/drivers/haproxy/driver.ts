@@ -7,7 +7,7 @@
 import { rm, stat, truncate } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { hostError } from '../command.ts';
+import { onHost } from '../command.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { runsAsRoot } from '../confined.ts';
 import type { BalancerAmongHosts, LoadBalancerDriver, ObservedLoadBalancer, Peers } from '../load-balancer.ts';
@@ -59,7 +59,7 @@ export interface HaproxyDriver extends LoadBalancerDriver {
 
 interface PendingChange {
   change: Change;
-  resolve(observed: ObservedLoadBalancer): void;
+  resolve(observed: Promise<ObservedLoadBalancer>): void;
   reject(err: unknown): void;
 }
 
@@ -115,16 +115,13 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     name: 'haproxy',
     real: true,
     status: () => statusOf(host),
-    async start() {
-      try {
+    start: () =>
+      onHost('cannot start the load balancers', async () => {
         await exclusively(() => startAll(host));
         await exporter.start();
         timers.push(setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref());
         timers.push(setInterval(serveFree, EXCLUDED_MS).unref());
-      } catch (err) {
-        throw hostError(`cannot start the load balancers: ${(err as Error).message}`, err);
-      }
-    },
+      }),
     stop: () => finish('stop'),
     release: () => finish('release'),
     apply: (desired, signal) => submit({ id: desired.id, desired, quarantine: false, signal }),
@@ -254,13 +251,7 @@ async function runPlans(host: Host, batch: PendingChange[]): Promise<void> {
     host,
     batch.map(({ change }) => change),
   );
-  for (const [at, plan] of plans.entries()) {
-    try {
-      batch[at]?.resolve(resultOf(plan));
-    } catch (err) {
-      batch[at]?.reject(hostError(err instanceof Error ? err.message : String(err), err));
-    }
-  }
+  for (const [at, plan] of plans.entries()) batch[at]!.resolve(onHost(null, async () => resultOf(plan)));
 }
 
 function statusOf({ finding, process, broken, specs, udp }: Host): DriverStatus {

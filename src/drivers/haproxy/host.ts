@@ -12,7 +12,6 @@ import { readFile, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
 import type { UdpBalancer } from '../nginx/process.ts';
-import { limited } from '../turns.ts';
 import { idsIn } from '../id-files.ts';
 import { addressesOf } from '../load-balancer.ts';
 import { type Admission, admit } from './admission.ts';
@@ -52,8 +51,6 @@ export interface Host {
   beforeReload(): Promise<void>;
   counts: { reloads: number; runtimeChanges: number };
 }
-
-const MAX_CONCURRENT_CHECKS = 2;
 
 export function capabilitiesOf({ finding }: Host): Capabilities {
   return { udp: finding.nginx !== null, ping: finding.ping !== null };
@@ -141,8 +138,7 @@ export async function prepareStart(host: Host, given?: string): Promise<void> {
     (err: unknown) => err,
   );
   if (!objection) return;
-  const turn = limited(MAX_CONCURRENT_CHECKS);
-  await Promise.all([...host.rendered.keys()].map((id) => turn(() => checkOne(host, id))));
+  await Promise.all([...host.rendered.keys()].map((id) => checkOne(host, id)));
   await writeAll(host, revision);
 }
 

@@ -7,7 +7,6 @@
 import { rm } from 'node:fs/promises';
 import { refuseAborted } from '../command.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
-import { limited } from '../turns.ts';
 import type { Admission } from './admission.ts';
 import { changesOf, memberChanges } from './changes.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
@@ -39,8 +38,6 @@ export interface Plan {
   /** HAProxy rejected the reload with this change, and perhaps others. */
   reloadRefused: boolean;
 }
-
-const MAX_CONCURRENT_CHECKS = 2;
 
 /** Never rejects: failures are in the plans. Every change is of another load balancer. */
 export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[]> {
@@ -133,12 +130,10 @@ async function checkCandidates(host: Host, plans: Plan[]): Promise<void> {
   const haproxy = host.finding.haproxy ?? 'haproxy';
   const candidate = ({ change }: Plan) => host.layout.candidate(change.id);
   const check = (files: string[]) => checkConfiguration(haproxy, [host.layout.globalFile, ...files]);
-  const turn = limited(MAX_CONCURRENT_CHECKS);
   try {
     const objection = await check(plans.map(candidate)).catch((err: unknown) => err);
     if (objection && plans.length === 1) for (const plan of plans) plan.failed = objection;
-    else if (objection)
-      await Promise.all(plans.map((plan) => turn(() => attempt(plan, () => check([candidate(plan)])))));
+    else if (objection) await Promise.all(plans.map((plan) => attempt(plan, () => check([candidate(plan)]))));
   } finally {
     for (const plan of plans) await rm(candidate(plan), { force: true });
   }

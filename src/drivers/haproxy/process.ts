@@ -14,9 +14,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
-import { hostError, run } from '../command.ts';
+import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
+import { limited } from '../turns.ts';
 import { rejectedConfiguration, unavailable } from './errors.ts';
 import { type Layout, replaceFile } from './layout.ts';
 import { type Ask, retrying, runtimeSocket } from './runtime-socket.ts';
@@ -66,6 +67,7 @@ const MASTER_CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'kill', 'ch
 const RELOAD_TIMEOUT_MS = 60_000;
 const POLL_MS = 5;
 const POLLS_PER_MASTER_CHECK = 10;
+const checking = limited(2);
 const DESCRIPTION = /^description: cloudyard ([\w.-]+) ([\w.-]+)$/m;
 
 /** Runs nothing before `start`. */
@@ -134,10 +136,10 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   };
 }
 
-async function startMaster(options: HaproxyProcessOptions, master: Ask, onStart: () => void): Promise<Daemon> {
+function startMaster(options: HaproxyProcessOptions, master: Ask, onStart: () => void): Promise<Daemon> {
   const { layout, haproxy, log } = options;
-  try {
-    return await superviseDaemon({
+  return onHost('cannot start HAProxy', () =>
+    superviseDaemon({
       name: 'haproxy',
       command: {
         ...confined(
@@ -161,19 +163,18 @@ async function startMaster(options: HaproxyProcessOptions, master: Ask, onStart:
       },
       onRestart: options.onRestart,
       log,
-    });
-  } catch (err) {
-    throw hostError(`cannot start HAProxy: ${(err as Error).message}`, err);
-  }
+    }),
+  );
 }
 
-/** Has HAProxy check files. @throws a terminal DriverError with the output of HAProxy, or a retryable one without a verdict */
+/**
+ * Has HAProxy check files, at most two times at once. @throws DriverError: permanent with the output of HAProxy, or retryable
+ * without a verdict
+ */
 export async function checkConfiguration(haproxy: string, files: string[]): Promise<void> {
-  try {
-    await run(haproxy, ['-c', ...files.flatMap((file) => ['-f', file])]);
-  } catch (cause) {
+  await checking(() => run(haproxy, ['-c', ...files.flatMap((file) => ['-f', file])])).catch((cause: unknown) => {
     throw rejectedConfiguration('HAProxy', cause);
-  }
+  });
 }
 
 /** The state file for a start without previous state. */

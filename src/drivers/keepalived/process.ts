@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
-import { hostError } from '../command.ts';
+import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
 
 interface KeepalivedProcess {
@@ -77,14 +77,14 @@ export function createKeepalivedProcess(options: KeepalivedProcessOptions): Keep
   };
 }
 
-async function superviseKeepalived(options: KeepalivedProcessOptions, onStart: () => void): Promise<Daemon> {
+function superviseKeepalived(options: KeepalivedProcessOptions, onStart: () => void): Promise<Daemon> {
   const { folder, program, log } = options;
   const file = configurationFile(folder);
   const ownPid = join(folder, 'own.pid');
   const childPid = join(folder, 'vrrp.pid');
   const args = ['-n', '-l', '-P', '-f', file, '-p', ownPid, '-r', childPid];
-  try {
-    return await superviseDaemon({
+  return onHost('cannot start keepalived', () =>
+    superviseDaemon({
       name: 'keepalived',
       command: confined({ file: program, args }, null, KEEPALIVED_CAPABILITIES),
       pidFile: join(folder, 'keepalived.pid'),
@@ -103,10 +103,8 @@ async function superviseKeepalived(options: KeepalivedProcessOptions, onStart: (
         for (const each of [ownPid, childPid]) await rm(each, { force: true });
       },
       log,
-    });
-  } catch (err) {
-    throw hostError(`cannot start keepalived: ${(err as Error).message}`, err);
-  }
+    }),
+  );
 }
 
 /** keepalived has two processes; if only the parent died, the child still holds the addresses. */

@@ -12,7 +12,7 @@ import { refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import { clientsOf, parseNetwork } from '../ganesha/networks.ts';
-import { exportPath } from '../ganesha/configuration.ts';
+import { connectionPoint } from '../ganesha/configuration.ts';
 import { oneAtATime } from '../turns.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
 import { cephSubvolumes } from '../ceph/subvolumes.ts';
@@ -72,7 +72,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     await publisher.publish(id, state, signal);
     await untilServed(group, id, { stamp, signal });
     states.set(id, state);
-    return { connectionPoint: `${group.includes(':') ? `[${group}]` : group}:${exportPath(id)}`, sizeGib, changed };
+    return { connectionPoint: connectionPoint(group, id), sizeGib, changed };
   };
 
   return {

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
-import { hostError, run } from '../command.ts';
+import { onHost, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
 import { cannotListen, rejectedConfiguration, unavailable } from '../haproxy/errors.ts';
 import type { Layout } from '../haproxy/layout.ts';
@@ -168,14 +168,12 @@ async function checkText(program: string, candidate: string, text: string): Prom
   if (account) await chown(candidate, 0, account.gid);
   const args = ['-t', '-q', '-p', dirname(candidate), '-e', 'stderr', '-c', candidate];
   const command = confined({ file: program, args }, account, CAPABILITIES);
-  try {
-    await run(command.file, command.args);
-  } catch (cause) {
+  await run(command.file, command.args).catch((cause: unknown) => {
     throw rejectedConfiguration('nginx', cause);
-  }
+  });
 }
 
-async function startNginx(
+function startNginx(
   { layout, program, log }: NginxOptions,
   file: string,
   same: boolean,
@@ -184,7 +182,7 @@ async function startNginx(
   const folder = layout.nginx;
   const args = ['-p', layout.nginxState, '-e', 'stderr', '-c', file];
   let adopted = true;
-  try {
+  return onHost('cannot start nginx', async () => {
     const daemon = await superviseDaemon({
       name: 'nginx',
       command: {
@@ -211,9 +209,7 @@ async function startNginx(
     });
     if (adopted && !same) await reload(daemon, errorLog(folder));
     return daemon;
-  } catch (err) {
-    throw hostError(`cannot start nginx: ${(err as Error).message}`, err);
-  }
+  });
 }
 
 /** The log of nginx reports when the new worker listens and when the old worker has stopped listening. */

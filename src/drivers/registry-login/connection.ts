@@ -11,6 +11,7 @@ import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
 import { Agent as HttpAgent, request as httpRequest } from '../../platform/node-http.ts';
+import { unlessAborted } from '../ends-within.ts';
 import { refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 
@@ -60,8 +61,10 @@ export async function reachable(url: URL, { networks, isOwn }: Reach, signal: Ab
 }
 
 async function resolve(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
-  const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  const found = await Promise.race([lookup(host, { all: true }).catch(() => []), aborted]);
+  const found = await unlessAborted(
+    lookup(host, { all: true }).catch(() => []),
+    signal,
+  );
   if (found.length === 0) throw new VerificationEnded('unreachable', `the name ${host} does not resolve`);
   return found;
 }

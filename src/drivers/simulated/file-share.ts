@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { refuseAborted } from '../command.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
+import { connectionPoint } from '../ganesha/configuration.ts';
 import type { Simulation } from '../kind.ts';
 import { simulatedLifecycle } from './lifecycle.ts';
 
@@ -17,7 +18,7 @@ export function createSimulatedFileShareDriver({ host, ...why }: { host: string 
       const after = structuredClone({ ...desired, sizeGib, settledGib: null });
       shares.set(desired.id, after);
       const changed = !before ? ['created'] : isDeepStrictEqual(before, after) ? [] : ['changed'];
-      return { connectionPoint: `${host.includes(':') ? `[${host}]` : host}:/shares/${desired.id}`, sizeGib, changed };
+      return { connectionPoint: connectionPoint(host, desired.id), sizeGib, changed };
     },
     async remove(id) {
       shares.delete(id);

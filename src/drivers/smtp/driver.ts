@@ -6,6 +6,7 @@ import { refuseAborted } from '../command.ts';
 import { presentable } from '../delivery.ts';
 import type { Email, EmailDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
+import { unlessAborted } from '../ends-within.ts';
 
 const connectMs = 10_000;
 const silenceMs = 20_000;
@@ -36,6 +37,7 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
       try {
         opened ??= openTransport(url);
         const sending = opened.then((transport) => transport.sendMail(messageOf(email, from)));
+        // nodemailer does not support signals: an aborted message may still be sent.
         const sent = await unlessAborted(sending, signal);
         failureOfServer = null;
         return { answer: presentable(sent.response) };
@@ -60,18 +62,6 @@ async function openTransport(url: string) {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-}
-
-/** nodemailer does not support signals: an aborted message may still be sent. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason as Error);
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 function messageOf({ id, to, subject, text, html }: Email, from: string) {
