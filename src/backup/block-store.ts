@@ -30,7 +30,7 @@ const decompress = promisify(zstdDecompress);
 
 /** What a backup is written to. */
 export interface BackupSink {
-  /** Stores at most `maxBlockBytes` and returns their hash. @throws BackupError if the store cannot be written */
+  /** Stores at most `maxBlockBytes` and returns their hash. */
   putBlock(plain: Buffer): Promise<string>;
   /** The backup is complete afterwards. */
   putManifest(manifest: Manifest): Promise<void>;

@@ -331,7 +331,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
       await fragile.stop();
     });
 
-    it('survive a monitor that is away, and no call waits for it for ever', async () => {
+    it('survive a monitor that is away, and no call waits for it forever', async () => {
       const bridge = impatient();
       const patient = host.driver({ bridge, checkSeconds: 0.2 });
       await patient.start();
