@@ -90,7 +90,11 @@ export function useTypedConfirmation(name: string): { isConfirmed: boolean; fiel
   const field = (
     <div className="field">
       <label htmlFor="confirmation">
-        Type <code>{name}</code> to confirm
+        Type{' '}
+        <code>
+          <bdi>{name}</bdi>
+        </code>{' '}
+        to confirm
       </label>
       <input
         id="confirmation"
@@ -102,5 +106,10 @@ export function useTypedConfirmation(name: string): { isConfirmed: boolean; fiel
       />
     </div>
   );
-  return { isConfirmed: typed === name, field };
+  return { isConfirmed: asShown(typed) === asShown(name), field };
+}
+
+/** A browser shows several spaces as one, and none at the ends. */
+function asShown(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
 }
