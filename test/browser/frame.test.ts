@@ -75,6 +75,25 @@ describe('a browser whose clock is wrong', () => {
   });
 });
 
+describe('a copy button', () => {
+  it.each([
+    ['without a clipboard, as with plain HTTP', 'undefined', 'true', 'Copied'],
+    ['with a clipboard that is forbidden', '{ writeText: () => Promise.reject(new Error()) }', 'true', 'Copied'],
+    ['that cannot copy at all', 'undefined', 'false', 'Not copied'],
+  ])('%s reports the outcome and keeps the focus', async (_, clipboard, execCommand, outcome) => {
+    const page = await open('overview');
+    const { body } = await consoleOf.yard.get('/cloud/v1/networks/1/1');
+    await page.addInitScript(`Object.defineProperty(navigator, 'clipboard', { value: ${clipboard} });
+      document.execCommand = () => ${execCommand};`);
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/networks/${body.results[0].id}`);
+    const copy = page.getByRole('button', { name: 'Copy ID' });
+    await copy.focus();
+    await page.keyboard.press('Enter');
+    await copy.getByText(outcome, { exact: true }).waitFor();
+    expect(await copy.evaluate('document.activeElement.ariaLabel')).toBe('Copy ID');
+  });
+});
+
 describe('sign-in', () => {
   it('explains a wrong token, and opens the page of the URL with a right one', async () => {
     const page = await visit('/p/1/r/1/file-shares');

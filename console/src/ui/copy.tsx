@@ -3,15 +3,14 @@ import { Icon } from './icons.tsx';
 
 /** Copies `text`. `what` names it for screen readers. */
 export function CopyButton({ text, what = 'text' }: { text: string; what?: string }) {
-  const [wasCopied, setCopied] = useState(false);
+  const [outcome, setOutcome] = useState<'Copied' | 'Not copied' | null>(null);
   async function copy(): Promise<void> {
-    await copyText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 2000);
+    setOutcome((await copyText(text)) ? 'Copied' : 'Not copied');
+    setTimeout(() => setOutcome(null), 2000);
   }
   return (
     <button type="button" className="button small" onClick={() => void copy()} aria-label={`Copy ${what}`}>
-      <Icon name={wasCopied ? 'check' : 'copy'} /> <span aria-live="polite">{wasCopied ? 'Copied' : 'Copy'}</span>
+      <Icon name={outcome === 'Copied' ? 'check' : 'copy'} /> <span aria-live="polite">{outcome ?? 'Copy'}</span>
     </button>
   );
 }
@@ -25,15 +24,25 @@ export function CopyableText({ text, what }: { text: string; what: string }) {
   );
 }
 
-/** The clipboard API exists on HTTPS and localhost only. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+/** Returns whether the browser copied it. The clipboard API exists on HTTPS and localhost only, and may be forbidden. */
+async function copyText(text: string): Promise<boolean> {
+  const isWritten = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
+  return isWritten || copySelected(text);
+}
+
+function copySelected(text: string): boolean {
+  const focused = document.activeElement;
   const area = document.createElement('textarea');
   area.value = text;
   (document.querySelector('dialog[open]') ?? document.body).append(area);
   area.select();
-  document.execCommand('copy');
+  const isCopied = document.execCommand('copy');
   area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
 }
 
 /** Text to copy, in a fixed-width font. */
