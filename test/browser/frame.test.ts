@@ -75,6 +75,16 @@ describe('a browser whose clock is wrong', () => {
   });
 });
 
+describe('a browser in another language', () => {
+  it('shows how long ago something was in English, like the rest of the page', async () => {
+    const { yard } = consoleOf;
+    await yard.ended(await yard.post('/cloud/v1/networks/1/1', { name: 'older' }));
+    await yard.sql("update networks set created_at = created_at - interval '2 hours' where name = 'older'");
+    const page = await open('networks', { locale: 'de-DE' });
+    await page.getByRole('row').filter({ hasText: 'older' }).getByText('2 hours ago').waitFor();
+  });
+});
+
 describe('a copy button', () => {
   it.each([
     ['without a clipboard, as with plain HTTP', 'undefined', 'true', 'Copied'],

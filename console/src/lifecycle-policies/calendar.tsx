@@ -12,8 +12,8 @@ import { COMING_RUNS, forecastQuery, missedRunsQuery, runsQuery } from './data.t
 import type { Forecast, MissedRun, Policy, Run } from './data.ts';
 import { MissedRuns, outcomeOf, PastRuns } from './run-tables.tsx';
 
-const monthName = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
-const weekdayName = new Intl.DateTimeFormat(undefined, { weekday: 'short' });
+const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric' });
+const weekdayName = new Intl.DateTimeFormat('en', { weekday: 'short' });
 
 /** Past runs with their failures, missed runs and coming runs, by day in the browser's time zone. The month is in the URL. */
 export function Calendar({ policy }: { policy: Policy }) {

@@ -7,7 +7,8 @@ export function parseDate(text: string): Date {
 }
 
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+/** Words are English, like the rest of the console; the order of a date and the separators of a number are those of the browser. */
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const UNITS = [
   ['day', 86_400],
   ['hour', 3600],
