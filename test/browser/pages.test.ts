@@ -122,6 +122,14 @@ describe('every page', () => {
   });
 });
 
+describe('a page of a list', () => {
+  it('that does not exist any more becomes the last one', async () => {
+    const page = await open('tasks?page=99');
+    await page.getByRole('link', { name: 'Create file share' }).first().waitFor();
+    expect(new URL(page.url()).searchParams.get('page')).toBe('1');
+  });
+});
+
 describe('a page that needs another role', () => {
   it('says so, and offers no further attempt', async () => {
     const page = await open('overview', { token: await newToken(consoleOf.yard, 'reader') });

@@ -1,5 +1,6 @@
 import { Outlet } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
 import { FilterSelect } from './filter-select.tsx';
@@ -163,9 +164,12 @@ interface PagerProps {
   readonly setPage: (page: number) => void;
 }
 
-/** Previous and next page; nothing where one page shows all. */
+/** Previous and next page; nothing where one page shows all. A page that does not exist any more becomes the last one. */
 export function Pager({ page, count, setPage }: PagerProps) {
-  const last = Math.ceil(count / PAGE_SIZE);
+  const last = Math.max(1, Math.ceil(count / PAGE_SIZE));
+  useEffect(() => {
+    if (page > last) setPage(last);
+  });
   if (last <= 1) return null;
   const first = (page - 1) * PAGE_SIZE + 1;
   return (
