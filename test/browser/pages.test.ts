@@ -195,6 +195,20 @@ describe('an action that needs the role admin', () => {
     expect(await button.isDisabled()).toBe(true);
   });
 
+  it.each([
+    ['projects', 'Create project'],
+    ['quotas', 'Edit threshold'],
+    ['quotas', 'Request higher limits'],
+    ['webhooks', 'Create webhook'],
+  ])('of %s is not offered to an admin of some projects: %s', async (path, name) => {
+    const limited = { name: 'limited', role: 'admin', project_ids: [1] };
+    const { body } = await consoleOf.yard.post('/cloudyard/v1/tokens', limited);
+    const page = await open(path, { token: body.token });
+    const button = page.getByRole('button', { name });
+    await button.waitFor();
+    expect(await button.getAttribute('title')).toBe('The token of this session is limited to projects');
+  });
+
   it('has no export of an audit log that cannot be read', async () => {
     const page = await open('audit', { token: await newToken(consoleOf.yard, 'member') });
     await page.getByRole('heading', { name: 'No access' }).waitFor();

@@ -71,6 +71,13 @@ export function useReadOnlyReason(): string | null {
   return /read/i.test(role) ? 'The token of this session is read-only' : null;
 }
 
+/** Why this session may not change what all projects of the client share, such as limits; null when it may. */
+export function useLimitedReason(): string | null {
+  const readOnly = useReadOnlyReason();
+  const { project_ids } = useSession();
+  return readOnly ?? (project_ids === null ? null : 'The token of this session is limited to projects');
+}
+
 /** Why this session may not call the operations of an admin; null when it may. */
 export function useNotAdminReason(): string | null {
   const readOnly = useReadOnlyReason();
@@ -78,11 +85,11 @@ export function useNotAdminReason(): string | null {
   return readOnly ?? (role === 'admin' ? null : 'The token of this session does not have the role admin');
 }
 
-/** The same for operations on the whole client: tokens, webhooks and addresses belong to all of its projects. */
+/** The same for what all projects of the client share: webhooks and addresses. */
 export function useNotClientAdminReason(): string | null {
   const notAdmin = useNotAdminReason();
-  const { project_ids } = useSession();
-  return notAdmin ?? (project_ids === null ? null : 'The token of this session is limited to projects');
+  const limited = useLimitedReason();
+  return notAdmin ?? limited;
 }
 
 /** The same for operations of the operator. */

@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateProject';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
-import { useNotAdminReason } from '../api/session.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -15,7 +15,7 @@ const PATH = '/cloud/v1/projects';
 export function CreateProject() {
   const scope = useScope();
   const navigate = useNavigate();
-  const reason = useNotAdminReason();
+  const reason = useNotClientAdminReason();
   const form = useForm({
     schema,
     initial: { name: '', description: '' },

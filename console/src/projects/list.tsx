@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useNotAdminReason } from '../api/session.ts';
+import { useNotAdminReason, useNotClientAdminReason } from '../api/session.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -51,7 +51,7 @@ const columnsOf = (scope: Scope): Column<Project>[] => [
 
 export function ProjectList() {
   const scope = useScope();
-  const reason = useNotAdminReason();
+  const reason = useNotClientAdminReason();
   return (
     <ListPage
       title="Projects"

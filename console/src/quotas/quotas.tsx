@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
-import { useReadOnlyReason, useSession } from '../api/session.ts';
+import { useLimitedReason, useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { regionsQuery, useScope } from '../ui/scope.tsx';
@@ -12,7 +12,7 @@ import { QuotaRequests } from './requests.tsx';
 
 export function Quotas() {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useLimitedReason();
   const { client_id } = useSession();
   const threshold = useQuery(thresholdQuery(client_id)).data;
   return (
@@ -21,16 +21,16 @@ export function Quotas() {
         title="Quotas"
         actions={
           <>
-            <ActionLink to={scope.path('quotas', 'threshold', 'reset')} disabledReason={readOnly}>
+            <ActionLink to={scope.path('quotas', 'threshold', 'reset')} disabledReason={reason}>
               Reset threshold
             </ActionLink>
-            <ActionLink to={scope.path('quotas', 'threshold')} disabledReason={readOnly}>
+            <ActionLink to={scope.path('quotas', 'threshold')} disabledReason={reason}>
               Edit threshold
             </ActionLink>
             <ActionLink
               to={scope.path('quotas', 'requests', 'new')}
               className="primary"
-              disabledReason={readOnly}
+              disabledReason={reason}
               shortcut="create"
             >
               Request higher limits

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNotOperatorReason, useReadOnlyReason, useSession } from '../api/session.ts';
+import { useLimitedReason, useNotOperatorReason, useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -66,7 +66,7 @@ function limitsOf({ requested_limits: { global_limits, regional_limits = [] } }:
 function Actions({ request }: { request: QuotaRequest }) {
   const scope = useScope();
   const { is_operator } = useSession();
-  const readOnly = useReadOnlyReason();
+  const limited = useLimitedReason();
   const notOperator = useNotOperatorReason();
   const isOpen = request.status === 'in progress';
   return (
@@ -92,7 +92,7 @@ function Actions({ request }: { request: QuotaRequest }) {
       <ActionLink
         to={scope.path('quotas', 'requests', request.id, 'delete')}
         className="small quiet danger"
-        disabledReason={readOnly ?? (isOpen ? null : 'The request was decided')}
+        disabledReason={limited ?? (isOpen ? null : 'The request was decided')}
       >
         Delete <span className="visually-hidden">request {request.id}</span>
       </ActionLink>
