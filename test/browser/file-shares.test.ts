@@ -118,6 +118,12 @@ describe('the pages of file shares', () => {
     await page.getByRole('alert').getByText('The key team is listed twice').waitFor();
     await checkPage(page);
     await page.getByRole('button', { name: 'Remove row 1' }).click();
+    await page.getByRole('button', { name: 'Remove row 1' }).and(page.locator(':focus')).waitFor();
+    const addRule = page.getByRole('group', { name: 'Access' }).getByRole('button', { name: 'Add' });
+    await addRule.click();
+    await page.getByLabel('Address or network 1').and(page.locator(':focus')).waitFor();
+    await page.getByRole('button', { name: 'Remove rule 1' }).click();
+    await addRule.and(page.locator(':focus')).waitFor();
     await submit(page, 'Create file share');
     await page.getByText('Created file share tagged-share').waitFor();
     expect(await shareNamed('tagged-share')).toMatchObject({ tags: [{ key: 'team', value: 'without a key' }] });

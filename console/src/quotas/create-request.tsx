@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useEffect, useId } from 'react';
 import schema from 'schema:CreateQuotaRequest';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
-import { Field } from '../ui/form/field.tsx';
+import { EditableRows } from '../ui/form/editable-rows.tsx';
+import { Field, FieldErrors } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useFocusAdded } from '../ui/form/use-focus-added.ts';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
-import { Icon } from '../ui/icons.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -67,26 +67,30 @@ export function CreateQuotaRequest() {
   );
 }
 
+/** `regional_limits.0.volume_count_limit: must be at least 1`, as the form names the problems of a limit. */
+const LIMIT_PROBLEM = /^(?:global_limits|regional_limits\.0)\.(\w+)_limit: /;
+
 function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotasOf> }) {
+  const id = useId();
   const rows = form.get('rows') as readonly Row[];
   const set = (next: readonly Row[]) => form.set('rows', next);
-  const { list, added } = useFocusAdded();
-  const add = () => {
-    set([...rows, { kind: '', limit: '' }]);
-    added();
-  };
-  const replace = (index: number, row: Row) => set(rows.map((each, at) => (at === index ? row : each)));
+  useEffect(() => form.register('requested_limits'));
+  const problems = form.errorsAt('requested_limits');
+  const faulty = problems.map((problem) => LIMIT_PROBLEM.exec(problem)?.[1]);
+  const errors = problems.map((problem) =>
+    problem.replace(LIMIT_PROBLEM, (_, kind: string) => `${quotaTitle(kind)}: `),
+  );
   const options = quotas.map(({ kind, limit }) => ({ kind, text: `${quotaTitle(kind)} (now ${formatNumber(limit)})` }));
   return (
-    <fieldset className="field">
+    <fieldset className="field" aria-describedby={`${id}-error`}>
       <legend>Limits</legend>
-      <div className="rows" ref={list}>
-        {rows.map(({ kind, limit }, index) => (
-          <div key={index} className="rows-item">
+      <EditableRows rows={rows} set={set} newRow={{ kind: '', limit: '' }} what="limit">
+        {({ kind, limit }, replace, number) => (
+          <>
             <select
-              aria-label={`Quota ${index + 1}`}
+              aria-label={`Quota ${number}`}
               value={kind}
-              onChange={(event) => replace(index, { kind: event.target.value, limit })}
+              onChange={({ target }) => replace({ kind: target.value, limit })}
             >
               <option value="">Choose…</option>
               {options.map((option) => (
@@ -96,31 +100,19 @@ function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotas
               ))}
             </select>
             <input
-              aria-label={`New limit ${index + 1}`}
+              aria-label={`New limit ${number}`}
+              aria-invalid={faulty.includes(kind)}
+              aria-describedby={`${id}-error`}
               type="number"
               min={1}
               placeholder="New limit"
               value={limit}
-              onChange={(event) =>
-                replace(index, { kind, limit: event.target.value === '' ? '' : Number(event.target.value) })
-              }
+              onChange={({ target }) => replace({ kind, limit: target.value === '' ? '' : Number(target.value) })}
             />
-            <button
-              type="button"
-              className="button quiet icon"
-              aria-label={`Remove limit ${index + 1}`}
-              onClick={() => set(rows.filter((_, at) => at !== index))}
-            >
-              <Icon name="trash" />
-            </button>
-          </div>
-        ))}
-        <div>
-          <button type="button" className="button small" onClick={add}>
-            <Icon name="plus" /> Add
-          </button>
-        </div>
-      </div>
+          </>
+        )}
+      </EditableRows>
+      <FieldErrors id={`${id}-error`} errors={errors} />
     </fieldset>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useId } from 'react';
 import { FieldErrors } from '../../ui/form/field.tsx';
-import { useFocusAdded } from '../../ui/form/use-focus-added.ts';
+import { useRowFocus } from '../../ui/form/use-row-focus.ts';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Icon } from '../../ui/icons.tsx';
 
@@ -22,11 +22,15 @@ export function MemberTable({ form, path }: { form: Form; path: string }) {
   const id = useId();
   const members = (form.get(path) as readonly Member[] | undefined) ?? [];
   useEffect(() => form.register(path));
-  const { list, added } = useFocusAdded<HTMLFieldSetElement>();
+  const { list, added, removed } = useRowFocus<HTMLFieldSetElement>();
   const set = (next: readonly Member[]) => form.set(path, next);
   const add = () => {
     set([...members, next(members)]);
     added();
+  };
+  const remove = (index: number) => {
+    set(members.filter((_, at) => at !== index));
+    removed(index);
   };
   return (
     <fieldset ref={list} className="field" aria-describedby={`${id}-help ${id}-error`}>
@@ -56,7 +60,7 @@ export function MemberTable({ form, path }: { form: Form; path: string }) {
                   errorId={`${id}-error`}
                   member={member}
                   set={(next) => set(members.map((each, at) => (at === index ? next : each)))}
-                  remove={() => set(members.filter((_, at) => at !== index))}
+                  remove={() => remove(index)}
                 />
               ))}
             </tbody>

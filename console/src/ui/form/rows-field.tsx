@@ -1,7 +1,6 @@
 import { useEffect, useId } from 'react';
-import { Icon } from '../icons.tsx';
+import { EditableRows } from './editable-rows.tsx';
 import { FieldErrors } from './field.tsx';
-import { useFocusAdded } from './use-focus-added.ts';
 import type { Form } from './use-form.ts';
 
 interface RowColumn {
@@ -28,50 +27,28 @@ export function RowsField({ form, path, label, help, columns }: RowsFieldProps) 
   const rows = (form.get(path) as readonly Row[] | null | undefined) ?? [];
   const set = (next: readonly Row[]) => form.set(path, next);
   useEffect(() => form.register(path));
-  const { list, added } = useFocusAdded();
-  const add = () => {
-    set([...rows, empty]);
-    added();
-  };
   const empty: Row = columns[0]?.key === undefined ? '' : Object.fromEntries(columns.map(({ key }) => [key!, '']));
   return (
     <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
       <legend>
         {label} {!form.isEdit && <span className="optional">(optional)</span>}
       </legend>
-      <div className="rows" ref={list}>
-        {rows.map((row, index) => (
-          <div key={index} className="rows-item">
-            {columns.map((column) => (
-              <input
-                key={column.label}
-                aria-label={`${column.label} ${index + 1}`}
-                aria-invalid={form.errorsAt(`${path}.${index}`).length > 0}
-                aria-describedby={`${id}-error`}
-                placeholder={column.placeholder}
-                spellCheck={false}
-                value={textAt(row, column)}
-                onChange={(event) =>
-                  set(rows.map((each, at) => (at === index ? withText(each, column, event.target.value) : each)))
-                }
-              />
-            ))}
-            <button
-              type="button"
-              className="button quiet icon"
-              aria-label={`Remove ${label} ${index + 1}`}
-              onClick={() => set(rows.filter((_, at) => at !== index))}
-            >
-              <Icon name="trash" />
-            </button>
-          </div>
-        ))}
-        <div>
-          <button type="button" className="button small" onClick={add}>
-            <Icon name="plus" /> Add
-          </button>
-        </div>
-      </div>
+      <EditableRows rows={rows} set={set} newRow={empty} what={label}>
+        {(row, replace, number) =>
+          columns.map((column) => (
+            <input
+              key={column.label}
+              aria-label={`${column.label} ${number}`}
+              aria-invalid={form.errorsAt(`${path}.${number - 1}`).length > 0}
+              aria-describedby={`${id}-error`}
+              placeholder={column.placeholder}
+              spellCheck={false}
+              value={textAt(row, column)}
+              onChange={({ target }) => replace(withText(row, column, target.value))}
+            />
+          ))
+        }
+      </EditableRows>
       <p id={`${id}-help`} className="help">
         {help}
       </p>
