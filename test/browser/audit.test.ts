@@ -67,6 +67,7 @@ describe('the pages of the audit log', () => {
 describe('the page of prices', () => {
   it('shows the prices of a size that is typed', async () => {
     const page = await open('prices');
+    await page.getByRole('cell', { name: '1 vCPU, 2 GiB' }).waitFor();
     const row = page.getByRole('row', { name: 'Volume, standard' });
     await row.getByText('100 GiB').waitFor();
     const before = await row.innerText();

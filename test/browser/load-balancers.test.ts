@@ -193,6 +193,7 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await page.getByLabel('Type second to confirm').fill('second');
     await submit(page, 'Delete listener');
     await page.getByText('Deleted listener second').waitFor();
+    expect(page.url()).toContain('tab=listeners');
     expect(await named(`/cloud/v1/lblisteners/1/1?load_balancer_id=${id}`, 'second')).toBeUndefined();
   });
 
@@ -222,6 +223,7 @@ describe('the pages of listeners, pools and L7 policies', () => {
     await page.getByLabel('Type beta to confirm').fill('beta');
     await submit(page, 'Delete pool');
     await page.getByText('Deleted pool beta').waitFor();
+    expect(page.url()).toContain('tab=pools');
     expect(await named(`/cloud/v1/lbpools/1/1?load_balancer_id=${id}`, 'beta')).toBeUndefined();
   });
 

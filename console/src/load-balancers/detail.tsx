@@ -18,6 +18,7 @@ import { useLockReason } from './lock.ts';
 import { Pools } from './pools/pools.tsx';
 import { StatusTree } from './status-tree.tsx';
 import { Traffic } from './traffic.tsx';
+import { flavorSize } from './values.ts';
 import './load-balancers.css';
 
 export function LoadBalancerDetail() {
@@ -94,8 +95,8 @@ function WithTree({ id, children }: WithTreeProps) {
 
 function Overview({ balancer }: { balancer: LoadBalancer }) {
   const scope = useScope();
-  const { vip_address, flavor } = balancer;
   const reason = useLockReason(balancer);
+  const { vip_address, flavor } = balancer;
   return (
     <>
       <Card title="Properties">
@@ -104,7 +105,7 @@ function Overview({ balancer }: { balancer: LoadBalancer }) {
             Address: vip_address && <CopyableText text={vip_address} what="address" />,
             Status: <StatusBadge status={balancer.provisioning_status} />,
             Connections: balancer.admin_state_up ? 'accepted' : 'refused: the load balancer is off',
-            Flavor: flavor && `${flavor.flavor_name} (${flavor.vcpus} vCPU, ${flavor.ram} MiB)`,
+            Flavor: flavor && `${flavor.flavor_name} (${flavorSize(flavor)})`,
             Created: <Ago at={balancer.created_at} />,
             Changed: <Ago at={balancer.updated_at} />,
             ID: <CopyableText text={balancer.id} what="ID" />,

@@ -4,6 +4,7 @@ import type { Form } from '../ui/form/use-form.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { flavorsQuery } from './data.ts';
+import { flavorSize } from './values.ts';
 
 /** The flavor and its price. */
 export function FlavorField({ form }: { form: Form }) {
@@ -19,9 +20,9 @@ export function FlavorField({ form }: { form: Form }) {
         path="flavor"
         label="Flavor"
         help="Flavors differ in price only."
-        choices={flavors.map(({ flavor_name, vcpus, ram }) => ({
-          value: flavor_name,
-          label: `${flavor_name} (${vcpus} vCPU, ${ram} MiB)`,
+        choices={flavors.map((flavor) => ({
+          value: flavor.flavor_name,
+          label: `${flavor.flavor_name} (${flavorSize(flavor)})`,
         }))}
       />
       <PricePreview

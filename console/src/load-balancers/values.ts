@@ -2,6 +2,12 @@
 import type { JsonSchema } from '../ui/form/schema.ts';
 import { schemaAt } from '../ui/form/schema.ts';
 import type { Values } from '../ui/form/use-form.ts';
+import { formatBytes, formatNumber } from '../ui/numbers.ts';
+
+/** `1 vCPU, 2 GiB`. `ram` is in MiB. */
+export function flavorSize({ vcpus, ram }: { readonly vcpus: number; readonly ram: number }): string {
+  return `${formatNumber(vcpus)} vCPU, ${formatBytes(ram * 1024 ** 2)}`;
+}
 
 /** Fields of requests that the server ignores: members and monitors accept their own responses. */
 const IGNORED = ['id', 'operating_status', 'provisioning_status', 'instance_id'];

@@ -2,6 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, request, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
 import { queryClient } from '../api/query-client.ts';
+import { flavorSize } from '../load-balancers/values.ts';
 import { regionsQuery, scopeParams } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { volumesQuery, volumeTypesQuery } from '../volumes/data.ts';
@@ -69,10 +70,10 @@ async function balancerPrices(scope: Scope): Promise<PriceRow[]> {
     }),
   );
   return Promise.all(
-    results.map(async ({ flavor_name: flavor, vcpus, ram }) => ({
-      name: `Load balancer, ${flavor}`,
-      amount: `${vcpus} CPU, ${ram} MiB`,
-      price: await preview(scope, 'loadbalancers', { flavor }),
+    results.map(async (flavor) => ({
+      name: `Load balancer, ${flavor.flavor_name}`,
+      amount: flavorSize(flavor),
+      price: await preview(scope, 'loadbalancers', { flavor: flavor.flavor_name }),
     })),
   );
 }

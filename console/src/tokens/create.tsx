@@ -85,7 +85,7 @@ function ProjectsField({ form }: { form: Form }) {
         Projects <span className="optional">(optional)</span>
       </legend>
       {projects.map((project) => (
-        <label key={project.id} className="row">
+        <label key={project.id} className="row nowrap">
           <input
             type="checkbox"
             checked={chosen.includes(project.id)}

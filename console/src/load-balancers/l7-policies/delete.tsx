@@ -14,6 +14,7 @@ export function DeleteL7Policy() {
           name={policy.name || policyTitle(policy)}
           queryKind={KIND}
           listPath={scope.path('load-balancers', balancer.id)}
+          listSearch={{ tab: 'listeners' }}
           segments={3}
           call={{ ...policyCall(scopeParams(scope), policy.id), operationId: 'deleteL7Policy', method: 'DELETE' }}
         >

@@ -36,7 +36,7 @@ export function CertificateFields({ form, prefix }: { form: Form; prefix: string
             Further certificates <span className="optional">(optional)</span>
           </legend>
           {certificates.map((secret) => (
-            <label key={secret.id} className="row">
+            <label key={secret.id} className="row nowrap">
               <input
                 type="checkbox"
                 checked={chosen.includes(secret.id)}

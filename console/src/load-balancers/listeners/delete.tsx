@@ -13,6 +13,7 @@ export function DeleteListener() {
           name={listener.name}
           queryKind={KIND}
           listPath={scope.path('load-balancers', balancer.id)}
+          listSearch={{ tab: 'listeners' }}
           segments={3}
           call={{
             operationId: 'deleteListener',

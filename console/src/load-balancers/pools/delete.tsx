@@ -13,6 +13,7 @@ export function DeletePool() {
           name={pool.name}
           queryKind={KIND}
           listPath={scope.path('load-balancers', balancer.id)}
+          listSearch={{ tab: 'pools' }}
           segments={3}
           call={{
             operationId: 'deleteLbPool',
@@ -21,7 +22,7 @@ export function DeletePool() {
             params: { ...scopeParams(scope), pool_id: pool.id },
           }}
         >
-          Its {pool.members.length} members get no more traffic. A pool that an L7 policy uses cannot be deleted.
+          Its members get no more traffic. A pool that an L7 policy uses cannot be deleted.
         </DeleteDialog>
       )}
     </CurrentPart>
