@@ -108,6 +108,21 @@ it.each<[string, string, object, string[]]>([
     ],
   ],
   [
+    'a revocation list of an invalid CA',
+    '/cloud/v1/lbpools/1/1',
+    {
+      ...{ name: 'pages', protocol: 'HTTPS', lb_algorithm: 'ROUND_ROBIN', load_balancer_id: unknown },
+      ...{ ca_secret_id: 'x', crl_secret_id: unknown },
+    },
+    ['ca_secret_id'],
+  ],
+  [
+    'a health monitor',
+    `/cloud/v1/lbpools/1/1/${unknown}/healthmonitor`,
+    { type: 'UDP-CONNECT', delay: 5, timeout: 5, max_retries: 11, url_path: '/' },
+    ['max_retries', 'timeout', 'url_path'],
+  ],
+  [
     'a load balancer with a listener and a pool',
     '/cloud/v1/loadbalancers/1/1',
     {

@@ -2,6 +2,7 @@
  * Pure: the rules of new load balancers, listeners and pools, applied to bodies of which some fields are invalid. A rule that
  * needs an invalid field is skipped.
  */
+import { prefixed } from '../../drivers/load-balancer-rules.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { l7PolicySettings } from './l7-policies/normalize.ts';
@@ -15,9 +16,9 @@ import { listenerErrors } from './listeners/validation.ts';
 import { newMemberSettings } from './members/normalize.ts';
 import type { CreateMember } from './members/schema.ts';
 import { memberListErrors } from './members/validation.ts';
-import { newPoolSettings } from './pools/normalize.ts';
-import type { CreatePool, NestedPool } from './pools/schema.ts';
-import { poolErrors } from './pools/validation.ts';
+import { newHealthMonitor, newPoolSettings } from './pools/normalize.ts';
+import type { CreateHealthMonitor, CreatePool, NestedPool, UpdateHealthMonitor, UpdatePool } from './pools/schema.ts';
+import { monitorErrors, poolErrors } from './pools/validation.ts';
 import type { CreateLoadBalancer } from './schema.ts';
 
 type Listener = ValidFields<NestedListener>;
@@ -43,6 +44,17 @@ export function faultsOfPool(body: ValidFields<CreatePool>): FieldError[] {
   return [...(named ? [] : [missing]), ...faultsOfAPool(body, '')];
 }
 
+export function faultsOfPoolUpdate({ healthmonitor }: ValidFields<UpdatePool>): FieldError[] {
+  return healthmonitor ? prefixed('healthmonitor.', faultsOfHealthMonitor(healthmonitor)) : [];
+}
+
+/** Whether the type fits the pool is not checked. */
+export function faultsOfHealthMonitor({ type, ...body }: ValidFields<UpdateHealthMonitor>): FieldError[] {
+  if (!type) return [];
+  const monitor = newHealthMonitor({ ...body, type } as CreateHealthMonitor, null);
+  return monitorErrors(monitor, type === 'UDP-CONNECT' ? 'UDP' : 'HTTP');
+}
+
 /** A policy fits an HTTP listener, and a rule one with TLS; whether it is such a listener is not checked. */
 export function faultsOfL7Policy({ action, ...body }: ValidFields<CreateL7Policy>): FieldError[] {
   return action ? l7PolicyErrors(l7PolicySettings({ ...body, action }, null), 'HTTP') : [];
@@ -62,6 +74,7 @@ function faultsOf({ protocol, ...body }: Listener, path: string): FieldError[] {
     protocol,
     name: '',
     protocol_port: body.protocol_port ?? 1,
+    sni_secret_id: body.secret_id ? body.sni_secret_id : [],
     user_list: isWhole ? users! : [],
   };
   return listenerErrors(newListenerSettings(settings as NestedListener), path);
@@ -72,6 +85,7 @@ function faultsOfAPool(body: Pool, path: string, listener?: Listener['protocol']
   if (!protocol) return [];
   const settings = newPoolSettings({
     ...body,
+    crl_secret_id: body.ca_secret_id ? body.crl_secret_id : null,
     healthmonitor: healthmonitor?.type ? healthmonitor : null,
     // Whether a netmask is valid depends on the address of the load balancer.
     session_persistence: session_persistence?.type ? { ...session_persistence, persistence_granularity: null } : null,

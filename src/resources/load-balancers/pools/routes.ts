@@ -4,7 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { faultsOfPool } from '../faults.ts';
+import { faultsOfHealthMonitor, faultsOfPool, faultsOfPoolUpdate } from '../faults.ts';
 import { CreateMember } from '../members/schema.ts';
 import {
   CreateHealthMonitor,
@@ -72,6 +72,7 @@ export const lbPoolOperations = (pools: LbPools) => [
       'Omitted fields are unchanged, objects and lists are replaced, and null removes. Without a change no task starts.',
     access: projectMember,
     body: UpdatePool,
+    faults: faultsOfPoolUpdate,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
@@ -82,6 +83,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     deprecated: true,
     access: projectMember,
     body: UpdatePool,
+    faults: faultsOfPoolUpdate,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
@@ -99,6 +101,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'Replaces an existing health monitor, which keeps its ID.',
     access: projectMember,
     body: CreateHealthMonitor,
+    faults: faultsOfHealthMonitor,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createHealthMonitor(by, scope, params.pool_id, body),
   }),
