@@ -42,7 +42,7 @@ describe('a wrong command line', () => {
     [['client', 'create'], 'NAME is required', 'usage: cloudyard client create NAME...'],
     [['client', 'weight', '1'], 'WEIGHT is required', 'usage: cloudyard client weight ID WEIGHT'],
     [['worker'], '--region is required', 'usage: cloudyard worker --region N [--region N]...'],
-    [['worker', '--region'], "option '--region <value>' argument missing", expect.stringContaining('worker') as never],
+    [['worker', '--region'], '--region requires a value', expect.stringContaining('worker') as never],
   ])('%j gets one line of error and the usage of that command', (args, message, usage) => {
     expect(faultOf(args)).toEqual({ message, usage });
   });

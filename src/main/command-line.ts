@@ -115,7 +115,8 @@ function withUsage<T>(command: Command, work: () => T): T {
     if (!code?.startsWith('ERR_PARSE_ARGS')) throw error;
     // Node's message goes on with advice on `--`, which no command needs.
     const [fault = ''] = message.split('. ');
-    const text = `${fault.charAt(0).toLowerCase()}${fault.slice(1)}`;
+    const [, option] = /^Option '(--\S+) <value>' argument missing/.exec(fault) ?? [];
+    const text = option ? `${option} requires a value` : `${fault.charAt(0).toLowerCase()}${fault.slice(1)}`;
     throw new UsageError(text, { usage: usageOf([command]), cause: error });
   };
   try {
