@@ -17,8 +17,9 @@ const signing: Middleware = {
     if (isUnsafe && sessionState.csrfToken !== null) request.headers.set('X-CSRF-Token', sessionState.csrfToken);
     return request;
   },
-  onResponse({ response }) {
-    noteResponse(response.status);
+  onResponse({ request, response }) {
+    // Without its database the server reads nothing, and the page is out of date as well.
+    noteResponse(request.method === 'GET' && response.status === 503 ? null : response.status);
     noteDate(response.headers.get('Date'));
     if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
   },

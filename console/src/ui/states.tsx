@@ -75,7 +75,7 @@ export function ConnectionNotice() {
     <div role="status">
       {!isReachable && (
         <p className="notice warn connection">
-          The server is not reachable. The page may be out of date; it is updated when the server responds.
+          The server is not available. The page may be out of date; it is updated when the server responds.
         </p>
       )}
     </div>
