@@ -30,7 +30,9 @@ export function Alerts() {
           {query.data.results.map((notification) => (
             <li key={notification.id}>
               <div className="row spread">
-                <strong>{notification.subject}</strong>
+                <strong>
+                  <bdi>{notification.subject}</bdi>
+                </strong>
                 <Ago at={notification.created_at} />
               </div>
               <div className="row">

@@ -19,7 +19,7 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }) {
         <ul className="menu-list">
           <li>
             <div>
-              <span>{session.token_name ?? `Token ${session.token_id}`}</span>
+              <bdi>{session.token_name ?? `Token ${session.token_id}`}</bdi>
               <span className="badge">{session.role}</span>
             </div>
           </li>
@@ -27,7 +27,7 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }) {
             <li>
               <div>
                 <span className="muted">Client</span>
-                <span>{session.client_name}</span>
+                <bdi>{session.client_name}</bdi>
               </div>
             </li>
           )}
