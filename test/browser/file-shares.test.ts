@@ -36,6 +36,7 @@ describe('a project without a network', () => {
     await form.getByLabel('Name', { exact: true }).fill('first');
     await form.getByRole('button', { name: 'Create network' }).click();
     await page.getByText('Created network first').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.goto(`${at}/file-shares/new`);
     await page.getByRole('link', { name: 'Create a subnet' }).click();
     await page.getByRole('dialog', { name: 'Create subnet' }).waitFor();

@@ -104,6 +104,7 @@ describe('the pages of lifecycle policies', () => {
     await page.getByText('remove_schedules').waitFor();
     await submit(page, 'Remove');
     await expect.poll(async () => (await policyNamed('parts')).schedules.length).toBe(1);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/lifecycle-policies/${id}?tab=volumes`);
     await page.getByRole('link', { name: 'Add volumes' }).click();
     await page.getByLabel('extra').check();

@@ -138,6 +138,7 @@ describe('the page of user actions', () => {
     await page.getByLabel('Value of the header').fill('Bearer s3cret');
     await submit(page, 'Subscribe');
     await page.getByText('Subscribed to user actions').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await yard.post('/cloud/v1/networks/1/1', { name: 'acted' });
     await expect.poll(() => received.some((body) => body.includes('"acted"')), { timeout: 20_000 }).toBe(true);
     await page.goto(`${yard.url}/console/p/1/r/1/user-actions?q=acted&group=network`);

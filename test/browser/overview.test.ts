@@ -91,6 +91,7 @@ describe('quotas', () => {
     await page.getByLabel('Reason').fill('granted');
     await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('cell', { name: 'done' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     const { body } = await consoleOf.yard.get('/cloud/v2/regional_quotas/1/1');
     expect(body.volume_count_limit).toBe(2000);
     const limits = { regional_limits: [{ region_id: 1, volume_count_limit: 3000 }] };
