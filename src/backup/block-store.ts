@@ -60,7 +60,9 @@ export async function openBackupDirectory(folder: string): Promise<BackupDirecto
     if (await mkdir(folder, { recursive: true, mode: 0o700 })) await inheritOwner(folder);
     const names = await readdir(folder);
     if (names.includes(storeFile)) return;
-    const others = names.filter((name) => name !== 'lost+found' && name !== 'blocks');
+    // A process that was killed here left an unfinished file.
+    const own = (name: string) => name === 'lost+found' || name === 'blocks' || name.startsWith(`${storeFile}.`);
+    const others = names.filter((name) => !own(name));
     if (others.length > 0) {
       throw new BackupError(
         `${folder} is not empty and has no ${storeFile}; use an empty directory, or one that has backups of Cloudyard`,
@@ -126,7 +128,12 @@ function directoryAt(folder: string): BackupDirectory {
         return hash;
       }),
     putManifest: (made) =>
-      explained(folder, async () => writeDurably(join(folder, `${made.id}.json`), await formatManifest(made))),
+      explained(folder, async () => {
+        // New folders of blocks, and the store itself: a power loss must not remove them after the manifest is durable.
+        for (const parent of [join(folder, 'blocks'), dirname(folder)])
+          await syncFolder(parent).catch(ignoreUnreadable);
+        await writeDurably(join(folder, `${made.id}.json`), await formatManifest(made));
+      }),
     remove: (id) => rm(join(folder, `${id}.json`)),
     async prune() {
       const used = new Set<string>();
@@ -235,6 +242,11 @@ async function inheritOwner(path: string): Promise<void> {
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   await handle.sync().finally(() => handle.close());
+}
+
+/** No blocks yet, or a folder above the store that this account may not open, whose names another one has made durable. */
+function ignoreUnreadable(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error;
 }
 
 const reasons: Record<string, string> = {
