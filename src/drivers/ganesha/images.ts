@@ -16,7 +16,7 @@ import type { Logger } from 'pino';
 import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
 import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
-import { limited } from '../turns.ts';
+import { limited, shared } from '../turns.ts';
 import { removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
@@ -34,6 +34,11 @@ const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStorage {
   const unmounting = limited(4);
   const loops = loopDevices(layout.images, log);
+  // Shared, because shares are created at the same time. An existing file is not written: the disk may be full.
+  const ensureProtofile = shared(async () => {
+    const path = protofileOf(layout);
+    if ((await readFile(path, 'utf8').catch(() => '')) !== PROTOFILE) await writeDurably(path, PROTOFILE);
+  });
   return {
     reserve: loops.reserve,
     deviceOf: loops.numberOf,
@@ -42,10 +47,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     async prepare() {
       await thawLeftFrozen(layout.root);
       for (const folder of [layout.images, layout.specs]) await removeUnfinished(folder);
-      // Here, because the first shares are created at the same time. An existing file is not written: the disk may be full.
-      if ((await readFile(protofileOf(layout), 'utf8').catch(() => '')) !== PROTOFILE) {
-        await writeDurably(protofileOf(layout), PROTOFILE);
-      }
+      await ensureProtofile();
       await jail.prepare();
     },
     async ensure(id, { gib, settledGib }, signal) {
@@ -54,6 +56,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
       let size = await sizeOf(image);
       if (size === null) {
         if (settledGib !== undefined) throw dataMissing(id, image);
+        await ensureProtofile();
         await createImage(layout, id, gib * GIB, signal);
         size = gib * GIB;
         changed.push('image created');
