@@ -2,7 +2,7 @@
  * Runs one external command to completion, without a shell.
  *
  * Failure modes: every failure is a retryable DriverError with the command and its stderr. A host without space, memory or
- * descriptors is a shortage.
+ * descriptors, or with read-only storage, is a shortage.
  */
 import { basename } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
@@ -41,18 +41,23 @@ export function timedOut(error: unknown): boolean {
   return ((error as Error | null)?.cause as { killed?: unknown } | undefined)?.killed === true;
 }
 
-/** How programs report what `isShortage` finds in errors of system calls, and how HAProxy reports a lack of memory. */
+/** The kernel makes a filesystem read-only after errors of its disk. */
+const READ_ONLY = /read-only file ?system/i;
+/** How programs report what SHORTAGES are in errors of system calls, and how HAProxy reports a lack of memory. */
 const SHORTAGE =
   /no space left on device|disk quota exceeded|cannot allocate memory|(out of|not enough) memory|too many open files/i;
 
 /** Wraps a failed command or system call. */
 export function hostError(message: string, cause: unknown): DriverError {
   if (cause instanceof DriverError) return cause;
-  const shortage = isShortage(cause) || SHORTAGE.test(message);
+  const isReadOnly = codeOf(cause) === 'EROFS' || READ_ONLY.test(message);
+  const shortage = isReadOnly || SHORTAGES.includes(codeOf(cause)) || SHORTAGE.test(message);
   return new DriverError(message, {
-    customerMessage: shortage
-      ? 'the host has no space or memory left; the operator must add some'
-      : 'the host could not apply the change',
+    customerMessage: isReadOnly
+      ? 'the storage of the host is read-only; the operator must make it writable'
+      : shortage
+        ? 'the host has no space or memory left; the operator must add some'
+        : 'the host could not apply the change',
     retryable: true,
     shortage,
     cause,
@@ -79,8 +84,8 @@ export function refuseAborted(signal: AbortSignal): void {
   });
 }
 
-function isShortage(cause: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(
-    (cause as NodeJS.ErrnoException | null)?.code ?? '',
-  );
+const SHORTAGES = ['ENOSPC', 'EDQUOT', 'ENOMEM', 'EMFILE', 'ENFILE'];
+
+function codeOf(cause: unknown): string {
+  return (cause as NodeJS.ErrnoException | null)?.code ?? '';
 }

@@ -27,6 +27,14 @@ it('shows a shortage of the host in the status, until an operation succeeds', as
   expect(driver.status()).toMatchObject({ healthy: true, detail: 'serves' });
 });
 
+it('shows that the storage of the host is read-only, as the driver or a program reports it', () => {
+  const message = 'the storage of the host is read-only; the operator must make it writable';
+  const error = Object.assign(new Error('open'), { code: 'EROFS' });
+  for (const failure of [hostError('cannot write', error), hostError('mkdir: Read-only file system', null)]) {
+    expect(failure).toMatchObject({ shortage: true, retryable: true, customerMessage: message });
+  }
+});
+
 it('shows a shortage that a snapshot met', async () => {
   const driver = withShortages({
     status: () => ({ driver: 'test', real: true, healthy: true, detail: 'serves' }),
