@@ -179,10 +179,11 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
     });
 
-    it('with lost sockets are repaired', async () => {
+    it('with lost sockets are reported, and repaired by a restart', async () => {
       const { desired } = await httpAndTcp();
       await apply(desired);
       rmSync(host.layout.sockets, { recursive: true });
+      expect(driver.status().detail).toContain(`the socket ${host.layout.masterSocket} was removed`);
       process.kill(host.pid(), 'SIGKILL');
       const answers = () => ask(desired.address).then(({ status }) => status === 200);
       await until(() => answers().catch(() => false), 20, 'HAProxy back');

@@ -4,6 +4,7 @@
  *
  * Invariant: one operation at a time changes HAProxy. Changes that wait for it are processed as one batch.
  */
+import { existsSync } from 'node:fs';
 import { rm, stat, truncate } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
@@ -254,10 +255,15 @@ async function runPlans(host: Host, batch: PendingChange[]): Promise<void> {
   for (const [at, plan] of plans.entries()) batch[at]!.resolve(onHost(null, async () => resultOf(plan)));
 }
 
-function statusOf({ finding, process, broken, specs, udp }: Host): DriverStatus {
+/** HAProxy creates its sockets at its start only. It goes on serving. */
+const withoutSocket = (path: string) =>
+  `the socket ${path} was removed, so no load balancer can be changed until HAProxy is restarted`;
+
+function statusOf({ finding, process, broken, specs, udp, layout }: Host): DriverStatus {
   const status = { driver: 'haproxy', real: true, ...(finding.remedy && { remedy: finding.remedy }) };
   const problems: string[] = [];
   if (!process.isUp()) problems.push('HAProxy is down');
+  else if (!existsSync(layout.masterSocket)) problems.push(withoutSocket(layout.masterSocket));
   if (udp?.isDown()) problems.push('nginx is down');
   if (broken.size > 0) problems.push(`${broken.size} of ${specs.size} load balancers are not served`);
   const excluded = [...(udp?.excluded() ?? [])];
