@@ -14,7 +14,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { backoffAfter, type Daemon, type DaemonOptions, liveProcess, startedWith, superviseDaemon } from './daemon.ts';
+import { backoffAfter, type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from './daemon.ts';
+import { findByCommandLine, startedWith } from './running-processes.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -78,6 +79,33 @@ async function until(condition: () => boolean, seconds = 20): Promise<void> {
 
 const pidInFile = () => Number(readFileSync(join(dir, 'program.pid'), 'utf8'));
 const events = () => readFileSync(join(dir, 'events'), 'utf8').trim().split('\n');
+
+test('a released daemon whose pid file was removed is adopted, and stopped', async () => {
+  const first = await supervise(options());
+  const pid = first.pid() as number;
+  await first.release();
+  rmSync(join(dir, 'program.pid'));
+  const second = await supervise(options());
+  expect([second.pid(), pidInFile(), events()]).toEqual([pid, pid, ['start']]);
+  await second.stop();
+  expect(liveProcess(pid)).toBeNull();
+});
+
+test('a process of another account or in another mount namespace is not taken for a daemon without a pid file', async () => {
+  const lookalike = spawn('unshare', ['--mount', process.execPath, join(dir, 'program.mjs'), dir, 'plain']);
+  try {
+    await until(() => existsSync(join(dir, 'ready')));
+    rmSync(join(dir, 'ready'));
+    const matches = (commandLine: string) => commandLine.includes(join(dir, 'program.mjs'));
+    expect(findByCommandLine(matches, [process.getuid!()])).toBeNull();
+    const daemon = await supervise(options());
+    expect(findByCommandLine(matches, [process.getuid!()])).toBe(daemon.pid());
+    expect(findByCommandLine(matches, [process.getuid!() + 1])).toBeNull();
+    expect(daemon.pid()).not.toBe(lookalike.pid);
+  } finally {
+    lookalike.kill('SIGKILL');
+  }
+});
 
 test('a daemon starts in its own process group with a pid file and a log, and stop terminates it', async () => {
   const daemon = await supervise(options());

@@ -4,7 +4,7 @@
  * Invariant: one live process for each pid file. Before each start the pid file is read. If it names a live process that
  * `matches`, that process is adopted; otherwise the file is stale and removed. A pid alone is not proof (it may be reused, or
  * be a zombie that nothing reaps in a container), so a process is identified by its pid, its start time and its command
- * line, from /proc. Without /proc nothing is adopted.
+ * line, from /proc. Without /proc nothing is adopted. If the file is missing, the process is found by its command line.
  *
  * The process gets its own process group, so that Ctrl-C in the terminal does not reach it. It writes to a file, because a
  * pipe to this process would break when this process dies.
@@ -28,6 +28,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
+import { findByCommandLine, readPidFile } from './running-processes.ts';
 
 export interface DaemonOptions {
   /** For logs, for example `ganesha`. */
@@ -111,15 +112,6 @@ export function liveProcess(pid: number): LiveProcess | null {
     return { pid, startTime: fromState[19] ?? '', commandLine };
   } catch {
     return null;
-  }
-}
-
-/** Whether a process was started with this variable; false if its environment cannot be read. */
-export function startedWith(pid: number, name: string, value: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${name}=${value}`);
-  } catch {
-    return false;
   }
 }
 
@@ -230,6 +222,7 @@ async function startOrAdopt(supervision: Supervision): Promise<void> {
 /** A live process that does not respond is terminated, so that the caller starts a new one. */
 async function adoptRunning(supervision: Supervision): Promise<boolean> {
   const { options } = supervision;
+  restorePidFile(options);
   const found = await findRunning(options);
   if (!found) return false;
   const running = watch(found);
@@ -251,12 +244,15 @@ async function findRunning(options: DaemonOptions): Promise<LiveProcess | null> 
   return found && options.matches(found.commandLine, found.pid) ? found : null;
 }
 
-function readPidFile(pidFile: string): number | null {
-  try {
-    return Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
-  } catch {
-    return null;
-  }
+/** Unless the program writes the file itself: Ganesha of a copied data directory has the same arguments. */
+function restorePidFile({ command, matches, pidFile, readPid, log, name }: DaemonOptions): void {
+  if (readPid || readPidFile(pidFile) !== null) return;
+  // `--reuid`: of setpriv (drivers/confined.ts).
+  const account = command.uid ?? Number(command.args[command.args.indexOf('--reuid') + 1]);
+  const pid = findByCommandLine(matches, [process.getuid!(), account]);
+  if (pid === null) return;
+  log.warn({ daemon: name, daemonPid: pid }, 'the pid file of a running daemon was removed; writing it again');
+  writeFileSync(pidFile, `${pid}\n`);
 }
 
 /** Reads the file again, because another supervisor may have started the daemon meanwhile. */
