@@ -7,6 +7,7 @@ import { forbidCoreDumps } from '../platform/child-process.ts';
 import { closest } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
+import { messageOf } from './error-message.ts';
 import { placesOf } from './root.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
@@ -73,7 +74,7 @@ function warn(text: string): void {
 function report(error: unknown): void {
   if (error instanceof UsageError) return warn(error.usage ? `${error.message}\n${error.usage}` : error.message);
   if (!(error instanceof Error)) return warn(String(error));
-  warn((process.env.CLOUDYARD_LOG_LEVEL === 'debug' && error.stack) || error.message);
+  warn((process.env.CLOUDYARD_LOG_LEVEL === 'debug' && error.stack) || messageOf(error));
 }
 
 // The reader of a pipe may stop early (`quota list | head`). The command ends as if all had been read.
