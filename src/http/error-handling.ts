@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput, unavailable } from '../errors/catalogue.ts';
 import { exceededTimeLimit, isContended, isUnavailable, postgresCode, shortageOf } from '../platform/db-errors.ts';
+import { KeyFileError } from '../platform/encryption.ts';
 import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
 import type { App } from './app.ts';
@@ -142,6 +143,9 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
     return invalidInput([
       { path: '', message: (message ?? 'the request cannot be read').replace(/^body\b/i, 'the body') },
     ]);
+  }
+  if (error instanceof KeyFileError) {
+    return unavailable('the encryption keys cannot be used; the operator must fix the key file');
   }
   const timeLimit = exceededTimeLimit(error);
   if (timeLimit !== null || isUnavailable(error)) {

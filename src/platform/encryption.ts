@@ -47,6 +47,9 @@ export interface Keyring {
 /** An error that the operator has to fix: a lost or broken key file, a modified database. */
 export class EncryptionError extends Error {}
 
+/** The key file is missing, damaged, or cannot be read or written. Nothing is encrypted or decrypted meanwhile. */
+export class KeyFileError extends EncryptionError {}
+
 const version = 1;
 const algorithm = 'aes-256-gcm';
 const keyBytes = 32;
@@ -79,7 +82,7 @@ export function openKeyFile(file: string): Keyring {
     forDecrypting() {
       const keys = read();
       if (keys) return keys;
-      throw new EncryptionError(
+      throw new KeyFileError(
         `key file ${file} not found; restore the key file that encrypted the secrets of this database`,
       );
     },
@@ -94,7 +97,7 @@ export function openKeyFile(file: string): Keyring {
     check() {
       const keys = read();
       if (!keys) requireWritable(dirname(file));
-      if (keys?.length === 0) throw new EncryptionError(`${file} has no key to encrypt with`);
+      if (keys?.length === 0) throw new KeyFileError(`${file} has no key to encrypt with`);
     },
   });
 }
@@ -242,18 +245,25 @@ function partsOf(bytes: Uint8Array, context: string) {
 
 /** Undefined when the file does not exist. */
 function stampOf(file: string): string | undefined {
-  const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return stat && [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
+  try {
+    const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
+    return stat && [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
+  } catch (cause) {
+    throw unreadable(file, cause, '');
+  }
 }
 
 function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const fix = code === 'EACCES' ? `; as root, run: chown ${process.getuid?.()} ${file}` : '';
-    throw new EncryptionError(`the key file ${file} cannot be read (${code})${fix}`, { cause });
+    throw unreadable(file, cause, `; as root, run: chown ${process.getuid?.()} ${file}`);
   }
+}
+
+function unreadable(file: string, cause: unknown, fix: string): KeyFileError {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new KeyFileError(`the key file ${file} cannot be read (${code})${code === 'EACCES' ? fix : ''}`, { cause });
 }
 
 function requireWritable(folder: string): void {
@@ -261,7 +271,7 @@ function requireWritable(folder: string): void {
     accessSync(folder, constants.W_OK);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new EncryptionError(
+    throw new KeyFileError(
       `the key file cannot be created in ${folder} (${code}); create it as root (docs/guides/encryption-keys.md)`,
       { cause },
     );
@@ -276,10 +286,9 @@ function parseKeyFile(file: string, text: string): EncryptionKey[] {
     const [, id, base64 = ''] = /^\s*([\w.-]{1,32})\s+([A-Za-z0-9+/]+=*)\s*$/.exec(line) ?? [];
     const key = Buffer.from(base64, 'base64');
     if (id === undefined || key.length !== keyBytes) {
-      throw new EncryptionError(`${file}:${i + 1} must be an id, a space, and ${keyBytes} bytes in base64`);
+      throw new KeyFileError(`${file}:${i + 1} must be an id, a space, and ${keyBytes} bytes in base64`);
     }
-    if (keys.some((other) => other.id === id))
-      throw new EncryptionError(`${file}:${i + 1}: the id ${id} is listed twice`);
+    if (keys.some((other) => other.id === id)) throw new KeyFileError(`${file}:${i + 1}: the id ${id} is listed twice`);
     keys.push({ id, key });
   }
   return keys;
@@ -301,7 +310,7 @@ function createKeyFile(file: string): void {
     }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new EncryptionError(`the key file ${file} cannot be created (${code})`, { cause });
+    throw new KeyFileError(`the key file ${file} cannot be created (${code})`, { cause });
   }
 }
 
@@ -314,7 +323,7 @@ function syncKeyFile(file: string): void {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (notWritable.has(code)) return;
-    throw new EncryptionError(`the folder of the key file ${file} cannot be synced (${code})`, { cause });
+    throw new KeyFileError(`the folder of the key file ${file} cannot be synced (${code})`, { cause });
   }
 }
 
@@ -335,7 +344,7 @@ function replaceKeyFile(file: string, text: string): void {
     syncDirectory(dirname(path));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new EncryptionError(`the key file ${file} cannot be written (${code})`, { cause });
+    throw new KeyFileError(`the key file ${file} cannot be written (${code})`, { cause });
   }
 }
 
