@@ -124,6 +124,7 @@ describe('the clock', () => {
     const before = nowOf(await move({ set: '2029-01-01T00:00:00Z' }));
     expect(nowOf(await move({ advance_seconds: 0 })) - before).toBeLessThan(60_000);
     expect((await move({ advance_seconds: 0.5 })).status).toBe(200);
+    expect((await move({ advance_seconds: 1.192092896e-7 })).status).toBe(200);
   });
 
   it.each<[object, (string | number)[]]>([

@@ -49,7 +49,7 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
   };
 
   const advance = async (seconds: number): Promise<void> => {
-    const target = clock.offsetMs() + seconds * 1000;
+    const target = clock.offsetMs() + Math.round(seconds * 1000);
     const giveUp = performance.now() + moveTimeoutMs;
     const regionIds = await store.findServedRegions(db);
     let stuck = 0;
