@@ -35,6 +35,8 @@ export interface DaemonOptions {
   name: string;
   /** `env` is added to the inherited variables (child-process.ts). */
   command: { file: string; args: string[]; env?: Record<string, string>; uid?: number; gid?: number; cwd?: string };
+  /** The uid that the program changes to by itself. */
+  account?: number;
   /** Written right after the start, unless `readPid` is given. Removed when stale. */
   pidFile: string;
   /** For a program that writes its own pid file: returns the pid in it, or null. */
@@ -245,10 +247,11 @@ async function findRunning(options: DaemonOptions): Promise<LiveProcess | null> 
 }
 
 /** Unless the program writes the file itself: Ganesha of a copied data directory has the same arguments. */
-function restorePidFile({ command, matches, pidFile, readPid, log, name }: DaemonOptions): void {
+function restorePidFile(options: DaemonOptions): void {
+  const { command, matches, pidFile, readPid, log, name } = options;
   if (readPid || readPidFile(pidFile) !== null) return;
   // `--reuid`: of setpriv (drivers/confined.ts).
-  const account = command.uid ?? Number(command.args[command.args.indexOf('--reuid') + 1]);
+  const account = options.account ?? command.uid ?? Number(command.args[command.args.indexOf('--reuid') + 1]);
   const pid = findByCommandLine(matches, [process.getuid!(), account]);
   if (pid === null) return;
   log.warn({ daemon: name, daemonPid: pid }, 'the pid file of a running daemon was removed; writing it again');

@@ -12,7 +12,8 @@ import { type Owner, writeDurably } from '../durable-files.ts';
 import { endProcess } from '../end-process.ts';
 import { namesIn } from './layout.ts';
 
-interface ConfiguredDaemon extends Pick<DaemonOptions, 'name' | 'probe' | 'beforeStart' | 'startTimeout' | 'log'> {
+interface ConfiguredDaemon
+  extends Pick<DaemonOptions, 'name' | 'account' | 'probe' | 'beforeStart' | 'startTimeout' | 'log'> {
   /** The folder of its PID file and log. */
   folder: string;
   /** The folder of its configuration files. Default: `folder`. */

@@ -61,6 +61,7 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
   };
   return startConfigured({
     ...{ name: 'gate', folder: layout.distribution, log, startTimeout: 30 },
+    ...(account && { account: account.uid }),
     settings: [version, configuration],
     files: (name) => ({ [`${name}.json`]: JSON.stringify(configuration) }),
     command: (name) => {
