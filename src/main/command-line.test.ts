@@ -57,13 +57,12 @@ describe('a wrong command line', () => {
   });
 
   it('does not hide another error of a command', async () => {
-    const fail = async () => {
-      throw new Error('database down');
-    };
-    const running = parseCommandLine([command({ name: 'count', summary: 'Count', run: fail })], ['count']).run(
-      {} as never,
-    );
-    await expect(running).rejects.not.toBeInstanceOf(UsageError);
+    // A program that failed has its exit status as its code.
+    for (const error of [new Error('database down'), Object.assign(new Error('initdb failed'), { code: 1 })]) {
+      const fail = () => Promise.reject(error);
+      const given = [command({ name: 'count', summary: 'Count', run: fail })];
+      await expect(parseCommandLine(given, ['count']).run({} as never)).rejects.toBe(error);
+    }
   });
 });
 

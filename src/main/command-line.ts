@@ -111,8 +111,9 @@ function parseArguments(command: Command, args: string[]): { values: object; ope
 function withUsage<T>(command: Command, work: () => T): T {
   const rethrow = (error: unknown): never => {
     if (error instanceof UsageError) throw new UsageError(error.message, { usage: usageOf([command]), cause: error });
-    const { code, message } = error as { code?: string; message: string };
-    if (!code?.startsWith('ERR_PARSE_ARGS')) throw error;
+    // The code of a program that failed is its exit status.
+    const { code, message } = error as { code?: string | number; message: string };
+    if (!String(code).startsWith('ERR_PARSE_ARGS')) throw error;
     // Node's message goes on with advice on `--`, which no command needs.
     const [fault = ''] = message.split('. ');
     const [, option] = /^Option '(--\S+) <value>' argument missing/.exec(fault) ?? [];
