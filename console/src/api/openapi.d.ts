@@ -8766,7 +8766,7 @@ export interface components {
             source_user_ip: string | null;
             /** @description User-Agent of the request */
             user_agent: string | null;
-            /** @description ID of the task that created the resource */
+            /** @description ID of the task that the action started; null: none, or it was removed */
             task_id: string | null;
             /** @description false: the entry was too large and is cut off */
             is_complete: boolean;

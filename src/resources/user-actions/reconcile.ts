@@ -19,7 +19,7 @@ import type { Db } from '../../platform/db.ts';
 import { expiresAfterMs, retryDelayMs } from '../notifications/desired.ts';
 import { toUserAction } from './response.ts';
 import * as store from './store.ts';
-import type { Attempted, EntryRow, SubscriptionRow } from './store.ts';
+import type { Attempted, ActionEntry, SubscriptionRow } from './store.ts';
 
 interface UserActionDeliveriesDeps {
   db: Db;
@@ -52,7 +52,7 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
   /** Makes one call. */
   const attempt = async (
     subscription: SubscriptionRow,
-    entry: EntryRow,
+    entry: ActionEntry,
     failures: number,
     secret: string,
   ): Promise<Attempted> => {

@@ -3,10 +3,10 @@ import type { Change } from '../../audit/audit.ts';
 import { withZone } from '../../platform/clock.ts';
 import { officialNameOf, resourceTypes } from './actions.ts';
 import type { UserAction } from './schema.ts';
-import type { EntryRow } from './store.ts';
+import type { ActionEntry } from './store.ts';
 
 /** Null for an entry that is not a user action. */
-export function toUserAction(entry: EntryRow, acknowledged: boolean): UserAction | null {
+export function toUserAction(entry: ActionEntry, acknowledged: boolean): UserAction | null {
   const name = officialNameOf(entry.operation);
   if (!name) return null;
   const { origin, changes } = entry;
@@ -26,7 +26,7 @@ export function toUserAction(entry: EntryRow, acknowledged: boolean): UserAction
     email: null,
     source_user_ip: origin.address ?? null,
     user_agent: origin.user_agent ?? null,
-    task_id: taskOf(changes),
+    task_id: entry.taskId ?? creatorOf(changes),
     is_complete: !changes.some(isCut),
     resources: changes.flatMap(resourceOf),
     total_price: null,
@@ -36,8 +36,8 @@ export function toUserAction(entry: EntryRow, acknowledged: boolean): UserAction
 /** The mark of an entry whose further changes were omitted (audit/triggers.ts). */
 const isCut = ({ table }: Change) => table === '…';
 
-/** Of a new resource: the audit log has no rows of tasks. */
-function taskOf(changes: Change[]): string | null {
+/** The task that created a new resource; its row may have been removed since. */
+function creatorOf(changes: Change[]): string | null {
   const ids = changes.map(({ before, after }) => (before === null ? after?.['creator_task_id'] : undefined));
   return ids.find((id) => typeof id === 'string') ?? null;
 }

@@ -73,7 +73,7 @@ export const UserAction = Type.Object(
     email: NoText('Always null'),
     source_user_ip: NoText('Address of the client of the request'),
     user_agent: NoText('User-Agent of the request'),
-    task_id: NoText('ID of the task that created the resource'),
+    task_id: NoText('ID of the task that the action started; null: none, or it was removed'),
     is_complete: Type.Boolean({ description: 'false: the entry was too large and is cut off' }),
     resources: Type.Array(ActionResource, { description: 'The resources that the action changed' }),
     total_price: Described(Nullable(Price), 'Always null'),

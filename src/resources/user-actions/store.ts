@@ -5,7 +5,7 @@ import { auditEntries } from '../../audit/table.ts';
 import { columnsOf, prepared, preparedExists, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { changedRows } from '../audit/store.ts';
+import { changedRows, findEntries as findAuditEntries } from '../audit/store.ts';
 import type { EntryRow } from '../audit/store.ts';
 import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
@@ -13,9 +13,37 @@ import type { ListUserActions } from './schema.ts';
 import { userActionDeliveries as deliveries, userActionSubscriptions as subscriptions } from './table.ts';
 import type { UserActionDeliveryState } from './table.ts';
 
-export { findEntries } from '../audit/store.ts';
 export { isRealElsewhere } from '../notifications/store.ts';
-export type { EntryRow };
+
+/** `taskId`: the task that the request started, if it is still kept. */
+export type ActionEntry = EntryRow & { taskId: string | null };
+
+/** The tables whose ids are the resources of tasks. */
+const tablesOfTasks = new Set([
+  ...['file_shares', 'load_balancers', 'networks', 'projects', 'secrets', 'snapshots', 'subnets', 'volumes'],
+]);
+
+const readTasks = prepared<{ requestId: string; id: string }>(
+  'user_action_tasks',
+  `select t.request_id as "requestId", t.id from unnest($1::text[], $2::text[]) as e (resource_id, request_id)
+   join tasks t on t.resource_id = e.resource_id and t.request_id = e.request_id`,
+);
+
+export async function findEntries(db: Db, ids: number[]): Promise<ActionEntry[]> {
+  const entries = await findAuditEntries(db, ids);
+  const changed = entries.flatMap(({ requestId, changes }) =>
+    changes
+      .filter(({ table, id }) => requestId !== null && id !== null && tablesOfTasks.has(table))
+      .map(({ id }) => ({ requestId, resourceId: String(id) })),
+  );
+  const tasks = await readTasks(
+    db,
+    changed.map(({ resourceId }) => resourceId),
+    changed.map(({ requestId }) => requestId),
+  );
+  const byRequest = new Map(tasks.map(({ requestId, id }) => [requestId, id]));
+  return entries.map((entry) => ({ ...entry, taskId: byRequest.get(entry.requestId ?? '') ?? null }));
+}
 
 interface UserActionFilter extends ListUserActions {
   /** The entries visible to the caller; null: all. */

@@ -75,6 +75,17 @@ describe('user actions', () => {
     });
   });
 
+  it('name the task that they started', async () => {
+    const { results } = (await cloud.get(`/cloud/v1/networks/${client.projectId}/1`, client)).body;
+    const one = (what: string, id: string) => `/cloud/v1/${what}/${client.projectId}/1/${id}`;
+    const [subnet, network] = [one('subnets', results[0].subnets[0]), one('networks', results[0].id)];
+    const started = [];
+    for (const url of [subnet, network]) started.push((await cloud.delete(url, client)).body.tasks[0]);
+    await newProject('without a task');
+    const ids = (await list('?order_by=asc')).results.map(({ task_id }: { task_id: string | null }) => task_id);
+    expect(ids.slice(-3)).toEqual([...started, null]);
+  });
+
   it('are filtered by every parameter, in both orders', async () => {
     cloud.clock.set(new Date('2026-03-01T00:00:00Z'));
     await newProject('old');
