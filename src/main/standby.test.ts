@@ -88,10 +88,13 @@ describe('a process whose lock another one took while PostgreSQL restarted', () 
        where locktype = 'advisory' and objsubid = 2 and objid = (hashtext($1)::int8 & 4294967295)::oid`,
       [lock.key],
     );
-    // It waits, so it has the lock before the first process can take it again.
-    const taken = other.query('select pg_advisory_lock($1, $2)', [place!.classid, place!.objid]);
     const admin = new pg.Client(connection);
     await admin.connect();
+    // It waits, so it has the lock before the first process can take it again.
+    const taken = other.query('select pg_advisory_lock($1, $2)', [place!.classid, place!.objid]);
+    const waiting =
+      'select from pg_locks where not granted and classid::int8::int4 = $1 and objid::int8::bit(32)::int4 = $2';
+    await expect.poll(async () => (await admin.query(waiting, [place!.classid, place!.objid])).rowCount).toBe(1);
     await admin.query('select pg_terminate_backend($1)', [place!.pid]);
     await admin.end();
     await taken;
