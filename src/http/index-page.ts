@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { escapeHtml } from '../platform/html.ts';
 
 export const Index = Type.Object(
   {
@@ -66,6 +67,7 @@ export const indexHeaders = {
   'referrer-policy': 'no-referrer',
 };
 
+/** The page as HTML. */
 export function indexPage({ name, version, links }: Static<typeof Index>): string {
   const items = Object.entries(links).map(
     ([key, path]) => `<li><a href="${escapeHtml(path)}">${escapeHtml(titles[key as keyof typeof links])}</a></li>`,
@@ -89,10 +91,4 @@ ${lines.join('\n')}
 </body>
 </html>
 `;
-}
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character]!);
 }

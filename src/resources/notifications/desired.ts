@@ -1,5 +1,6 @@
 /** Pure: the contents of a delivery, from its rows, and the delay before the next attempt. */
 import { withZone } from '../../platform/clock.ts';
+import { escapeHtml } from '../../platform/html.ts';
 import type { MessageBody } from './schema.ts';
 import type { NotificationRow } from './store.ts';
 
@@ -49,10 +50,4 @@ function htmlOf({ paragraphs, figures }: MessageBody, id: string): string {
   const [first = '', ...others] = paragraphs;
   const parts = [paragraph(first), ...table, ...others.map(paragraph), `<p><small>${idLine(id)}</small></p>`];
   return `<!doctype html><html><body>${parts.join('\n')}</body></html>\n`;
-}
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character]!);
 }

@@ -1,6 +1,6 @@
 /**
  * Reads BER, the encoding of PKCS#12 bundles and revocation lists. It reads lengths of both forms (Java and old
- * Windows write the indefinite form) and validates noBytes else, because OpenSSL parses the result.
+ * Windows write the indefinite form) and validates nothing else, because OpenSSL parses the result.
  */
 export interface Element {
   /** The identifier byte: class, constructed bit, number. */

@@ -83,41 +83,40 @@ const keyTypes = new Set(['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448']);
 
 /** The only private key in the blocks of a field. */
 export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKey> {
-  const fault = (message: string) => ({ found: [], faults: [{ path, message }] });
   const keys = blocks.filter((block) => block.label.endsWith('PRIVATE KEY'));
   const [key] = keys;
   if (!key || keys.length > 1)
-    return fault(`contains ${keys.length || 'no'} private keys in PEM; exactly one is required`);
-  if (key.encrypted) return fault('the private key is encrypted; send it without a passphrase');
+    return fault(path, `contains ${keys.length || 'no'} private keys in PEM; exactly one is required`);
+  if (key.encrypted) return fault(path, 'the private key is encrypted; send it without a passphrase');
   const encoding = keyEncodings[key.label];
-  if (!encoding) return fault(`TLS does not support a ${key.label}; send a PRIVATE KEY`);
+  if (!encoding) return fault(path, `TLS does not support a ${key.label}; send a PRIVATE KEY`);
   return readPrivateKeyBytes(key.bytes, encoding, path);
 }
 
 /** Reads a DER private key. `path`: the field of the request, for faults. */
 export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
-    const message = `the private key has ${bytes.length} bytes; the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
-    return { found: [], faults: [{ path, message }] };
+    const limits = `the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
+    return fault(path, `the private key has ${bytes.length} bytes; ${limits}`);
   }
   try {
     const key = createPrivateKey({ key: bytes, format: 'der', type });
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
     if (bits > maxRsaBits) {
-      const message = `the private key has ${bits} bits; use RSA of at most ${maxRsaBits} bits, or ECDSA`;
-      return { found: [], faults: [{ path, message }] };
+      return fault(path, `the private key has ${bits} bits; use RSA of at most ${maxRsaBits} bits, or ECDSA`);
     }
-    if (keyTypes.has(key.asymmetricKeyType!)) {
-      if (!signsFast(key)) throw new Error('the parameters of the RSA key are inconsistent');
-      return { found: [{ key, path }], faults: [] };
+    if (!keyTypes.has(key.asymmetricKeyType!)) {
+      return fault(path, `TLS does not support certificates with a ${key.asymmetricKeyType} key`);
     }
-    return {
-      found: [],
-      faults: [{ path, message: `TLS does not support certificates with a ${key.asymmetricKeyType} key` }],
-    };
+    if (!signsFast(key)) throw new Error('the parameters of the RSA key are inconsistent');
+    return { found: [{ key, path }], faults: [] };
   } catch {
-    return { found: [], faults: [{ path, message: 'the private key cannot be parsed' }] };
+    return fault(path, 'the private key cannot be parsed');
   }
+}
+
+function fault(path: string, message: string): Found<never> {
+  return { found: [], faults: [{ path, message }] };
 }
 
 /** Limited because each certificate is compared with all others. */
