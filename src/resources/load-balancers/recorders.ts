@@ -8,6 +8,7 @@ import { statusChanges } from './operating-status.ts';
 import * as store from './store.ts';
 import type { StatusChanges } from './store.ts';
 import * as traffic from './traffic/store.ts';
+import type { Duty } from '../../tasks/duties.ts';
 
 interface StatusDutiesDeps {
   db: Db;
@@ -17,7 +18,7 @@ interface StatusDutiesDeps {
 }
 
 /** Periodic work of each worker. */
-export function createLoadBalancerDuties(deps: StatusDutiesDeps): { seconds: number; work(): Promise<void> }[] {
+export function createLoadBalancerDuties(deps: StatusDutiesDeps): Duty[] {
   return [
     { seconds: 1, work: createStatusRecorder(deps) },
     { seconds: 10, work: createTrafficRecorder(deps) },

@@ -3,25 +3,17 @@ import { ClientError } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { Tx } from '../../platform/db.ts';
 import * as store from './store.ts';
+import type { SecretReference, Secrets } from '../secrets/service.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 
-export interface SecretReference {
-  id: string;
-  /** What the secret must contain. */
-  kind: 'certificate' | 'ca' | 'crl';
-  /** The field that names it. */
-  path: string;
-}
+export type { SecretReference };
 
 export interface SubnetReference {
   id: string;
   path: string;
 }
 
-export interface SecretsForUse {
-  /** Keeps the secrets from being deleted until the transaction ends. @throws ClientError 400 with all invalid fields */
-  holdForUse(tx: Tx, scope: ProjectRegion, wanted: SecretReference[]): Promise<void>;
-}
+export type SecretsForUse = Pick<Secrets, 'holdForUse'>;
 
 /**
  * Holds the secrets and reports unknown secrets and subnets. Callers pass new references only: a secret in use cannot

@@ -288,14 +288,6 @@ export async function versions(db: Db, regionIds: number[]): Promise<Map<string,
   return new Map((await readVersions(db, regionIds)).map((row) => [row.id, row.version]));
 }
 
-/** Changed operating statuses by id. */
-export interface StatusChanges {
-  loadBalancers: Map<string, OperatingStatus>;
-  listeners: Map<string, OperatingStatus>;
-  pools: Map<string, OperatingStatus>;
-  members: Map<string, OperatingStatus>;
-}
-
 const tables = {
   loadBalancers: 'load_balancers',
   listeners: 'lb_listeners',
@@ -303,6 +295,10 @@ const tables = {
   members: 'lb_members',
 } as const;
 
+/** Changed operating statuses by id. */
+export type StatusChanges = Record<keyof typeof tables, Map<string, OperatingStatus>>;
+
+/** Only the rows that are named change. */
 export async function writeStatuses(tx: Tx, changes: StatusChanges): Promise<void> {
   for (const [part, table] of Object.entries(tables) as [keyof StatusChanges, string][]) {
     const changed = changes[part];

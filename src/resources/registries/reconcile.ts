@@ -7,6 +7,7 @@ import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import * as contents from './contents/store.ts';
 import * as store from './store.ts';
 import type { RegistryRow } from './store.ts';
+import type { Duty } from '../../tasks/duties.ts';
 
 interface RegistryReconcilerDeps extends Pick<ReconcilerDeps, 'db' | 'quota'> {
   driver: RegistryDriver;
@@ -77,9 +78,7 @@ const holdSeconds = 10;
 const configureSeconds = 2;
 const uploadsSeconds = 2;
 
-export function createRegistryDuties(
-  deps: RegistryDutiesDeps,
-): { seconds: number; work(signal: AbortSignal): Promise<unknown> }[] {
+export function createRegistryDuties(deps: RegistryDutiesDeps): Duty[] {
   const { db, driver, sweepSeconds } = deps;
   const countUploads = createUploadCounter(deps);
   return [

@@ -4,7 +4,7 @@ import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import * as poolStore from '../pools/store.ts';
-import { poolErrors } from '../pools/validation.ts';
+import { poolUseErrors } from '../pools/attachment.ts';
 import type { ListenerRow } from '../table.ts';
 import type { L7PolicySettings } from './normalize.ts';
 import { l7PolicyErrors } from './validation.ts';
@@ -33,15 +33,13 @@ export async function policyErrors(
   const { redirectPoolId: poolId } = settings;
   if (errors.length > 0) return [...errors, ...(await unknownPoolErrors(tx, scope, settings))];
   if (poolId === null) return [];
-  const error = (message: string) => [{ path: 'redirect_pool_id', message }];
+  const path = 'redirect_pool_id';
   const pool = await poolStore.find(tx, scope, poolId);
   if (!pool) return [unknownPool(poolId)];
   if (pool.loadBalancerId !== listener.loadBalancerId) {
-    return error(`belongs to load balancer ${pool.loadBalancerId}, but the listener to ${listener.loadBalancerId}`);
+    const message = `belongs to load balancer ${pool.loadBalancerId}, but the listener to ${listener.loadBalancerId}`;
+    return [{ path, message }];
   }
   if (pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
-  const protocols = [...(await poolStore.listenerProtocols(tx, poolId)), listener.protocol];
-  const address = await poolStore.addressFor(tx, pool.loadBalancerId, pool);
-  const unfit = poolErrors(pool, protocols, address, '').map(({ path, message }) => `${path} ${message}`);
-  return unfit.length > 0 ? error(`pool ${poolId} cannot be used: ${unfit.join('; ')}`) : [];
+  return poolUseErrors(tx, pool, listener.protocol, path);
 }

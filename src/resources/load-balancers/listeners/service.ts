@@ -17,7 +17,7 @@ import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { LbPools } from '../pools/service.ts';
 import * as poolStore from '../pools/store.ts';
-import { poolErrors } from '../pools/validation.ts';
+import { poolUseErrors } from '../pools/attachment.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
@@ -167,10 +167,7 @@ async function defaultPoolErrors(
   if (loadBalancerId !== null && pool.loadBalancerId !== loadBalancerId) {
     return error(`belongs to load balancer ${pool.loadBalancerId}, but load_balancer_id is ${loadBalancerId}`);
   }
-  const protocols = [...(await poolStore.listenerProtocols(tx, poolId)), settings.protocol];
-  const address = await poolStore.addressFor(tx, pool.loadBalancerId, pool);
-  const errors = poolErrors(pool, protocols, address, '').map(({ path, message }) => `${path} ${message}`);
-  return errors.length > 0 ? error(`pool ${poolId} cannot be used: ${errors.join('; ')}`) : [];
+  return poolUseErrors(tx, pool, settings.protocol, 'default_pool_id');
 }
 
 /** The 409 of a new listener on a port that another one has; names the other one. */

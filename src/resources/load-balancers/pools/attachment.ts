@@ -1,4 +1,5 @@
-/** Where a new pool is attached: to a listener, as its default pool, or only to a load balancer. */
+/** Where a new pool is attached: to a listener, as its default pool, or only to a load balancer. And whether a listener can use a pool. */
+import type { ListenerProtocol } from '../../../drivers/load-balancer.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
@@ -8,7 +9,9 @@ import { normalizeId } from '../patch.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import * as store from '../store.ts';
 import type { Locked } from '../store.ts';
-import type { ListenerRow, LoadBalancerRow } from '../table.ts';
+import type { ListenerRow, LoadBalancerRow, PoolRow } from '../table.ts';
+import * as pools from './store.ts';
+import { poolErrors } from './validation.ts';
 import type { CreatePool } from './schema.ts';
 
 interface Attachment {
@@ -39,6 +42,19 @@ export async function lockAttachment(
   }
   const loadBalancer = named ? named.loadBalancer : listener && (await store.lock(tx, scope, listener.loadBalancerId));
   return { loadBalancer, listener, errors };
+}
+
+/** Why a listener of this protocol cannot use the pool, which `path` names. */
+export async function poolUseErrors(
+  tx: Tx,
+  pool: PoolRow,
+  protocol: ListenerProtocol,
+  path: string,
+): Promise<FieldError[]> {
+  const protocols = [...(await pools.listenerProtocols(tx, pool.id)), protocol];
+  const address = await pools.addressFor(tx, pool.loadBalancerId, pool);
+  const unfit = poolErrors(pool, protocols, address, '').map((error) => `${error.path} ${error.message}`);
+  return unfit.length > 0 ? [{ path, message: `pool ${pool.id} cannot be used: ${unfit.join('; ')}` }] : [];
 }
 
 /** Call with the lock of the load balancer. @throws ClientError 409 if the listener has a default pool or is deleted */
