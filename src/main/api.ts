@@ -54,6 +54,10 @@ export function apiSettings(settings: Settings, serves: boolean): Omit<ApiOption
   return { clientLimits, trustedProxies, publicUrl, consoleFolder, hstsSeconds: settings.tls.hstsSeconds };
 }
 
+/**
+ * Creates the app of a server. Its caches are filled when it is ready; closing it stops what it started, but not the
+ * services.
+ */
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
   const { db, metrics, apiKeys, events } = services;
   const { certificate } = options;
@@ -61,23 +65,14 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   if (tlsStatus) metrics.watchCertificate(tlsStatus);
   const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
-    log: options.log,
+    ...options,
     clientLimits: options.clientLimits ?? defaultClientLimits,
     poolSize: db.$client.options.max,
-    holdUntil: options.holdUntil,
     movedNow: services.development ? () => services.clock.now() : undefined,
     quick: options.resources === false ? undefined : authorizeQuickly(apiKeys),
-    connectionLimits: options.connectionLimits,
-    anonymousLimits: options.anonymousLimits,
-    trustedProxies: options.trustedProxies,
-    rates: options.rates,
     metrics,
     tokens: services.tokens,
     sessions: services.sessions,
-    publicUrl: options.publicUrl,
-    certificate,
-    hstsSeconds: options.hstsSeconds,
-    tracer: options.tracer,
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,

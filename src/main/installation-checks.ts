@@ -13,13 +13,12 @@ import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { diskStatus } from '../platform/disk-space.ts';
-import { silentLogger } from '../platform/log.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
-import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Finding } from './finding.ts';
 import { program } from './program.ts';
+import { regionsOf } from './storage.ts';
 import { checkReplication } from './replication-checks.ts';
 import type { Settings } from './settings.ts';
 import { asRoot } from './start-table.ts';
@@ -134,22 +133,13 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
 
 async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[]> {
   const schema = await checkSchema(client);
-  const replication = settings.databaseUrl === undefined ? [] : await checkReplication(client, spansHosts(settings));
+  const spansHosts = regionsOf(settings).some(({ hosts }) => hosts !== undefined);
+  const replication = settings.databaseUrl === undefined ? [] : await checkReplication(client, spansHosts);
   const all = [await checkClockOf(client), ...(await checkServer(client)), ...replication, schema];
   if (!schema.ok) return all;
   const listeners = await checkCertificates(client);
   const hosts = await checkHosts(client);
   return [...all, ...(await checkAcme(client, settings)), listeners, await checkBackups(client, settings), ...hosts];
-}
-
-/** Whether a region has several hosts. An invalid regions file has none; other commands report it. */
-function spansHosts(settings: Settings): boolean {
-  try {
-    const { regions } = readConfiguration(configurationFiles(settings), silentLogger);
-    return regions.some(({ hosts }) => hosts !== undefined);
-  } catch {
-    return false;
-  }
 }
 
 function connectionOf({ databaseUrl, dataDir }: Settings): pg.ClientConfig | null {

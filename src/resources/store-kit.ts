@@ -12,14 +12,13 @@ import type { Column, SQL, Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { notFound } from '../errors/catalogue.ts';
 import type { Uses } from '../errors/catalogue.ts';
-import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
-import { deferred, prepared } from '../platform/db.ts';
+import { columnsOf, deferred, prepared, preparedColumn, preparedRow } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Placed } from '../tasks/tasks.ts';
-import { selectList, textOf, viewOf } from './read-kit.ts';
+import { selectOf, viewOf } from './read-kit.ts';
 import type { ProjectRegion, ScopedTable, TableWithId } from './read-kit.ts';
 
 export * from './lock-kit.ts';
@@ -70,45 +69,30 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   type Found = Pick<Row<T>, Field>;
   type Id = Row<T>['id'];
   const name = getTableName(table);
-  const select = textOf(sql`select ${selectList(columns ?? getTableColumns(table as PgTable))} from ${table}`);
-  const byId = `${select} where id = $1`;
-  const byKey = `${select} where ${key.name} = $1 and project_id = $2 and region_id = $3 and ${condition}`;
-  const find = prepared<Found>(`${name}_find`, byKey);
+  const select = selectOf(table, { columns });
+  const byKey = (statement: string, lock = '') => {
+    const inScope = `${key.name} = $1 and project_id = $2 and region_id = $3`;
+    const read = preparedRow<Found>(statement, `${select} where ${inScope} and ${condition} ${lock}`);
+    return (on: Db | Tx, { projectId, regionId }: ProjectRegion, value: string | number) =>
+      read(on, value, projectId, regionId);
+  };
   const view = viewOf<Found & ProjectRegion & { id: string | number }>(
     table,
     { columns, condition: sql.raw(condition) },
     `${name}_find_by_ids`,
   );
-  const lock = prepared<Found>(`${name}_lock`, `${byKey} for update`);
-  const lockForChange = prepared<Found>(`${name}_lock_for_change`, `${byKey} for no key update`);
-  const findById = prepared<Found>(`${name}_find_by_id`, byId);
-  const lockById = prepared<Found>(`${name}_lock_by_id`, `${byId} for update`);
-  const update = updateRow<T>(table);
-  const remove = deferred(`${name}_remove`, {
-    parameters: typeOfId(table),
-    body: `delete from ${name} where id = $1;`,
-  });
+  type Lock = (tx: Tx, scope: ProjectRegion, value: string | number) => Promise<Found | null>;
   return {
-    async find(on: Db | Tx, scope: ProjectRegion, value: string | number): Promise<Found | null> {
-      if (key === table.id) return view(on, scope, value);
-      return (await find(on, value, scope.projectId, scope.regionId))[0] ?? null;
-    },
-    async lock(tx: Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
-      return (await lock(tx, key, projectId, regionId))[0] ?? null;
-    },
-    async lockForChange(tx: Tx, { projectId, regionId }: ProjectRegion, key: string | number): Promise<Found | null> {
-      return (await lockForChange(tx, key, projectId, regionId))[0] ?? null;
-    },
-    async findById(on: Db | Tx, id: Id): Promise<Found | null> {
-      return (await findById(on, id))[0] ?? null;
-    },
-    async lockById(tx: Tx, id: Id): Promise<Found | null> {
-      return (await lockById(tx, id))[0] ?? null;
-    },
-    update,
-    async remove(tx: Tx, id: Id): Promise<void> {
-      await remove(tx, id);
-    },
+    find: key === table.id ? view : byKey(`${name}_find`),
+    lock: byKey(`${name}_lock`, 'for update') as Lock,
+    lockForChange: byKey(`${name}_lock_for_change`, 'for no key update') as Lock,
+    findById: preparedRow<Found, [id: Id]>(`${name}_find_by_id`, `${select} where id = $1`),
+    lockById: preparedRow<Found, [id: Id], Tx>(`${name}_lock_by_id`, `${select} where id = $1 for update`),
+    update: updateRow<T>(table),
+    remove: deferred<[id: Id]>(`${name}_remove`, {
+      parameters: typeOfId(table),
+      body: `delete from ${name} where id = $1;`,
+    }),
   };
 }
 
@@ -125,45 +109,35 @@ interface ExpectedRows {
 }
 
 /**
- * The rows that a reconciler serves. `load` reads one row, together with those of other reconciles; `removeRow` removes a
- * row if it still has the generation that was read. `findPending` returns rows whose desired state the host has not been
+ * The rows that a reconciler serves. `removeRow` removes a row if it still has the generation that was read. `findPending` returns rows whose desired state the host has not been
  * seen to have; `findExpected`, rows whose presence on the host is known; `findKnown`, those of the ids that have a row, in
  * any region and state.
  */
 export function reconciledRows<T extends ReconciledTable>(table: T, expected: ExpectedRows) {
   const name = getTableName(table);
-  const select = textOf(sql`select ${selectList(getTableColumns(table as PgTable))} from ${table}`);
-  const load = batchedRead<Row<T> & { id: string }>(
-    preparedByIds(`${name}_load`, (ids) => `${select} where id in (${ids})`),
-  );
-  const pending = prepared<Placed>(
-    `${name}_pending`,
-    `select id, region_id as "regionId", client_id as "clientId" from ${name}
-     where region_id = any($1::int[]) and observed_generation < generation limit 1000`,
-  );
-  const findExpected = prepared<Placed & { onHost: boolean }>(
-    `${name}_expected`,
-    `select id, region_id as "regionId", client_id as "clientId", ${expected.onHost ?? 'true'} as "onHost" from ${name}
-     where region_id = any($1::int[]) and ${expected.condition}`,
-  );
+  const placed = 'id, region_id as "regionId", client_id as "clientId"';
   const remove = deferred(`${name}_remove_observed`, {
     parameters: 'uuid, bigint',
     body: `delete from ${name} where id = $1 and generation = $2;
       if not found then raise exception using errcode = '${rowChanged}', message = 'the row has changed'; end if;`,
     errors: { [rowChanged]: () => new RowChanged() },
   });
-  const known = prepared<{ id: string }>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
+  const known = preparedColumn<string>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
-    load,
     async removeRow(tx: Tx, { id, generation }: { id: string; generation: number }): Promise<void> {
       await remove(tx, id, generation);
     },
-    findPending: (db: Db, regionIds: number[]): Promise<Placed[]> => pending(db, regionIds),
-    findExpected: (db: Db, regionIds: number[]): Promise<(Placed & { onHost: boolean })[]> =>
-      findExpected(db, regionIds),
-    async findKnown(db: Db, ids: string[]): Promise<Set<string>> {
-      return new Set((await known(db, ids)).map(({ id }) => id));
-    },
+    findPending: prepared<Placed, [regionIds: number[]], Db>(
+      `${name}_pending`,
+      `select ${placed} from ${name}
+       where region_id = any($1::int[]) and observed_generation < generation limit 1000`,
+    ),
+    findExpected: prepared<Placed & { onHost: boolean }, [regionIds: number[]], Db>(
+      `${name}_expected`,
+      `select ${placed}, ${expected.onHost ?? 'true'} as "onHost" from ${name}
+       where region_id = any($1::int[]) and ${expected.condition}`,
+    ),
+    findKnown: async (db: Db, ids: string[]): Promise<Set<string>> => new Set(await known(db, ids)),
   };
 }
 
@@ -228,7 +202,7 @@ export function insertRows<T extends PgTable>(table: T, { counted, onConflict }:
   return async (tx: Tx, rows: Row<T>[]): Promise<void> => {
     if (rows.length === 0) return;
     await insert(tx, JSON.stringify(toJson(table, rows)));
-    if (counted) await addToCounts(tx, counted, rows as unknown as ProjectRegion[], 1);
+    if (counted) await countRows(tx, counted, rows as unknown as ProjectRegion[], 1);
   };
 }
 
@@ -247,19 +221,9 @@ const addCounts = deferred('row_counts_add', {
     on conflict (resource, project_id, region_id) do update set count = c.count + excluded.count;`,
 });
 
-function addToCounts(tx: Tx, resource: string, places: ProjectRegion[], by: 1 | -1): Promise<void> {
-  return addCounts(
-    tx,
-    resource,
-    places.map(({ projectId }) => projectId),
-    places.map(({ regionId }) => regionId),
-    by,
-  );
-}
-
-/** Adds to the count of a resource's rows in a project and region. The count is locked until the commit. */
-export async function countRows(tx: Tx, resource: string, place: ProjectRegion, by: 1 | -1): Promise<void> {
-  await addToCounts(tx, resource, [place], by);
+/** Adds `by` for each of these rows of a resource to the count of its project and region, which is locked until the commit. */
+export function countRows(tx: Tx, resource: string, rows: ProjectRegion[], by: 1 | -1): Promise<void> {
+  return addCounts(tx, resource, ...columnsOf(rows, 'projectId', 'regionId'), by);
 }
 
 /** True when a text column contains the text, without patterns. */

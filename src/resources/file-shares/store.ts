@@ -63,7 +63,7 @@ export async function insert(tx: Tx, share: NewFileShare): Promise<void> {
 /** Removes the row and its access rules. */
 export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
   await removeRow(tx, share);
-  await kit.countRows(tx, resource, share, -1);
+  await kit.countRows(tx, resource, [share], -1);
 }
 
 /** What a reconcile needs of an access rule. */
@@ -99,7 +99,7 @@ export async function recordObserved(
 /** In the order in which they were created. */
 export const accessRules = prepared<AccessRuleRow, [fileShareId: string]>(
   'file_share_access_rules',
-  `${kit.textOf(sql`select ${kit.selectList(getTableColumns(fileShareAccessRules))} from ${fileShareAccessRules}`)}
+  `${kit.selectOf(fileShareAccessRules)}
    where file_share_id = $1 order by created_at, id`,
 );
 

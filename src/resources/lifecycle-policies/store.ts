@@ -1,5 +1,5 @@
 /** SQL of policies, their schedules and volumes. */
-import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { columnsOf, prepared, preparedRow } from '../../platform/db.ts';
@@ -43,16 +43,17 @@ export const list = (db: Db, scope: ProjectRegion, query: kit.PageQuery & { need
 
 export const findRows = kit.rowsByIds<PolicyRow>(lifecyclePolicies);
 
+/** Returns the row with its id, and counts it. */
 export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id' | 'missedReportedAt'>): Promise<PolicyRow> {
   const [row] = await tx.insert(lifecyclePolicies).values(policy).returning();
-  await kit.countRows(tx, resource, policy, 1);
+  await kit.countRows(tx, resource, [policy], 1);
   return row!;
 }
 
 /** Removes the policy with its schedules and the records of its runs. */
 export async function remove(tx: Tx, policy: PolicyRow): Promise<void> {
   await removeRow(tx, policy.id);
-  await kit.countRows(tx, resource, policy, -1);
+  await kit.countRows(tx, resource, [policy], -1);
 }
 
 /** The schedules of several policies, in the order of the requests that added them. */
@@ -67,7 +68,7 @@ export async function findSchedules(on: Db | Tx, policyIds: number[]): Promise<S
 
 const readSchedule = preparedRow<ScheduleRow>(
   'lifecycle_policy_schedule',
-  `${kit.textOf(sql`select ${kit.selectList(getTableColumns(lifecyclePolicySchedules))} from ${lifecyclePolicySchedules}`)}
+  `${kit.selectOf(lifecyclePolicySchedules)}
    where id = $1 and exists (
      select from lifecycle_policies p where p.id = policy_id and p.project_id = $2 and p.region_id = $3)`,
 );

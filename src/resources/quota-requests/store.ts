@@ -1,5 +1,5 @@
 /** SQL of quota requests. */
-import { and, desc, eq, getTableColumns, gte, inArray, lte } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lte } from 'drizzle-orm';
 import { preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { clients } from '../clients/table.ts';
@@ -31,16 +31,16 @@ export async function list(db: Db, filter: QuotaRequestFilter): Promise<kit.Foun
   return readPage(db, { where, order: [desc(r.id)], page: filter });
 }
 
-const all = kit.textOf(kit.selectList(getTableColumns(quotaRequests)));
+const ofClient = `${kit.selectOf(quotaRequests)} where id = $1 and ($2::int is null or client_id = $2)`;
 /** `clientId`: null for a request of any client. */
 export const find = preparedRow<QuotaRequestRow, [id: number, clientId: number | null]>(
   'quota_requests_find',
-  `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2)`,
+  ofClient,
 );
 /** Of two decisions, the second one waits for the first one. */
 export const lock = preparedRow<QuotaRequestRow, [id: number, clientId: number | null], Tx>(
   'quota_requests_lock',
-  `select ${all} from quota_requests where id = $1 and ($2::int is null or client_id = $2) for update`,
+  `${ofClient} for update`,
 );
 
 /** Locks the client, so that the count holds until the commit. */

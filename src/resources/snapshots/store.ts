@@ -88,7 +88,7 @@ export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
 
 export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
   await removeRow(tx, snapshot);
-  await kit.countRows(tx, resource, snapshot, -1);
+  await kit.countRows(tx, resource, [snapshot], -1);
 }
 
 const writeObserved = deferred('snapshot_observed', {
@@ -107,7 +107,7 @@ export async function recordObserved(
   await writeObserved(tx, id, observed.generation, observed.real);
 }
 
-const selectRows = kit.textOf(sql`select ${kit.selectList(getTableColumns(snapshots))} from ${snapshots}`);
+const selectRows = kit.selectOf(snapshots);
 /** Oldest first. */
 export const ofVolume = prepared<SnapshotRow, [volumeId: string]>(
   'snapshots_of_volume',

@@ -121,7 +121,7 @@ export async function insert(tx: Tx, volume: NewVolume): Promise<void> {
 
 export async function remove(tx: Tx, volume: VolumeRow): Promise<void> {
   await removeRow(tx, volume);
-  await kit.countRows(tx, resource, volume, -1);
+  await kit.countRows(tx, resource, [volume], -1);
 }
 
 const writeObserved = deferred('volume_observed', {
@@ -144,7 +144,7 @@ export async function recordObserved(
 /** Takes the locks of many volumes, always in the same order. */
 export const lockAll = prepared<VolumeRow, [ids: string[]], Tx>(
   'volumes_lock_all',
-  `${kit.textOf(sql`select ${kit.selectList(getTableColumns(volumes))} from ${volumes}`)}
+  `${kit.selectOf(volumes)}
    where id = any($1::uuid[]) order by id for update`,
 );
 
