@@ -7,6 +7,7 @@ interface Entry {
   text: string;
 }
 
+/** Keeps the last `capacity` entries. */
 export function createRing(capacity: number) {
   let entries: Entry[] = [];
   let tail = 0;

@@ -53,6 +53,7 @@ const chunkLength = 16 * 1024;
 /** How soon a client opens a stream again. */
 const retryMs = 1000;
 
+/** `kinds`: the access that a caller needs for events of each kind. */
 export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<string, Access> }) {
   const { ring } = feed;
   const open = new Set<Stream>();

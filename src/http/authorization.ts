@@ -53,6 +53,7 @@ declare module 'fastify' {
   }
 }
 
+/** Adds the hooks. Call it before routes are registered, each of which must declare its access. */
 export function authorization(app: App, deps: AuthorizationDeps): void {
   app.decorate('declaredOperations', []);
   app.decorate('publicUrl', deps.publicUrl);
@@ -221,6 +222,7 @@ function tokenOf(request: FastifyRequest): string | null {
   return /^apikey +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null;
 }
 
+/** 401 that names the scheme of tokens. */
 export function unauthenticated(message: string): ClientError {
   return new ClientError('Unauthenticated', message, { headers: { 'www-authenticate': 'apikey' } });
 }

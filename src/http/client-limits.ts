@@ -54,6 +54,7 @@ interface Client {
   waits: number;
 }
 
+/** Adds the hooks. They run after those of authorization.ts, which set the caller, and before the body is read. */
 export function clientLimits(
   app: App,
   { limits, poolSize, metrics, rates = createRateBuckets() }: ClientLimitsOptions,

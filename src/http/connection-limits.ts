@@ -39,6 +39,7 @@ const mostConnections = 8192;
 /** For the database, logs, drivers and files. */
 const reservedDescriptors = 256;
 
+/** `descriptors`: the files that the process may have open, of which most are for connections. */
 export function defaultConnectionLimits(descriptors = descriptorLimit()): ConnectionLimits {
   const connections = Math.min(Math.max(descriptors - reservedDescriptors, 64), mostConnections);
   return {
@@ -68,6 +69,7 @@ interface ServerOptions {
   certificate?: CertificateSource | undefined;
 }
 
+/** Returns a function that makes the server of an app. */
 export function limitedServer({
   log,
   quick,
@@ -122,6 +124,7 @@ function isMistrusted({ method, httpVersionMinor }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD' || httpVersionMinor === 0;
 }
 
+/** Whether the headers announce a body that is not empty. */
 export function declaresBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   const length = headers['content-length'];
   return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;

@@ -56,6 +56,10 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
   routes: Routes[];
 }
 
+/**
+ * Creates the app, which listens when the caller says so. Hooks run in the order in which they are added here. @throws
+ * Error for a route without access, or with an unbounded schema
+ */
 export async function createApp(options: AppOptions): Promise<App> {
   const fastify = Fastify({
     loggerInstance: sharedLogger(options.log),

@@ -32,6 +32,7 @@ const idleMs = 300;
 const halfClosedMs = 1000;
 const checkMs = 20;
 
+/** Call it before the server listens, because it follows all connections from their start. */
 export function createDrain(server: Server): Drain {
   /** When each connection was last seen with a request. */
   const connections = new Map<Socket, number>();

@@ -13,6 +13,7 @@ export interface IdempotencyDeps {
   isAlreadyAnswered(error: unknown): boolean;
 }
 
+/** Adds the hooks to each POST that is registered afterwards. They run after authorization and validation. */
 export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
   const repeat: preHandlerHookHandler = (request, reply, done) => {
     const key = request.headers['idempotency-key'];

@@ -26,11 +26,16 @@ declare module 'fastify' {
 
 /** The bounds of routes whose body has no schema, and of paths without a route. */
 const smallest = bodyBounds(undefined, '');
+/** Bytes. */
 export const smallestBodyLimit = smallest.bytes;
 
 /** A large body is longer than this. */
 const largeBytes = 512 * 1024;
 
+/**
+ * Replaces the body parsers of the app, and sets the bounds of the routes that are registered afterwards. @throws
+ * Error, when a route is registered, for an unbounded schema
+ */
 export function jsonBodies(app: App): void {
   app.decorateRequest('hasLargeBody', false);
   const turns = createTurns();

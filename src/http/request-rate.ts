@@ -26,6 +26,7 @@ interface RateBuckets extends RequestRates {
   lease(rate: Rate & { count: number }): Lease;
 }
 
+/** `now`: milliseconds, monotonic. */
 export function createRateBuckets(now = () => performance.now()): RateBuckets {
   const buckets = new Map<number, { allowance: number; refilledAt: number }>();
 

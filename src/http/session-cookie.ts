@@ -49,6 +49,7 @@ function flagsOf({ protocol }: FastifyRequest): string {
   return `; HttpOnly; SameSite=Strict; Path=/${protocol === 'https' ? '; Secure' : ''}`;
 }
 
+/** The CSRF token that belongs to the value of a session cookie. */
 export function csrfTokenOf(cookie: string): string {
   return hash('sha256', `csrf ${cookie}`, 'base64url');
 }

@@ -62,6 +62,7 @@ export const OrderBy = <Field extends string, Other extends string = never>(
     }),
   );
 
+/** Query parameters of a page of a list. `defaultLimit`: results if the request has no `limit`. */
 export const Paging = (defaultLimit: number) => ({
   limit: Type.Optional(
     Type.Integer({

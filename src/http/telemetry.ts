@@ -24,6 +24,7 @@ interface TelemetryOptions {
   tracer?: Tracer | null | undefined;
 }
 
+/** Adds the hooks. Call it before others that read `request.route`, which it sets. */
 export function requestTelemetry(app: App, { log, metrics, tracer }: TelemetryOptions): void {
   const write = lineWriter(log, 'request');
   // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.

@@ -62,6 +62,10 @@ function createAjv(coerceTypes: boolean | 'array') {
   return ajv;
 }
 
+/**
+ * Compiles the shape of one part of a request (`body`, `querystring`, `params`, `headers`). The check sets defaults in
+ * the data and, except in a body, converts text.
+ */
 export function compileValidator({ schema, httpPart }: { schema: unknown; httpPart?: string }): Check {
   const ajv = httpPart === 'body' ? strict : converting;
   const union = branchOf.get(schema as object);

@@ -69,6 +69,7 @@ export interface Idempotency {
   reencrypt(db: Db): Promise<number>;
 }
 
+/** Answers are kept by `clock`. `keyring` encrypts those with secrets. */
 export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;

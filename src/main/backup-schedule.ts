@@ -7,6 +7,9 @@ import { parseTiming } from '../resources/lifecycle-policies/fire-times.ts';
 
 const form = 'MINUTE HOUR DAY MONTH DAY_OF_WEEK [ZONE], such as `30 3 * * *` or `0 */6 * * mon-fri Europe/Berlin`';
 
+/**
+ * `now`: the anchor of the schedule. `fault`: why the text is invalid, as a continuation of the name of the setting.
+ */
 export function parseBackupSchedule(text: string, now: Date): { next: NextInstant } | { fault: string } {
   const [minute, hour, day, month, weekday, timezone, ...rest] = text.trim().split(/\s+/);
   if (weekday === undefined || rest.length > 0) return { fault: `must be ${form}` };

@@ -14,6 +14,7 @@ import { migrationsFolder } from './database.ts';
 import type { Settings } from './settings.ts';
 import { version } from './version.ts';
 
+/** Reads the journal of the migrations of this version. */
 export const migrations = () => migrationsIn(migrationsFolder);
 
 /** Without `copyFiles`: a backup of the database, the keys and the configuration. */
@@ -36,6 +37,7 @@ function keyProtection({ backup }: Settings): KeyProtection | null {
   return passphrase === undefined ? null : { passphrase };
 }
 
+/** How the keys of a backup are decrypted. @throws BackupError if the passphrase cannot be read */
 export function keyOpener({ backup }: Settings, ageIdentityFile: string | undefined): KeyOpener {
   return { passphrase: readPassphrase(backup.passphraseFile), ageIdentityFile };
 }

@@ -14,6 +14,7 @@ import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions } from '../resources/regions/service.ts';
 import { root } from './root.ts';
 
+/** Absolute paths: those of the settings, or the files of the installation. */
 export function configurationFiles(settings: Settings): { regions: string; quotas: string } {
   return {
     regions: settings.regionsFile ?? join(root, 'config', 'regions.yaml'),

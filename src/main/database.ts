@@ -13,6 +13,7 @@ import { root } from './root.ts';
 import { installTriggers, installWrites } from './services.ts';
 
 const oldestVersion = 15;
+/** Absolute path of the migrations of this version. */
 export const migrationsFolder = join(root, 'migrations');
 
 export interface Database {

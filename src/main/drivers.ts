@@ -192,6 +192,7 @@ export function driverPorts({ drivers }: Pick<Settings, 'drivers'>): OwnPort[] {
   return declarations(drivers).flatMap(({ kind, settings }) => kind.ports?.(settings) ?? []);
 }
 
+/** Hosts that the drivers depend on, by their settings. */
 export function driverEndpoints({ drivers }: Pick<Settings, 'drivers'>): ControlPlaneEndpoint[] {
   return declarations(drivers).flatMap(({ kind, settings }) => kind.endpoints?.(settings) ?? []);
 }
@@ -218,6 +219,7 @@ export function createDeliveryDrivers({ drivers }: Pick<Settings, 'drivers'>, cl
   return Object.fromEntries(created) as DeliveryDrivers;
 }
 
+/** The status of the drivers that send notifications, by title. */
 export function deliveryStatuses(drivers: DeliveryDrivers): Record<string, DriverStatus> {
   return Object.fromEntries(
     (Object.keys(deliveryDriverKinds) as (keyof DeliveryDrivers)[]).map((name) => [

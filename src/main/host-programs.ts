@@ -16,6 +16,7 @@ interface FoundProgram {
   path: string | null;
 }
 
+/** Each program once, also if several drivers need it. Those for several hosts only if a region has them. */
 export function findPrograms(regions: RegionConfiguration[], settings: Settings): FoundProgram[] {
   const hosted = regions.map(hostedRegion).filter((region) => region !== null);
   const hasStorage = regions.some(({ storage }) => storage);

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { root } from './root.ts';
 
+/** The command of this process. */
 export const program = programOf(process.env);
 
 export function programOf(env: Record<string, string | undefined>): string {

@@ -16,6 +16,7 @@ export interface Places {
   dataDir: string;
 }
 
+/** Those of a checkout: everything is in its folder. */
 export const checkoutPlaces = (checkout: string): Places => ({ base: checkout, dataDir: join(checkout, 'data') });
 
 /** Those of an installed package follow the XDG Base Directory Specification, which ignores relative paths. */
@@ -25,5 +26,6 @@ export function installedPlaces(env: Record<string, string | undefined>): Places
   return { base: process.cwd(), dataDir: join(data, 'cloudyard') };
 }
 
+/** Those of this program. */
 export const placesOf = (env: Record<string, string | undefined>): Places =>
   isCheckout ? checkoutPlaces(root) : installedPlaces(env);

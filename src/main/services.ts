@@ -136,6 +136,9 @@ export interface ServicesDeps {
 const defaultAuditDays = 365;
 const defaultNotificationWindowSeconds = 5;
 
+/**
+ * Constructs all services, and records the regions of the configuration in the database. Stop `caches` at the end.
+ */
 export async function createServices(deps: ServicesDeps) {
   const { db, clock, keyring, configuration, log } = deps;
   const { engines, shared } = await createEngines(deps);

@@ -16,8 +16,10 @@ export interface Settings extends CoreSettings {
 
 const kinds = { ...hostDriverKinds, ...deliveryDriverKinds };
 
+/** The settings that the kinds of drivers declare. */
 export const driverSettings: SettingDescription[] = Object.values(kinds).flatMap(({ settings }) => settings);
 
+/** The names of all settings. */
 export const settingNames: string[] = [...coreSettingNames, ...driverSettings.map(({ name }) => name)];
 
 /** @throws SettingsError that names every setting at fault */

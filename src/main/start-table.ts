@@ -7,6 +7,10 @@ import type { Work } from './work.ts';
 
 const developmentMode = 'Development mode (CLOUDYARD_DEV=1): clients may move the clock and inject faults';
 
+/**
+ * `url`: null if the process serves nothing. `token`: null if it must not or cannot be printed. `work`: null without
+ * regions.
+ */
 export function printStart(facts: {
   settings: Settings;
   serves: boolean;

@@ -6,6 +6,7 @@ import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { version } from './version.ts';
 
+/** Null without a collector. Adds the step that sends the remaining spans. */
 export async function openTracer(settings: Settings, log: Logger, closing: ShutdownSteps): Promise<Tracer | null> {
   if (!settings.tracing) return null;
   const { createExporter } = await import('../platform/tracing/exporter.ts');

@@ -25,11 +25,13 @@ export interface WorkLock {
   what: string;
 }
 
+/** The lock of a data directory on this host. */
 export const dataDirectoryLock = (dataDir: string): WorkLock => ({
   key: `${hostname()}:${realpathSync(dataDir)}`,
   what: `the data directory ${dataDir}`,
 });
 
+/** The lock of the worker of a region, on any host. */
 export const regionLock = (regionId: number): WorkLock => ({ key: `region:${regionId}`, what: `region ${regionId}` });
 
 /** Another process holds a lock. */

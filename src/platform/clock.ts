@@ -3,6 +3,7 @@ export interface Clock {
   now(): Date;
 }
 
+/** The clock of this host. */
 export const systemClock: Clock = { now: () => new Date() };
 
 /** The format of tasks and file shares: UTC without a zone suffix, with microseconds: `2026-11-20T09:52:52.112000`. */

@@ -17,6 +17,7 @@ interface DatabaseHealth {
 /** More than the pages that a new table gets at once. */
 const allocate = `create temp table cloudyard_write_check on commit drop as select repeat('x', 1000) from generate_series(1, 2000)`;
 
+/** `findShortage` sends a statement at each call, and tries to allocate after a recorded shortage. */
 export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
   let shortage: string | null = null;
   return {

@@ -41,6 +41,10 @@ const defaultPoolSize = 8;
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, parseInstant);
 
+/**
+ * Opens a pool, which connects with the first statement. `poolSize`: default 8. `name`: what PostgreSQL shows as
+ * `application_name`. End it with `$client.end()`.
+ */
 export function connect(options: ConnectionOptions & { poolSize?: number; name?: string; log: Logger }): Db {
   const { log, poolSize, name, ...connection } = options;
   const config = {

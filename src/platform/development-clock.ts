@@ -23,6 +23,7 @@ const write = prepared(
    on conflict (one) do update set offset_ms = excluded.offset_ms`,
 );
 
+/** Reads the offset, and polls it until `stop`. @throws if the database cannot be reached */
 export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   let offset = 0;
   let writing = 0;

@@ -76,6 +76,10 @@ const SETTINGS = {
   log_line_prefix: '%m [%p] %e %q%a ',
 };
 
+/**
+ * Starts PostgreSQL on the data directory, or uses the one that another process has started there. Creates the cluster
+ * at the first start. @throws if it does not start
+ */
 export async function startEmbeddedPostgres(given: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
   const { log } = given;
   mkdirSync(given.dataDir, { recursive: true });

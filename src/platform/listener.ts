@@ -29,6 +29,10 @@ interface Connection {
   lost: AbortController;
 }
 
+/**
+ * One connection for all channels, opened with the first follower and closed with the last. It connects again after a
+ * break.
+ */
 export function createListener({ db, log }: { db: Db; log: Logger }): Listener {
   const followers = new Map<string, Follower>();
   const works = new Map<string, Promise<void>>();

@@ -23,6 +23,7 @@ interface QueueCounts {
   oldestSeconds: number;
 }
 
+/** The metrics of one process. Functions named `watch…` add gauges whose values are read at each scrape. */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

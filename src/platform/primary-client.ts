@@ -29,6 +29,7 @@ interface Protocol {
   stream: { destroy(): void };
 }
 
+/** The messages that `pg` receives; its types omit them. */
 export const protocolOf = (client: pg.Client) => (client as unknown as { connection: Protocol }).connection;
 
 /** Fails all statements of the connection, also those whose response has arrived but was not read, and closes it. */

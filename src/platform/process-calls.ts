@@ -26,6 +26,10 @@ interface Message {
   error?: string;
 }
 
+/**
+ * Answers the calls of the other process with `handlers`. Calls reject when the channel closes, and with the message of
+ * an error of the other process.
+ */
 export function openCalls(channel: Channel, handlers: CallHandlers): Calls {
   const pending = new Map<number, PromiseWithResolvers<never>>();
   let last = 0;

@@ -36,6 +36,7 @@ export interface ReferenceCaches {
   stop(): void;
 }
 
+/** Polls the revision until `stop`. */
 export function createReferenceCaches(db: Db): ReferenceCaches {
   const caches: Map<unknown, unknown>[] = [];
   let revision = unread;

@@ -101,6 +101,7 @@ export function createTimeZones({
 const zones = createTimeZones();
 /** The zone of an IANA name; null for an unknown name. */
 export const timeZone = zones.zone;
+/** The rules in force. Reads the directory again at most every `recheckMs`. */
 export const timeZoneData = zones.data;
 
 /** Workers report the rules that they use like a driver, under this kind. */

@@ -25,6 +25,7 @@ export interface Drift {
 
 export type QuotaAudit = ReturnType<typeof createQuotaAudit>;
 
+/** `resources`: the SQL of each resource that counts its rows. */
 export function createQuotaAudit(db: Db, quota: Quota, resources: UsageOfRows[]) {
   const used = `select client_id, region_id, kind, sum(amount)::bigint as amount
     from (${resources.join('\nunion all\n')}) as rows (client_id, region_id, kind, amount)

@@ -70,6 +70,7 @@ export type Kind = RegionalKind | GlobalKind;
 
 export const regionalKinds = Object.keys(regional) as RegionalKind[];
 export const globalKinds = Object.keys(global) as GlobalKind[];
+/** What each kind counts, with its unit, for people. */
 export const meaningOfKind: Record<Kind, string> = { ...regional, ...global };
 
 /** The region id of the counters of global kinds; no region has it. */

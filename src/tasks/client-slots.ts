@@ -13,6 +13,7 @@ interface ClientSlots {
   room(): number;
 }
 
+/** `limit`: jobs of one client that may run at the same time. */
 export function createClientSlots(limit: number): ClientSlots {
   const running = new Map<number, number>();
   const change = (clientId: number, by: 1 | -1) => {

@@ -11,6 +11,7 @@
 import { columnsOf, prepared, preparedColumn } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 
+/** The queue of the jobs that the worker of a region runs. */
 export const regionQueue = (regionId: number) => `region:${regionId}`;
 /** The queue of jobs that any process may run. */
 export const notificationQueue = 'notifications';
@@ -180,6 +181,7 @@ export const findDeadWorkers = preparedColumn<string, [], Db>(
          and classid = ${workerLocks}::int8::oid and objid = (hashtext(locked_by)::int8 & 4294967295)::oid and objsubid = 2)`,
 );
 
+/** Releases all jobs of these workers, which must be dead: a live one would run them as well. */
 export const releaseJobsOf = prepared<object, [workers: string[]], Db>(
   'jobs_release_dead',
   `${release} where locked_by = any ($1::text[])`,

@@ -64,6 +64,10 @@ export interface Runner {
   stop(): Promise<void>;
 }
 
+/**
+ * Starts to fetch and run jobs. When `shutdown` aborts, it fetches no more and aborts the running ones; then call
+ * `stop`, which waits for them and records how they ended.
+ */
 export function startRunner(options: RunnerOptions, run: RunJob, shutdown: AbortSignal): Runner {
   const { db, log, workerId, queues, concurrency } = options;
   const pool = openUnboundedPool(db, log);

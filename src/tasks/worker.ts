@@ -45,6 +45,10 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
+/**
+ * Starts the worker. Before it runs jobs, it announces itself, releases the jobs of dead workers, and compares the
+ * hosts with the rows. @throws if the database cannot be reached
+ */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { db, log } = options;
   const shutdown = new AbortController();

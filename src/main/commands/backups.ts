@@ -141,6 +141,7 @@ export async function withSource(
   );
 }
 
+/** Opens the database for `work`, without migrating it, and closes it afterwards. */
 export async function withDatabase(
   settings: Settings,
   work: (database: import('../database.ts').Database) => Promise<void>,

@@ -11,6 +11,10 @@ import { UsageError } from '../usage-error.ts';
 
 const poolSize = 2;
 
+/**
+ * Migrates the database, creates the services for `work`, and closes everything afterwards. @throws if a restore was
+ * interrupted, or the database cannot be reached
+ */
 export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
   const { createLogger } = await import('../../platform/log.ts');
   const { migrate, openDatabase } = await import('../database.ts');
@@ -45,6 +49,7 @@ export async function withServices(settings: Settings, work: (services: Services
   }
 }
 
+/** @throws Error with the command that lists clients */
 export async function requireClient({ clients }: Services, clientId: number): Promise<void> {
   if (await clients.exists(clientId)) return;
   throw new Error(`client ${clientId} not found; list clients with: ${program} client list`);
@@ -56,6 +61,7 @@ export function wholeNumber(name: string, text: string): number {
   return Number(text);
 }
 
+/** Writes a line to standard output. */
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

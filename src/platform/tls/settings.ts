@@ -23,6 +23,7 @@ export const tlsSettingNames = [
   ...acmeSettingNames,
 ] as const;
 
+/** Faults are rejected through the reader, which throws them together. */
 export function readTlsSettings(reader: SettingReader<(typeof tlsSettingNames)[number]>): TlsSettings {
   const { integer, reject } = reader;
   const files = filesIn(reader);

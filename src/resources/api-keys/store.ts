@@ -90,6 +90,7 @@ export async function currentVersion(client: pg.ClientBase): Promise<number> {
   return rows[0]?.value ?? 0;
 }
 
+/** Keys that changed after a version, in the order of their changes, deleted ones included. */
 export async function findChanged(client: pg.ClientBase, version: number, limit: number): Promise<CachedRow[]> {
   const text = `select project_id as "projectId", region_id as "regionId", containers, expire,
       is_disabled as "isDisabled", key_id as "keyId", secret_hash as "secretHash", created_at as "createdAt",

@@ -88,6 +88,7 @@ export async function findKnown(db: Db, prefixes: string[]): Promise<Map<string,
   return new Map(prefixes.flatMap((prefix) => (all.has(prefix) ? [[prefix, all.get(prefix)!] as const] : [])));
 }
 
+/** Records the host:port at which a worker serves the images of these regions. */
 export async function setHosts(db: Db, regionIds: number[], address: string): Promise<void> {
   await db
     .insert(registryHosts)
@@ -99,6 +100,7 @@ export async function setHosts(db: Db, regionIds: number[], address: string): Pr
     });
 }
 
+/** Whether a worker has ever served the region. */
 export async function hasHost(on: Db | Tx, regionId: number): Promise<boolean> {
   return (await on.$count(registryHosts, eq(registryHosts.regionId, regionId))) > 0;
 }
@@ -143,6 +145,7 @@ export async function notePush(
   return (await db.$count(registryPushes, isNoted)) > 0 ? 'held' : 'too many';
 }
 
+/** Ends the block of `holdPushes`. */
 export async function releasePushes(db: Db, registryId: number, repository: string): Promise<void> {
   await db
     .update(registryPushes)

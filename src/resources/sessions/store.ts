@@ -46,6 +46,7 @@ export const removeAllBut = preparedExists<[tokenId: number, keep: number], Tx>(
      (select id from sessions where token_id = $1 order by last_used_at desc, id desc offset $2) returning id`,
 );
 
+/** Removes the sessions that expired before `now` or were last used before `lastUsedBefore`. */
 export async function removeEnded(db: Db, now: Date, lastUsedBefore: Date): Promise<void> {
   await db.delete(sessions).where(or(lt(sessions.expiresAt, now), lt(sessions.lastUsedAt, lastUsedBefore)));
 }

@@ -140,6 +140,7 @@ export async function lockClient(tx: Tx, clientId: number): Promise<void> {
   await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, clientId)).for('update');
 }
 
+/** Whether the client ever had an admin token, in any state. */
 export async function hasAdmin(tx: Tx, clientId: number): Promise<boolean> {
   const [admin] = await tx
     .select({ id: tokens.id })

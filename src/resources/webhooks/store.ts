@@ -53,6 +53,7 @@ export async function remove(tx: Tx, client: number, webhookId: string): Promise
   return removed.length > 0;
 }
 
+/** The secret is ciphertext. */
 export async function receiverOf(db: Db, webhookId: string): Promise<{ url: string; secret: Buffer } | null> {
   const [row] = await db.select({ url, secret: webhooks.secret }).from(webhooks).where(eq(id, webhookId));
   return row ?? null;

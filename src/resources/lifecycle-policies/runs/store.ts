@@ -307,6 +307,7 @@ const deletedOfExpired = sql<string[]>`(
   from jsonb_array_elements_text(${lifecyclePolicyRunVolumes.expired}) with ordinality as one (id, n)
   where not exists (select from snapshots s where s.id = one.id::uuid))`;
 
+/** `expired` has only the snapshots whose deletion is complete. */
 export async function findVolumesOfRuns(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
   if (runIds.length === 0) return [];
   return db

@@ -33,6 +33,7 @@ const viewColumns = {
 export const view = kit.viewOf<ListenerView>(lbListeners, { columns: viewColumns });
 const readPage = kit.pagesOf<ListenerView>(lbListeners, { columns: viewColumns });
 
+/** Counts the default pool and the pools of its L7 policies, each once. */
 export async function poolCount(tx: Tx, id: string): Promise<number> {
   const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
   return rows[0]?.count ?? 0;

@@ -135,6 +135,7 @@ interface PushedManifest {
   at: Date;
 }
 
+/** Records a push. A tag that a later push has set is unchanged. */
 export async function putManifest(tx: Tx, registryId: number, pushed: PushedManifest): Promise<void> {
   const { repository, digest, size, at } = pushed;
   const id = await upsertRepository(tx, registryId, repository, at);
@@ -190,6 +191,7 @@ const countPull = prepared(
    where t.repository_id = p.id and t.name = $5`,
 );
 
+/** Counts a pull. Contents without a row are ignored: the next scan finds them. */
 export async function putPull(
   tx: Tx,
   registryId: number,
