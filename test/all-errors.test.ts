@@ -107,6 +107,18 @@ it.each<[string, string, object, string[]]>([
       ...['healthmonitor.url_path', 'lb_algorithm', 'members.1', 'session_persistence.cookie_name'],
     ],
   ],
+  ...['load_balancer_id', 'loadbalancer_id'].map((field): [string, string, object, string[]] => [
+    `a listener with an invalid ${field}`,
+    '/cloud/v1/lblisteners/1/1',
+    { name: 'web', protocol: 'HTTP', protocol_port: 80, [field]: 'x' },
+    [field],
+  ]),
+  ...['listener_id', 'load_balancer_id', 'loadbalancer_id'].map((field): [string, string, object, string[]] => [
+    `a pool with an invalid ${field}`,
+    '/cloud/v1/lbpools/1/1',
+    { name: 'pages', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', [field]: '' },
+    [field],
+  ]),
   [
     'a revocation list of an invalid CA',
     '/cloud/v1/lbpools/1/1',

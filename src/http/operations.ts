@@ -20,9 +20,10 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { Access } from '../authz/access.ts';
 import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
 import type { FieldError } from '../errors/catalogue.ts';
+import type { ValidFields } from '../errors/valid-fields.ts';
 import type { App, Routes } from './app.ts';
 import { pathParameters } from './path-parameters.ts';
-import type { ValidFields } from '../errors/valid-fields.ts';
+import type { IsInvalid } from './request-faults.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -97,7 +98,7 @@ interface OperationDefinition<
    * Pure: the rules of the body that its shape cannot express. Called only for invalid requests, so that the response names all
    * faults at once; the service checks valid ones.
    */
-  faults?(body: ValidFields<Valid<Body>>): FieldError[];
+  faults?(body: ValidFields<Valid<Body>>, isInvalid: IsInvalid): FieldError[];
   /** The shape of the response body. Without one the body is empty. */
   answer?: Answer;
   /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */

@@ -11,9 +11,12 @@ import type { Check, ValidationError } from './validation.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The rules of the body. A fault of a field that is known to be invalid, or of the object that has it, is not reported. */
-    faults?: ((body: never) => FieldError[]) | undefined;
+    faults?: ((body: never, isInvalid: IsInvalid) => FieldError[]) | undefined;
   }
 }
+
+/** Whether a field of the body, or something in it, is invalid. Such a field is absent from the valid fields, but it was given. */
+export type IsInvalid = (path: string) => boolean;
 
 /** The parts that are validated, in the order of Fastify. */
 const parts = ['params', 'body', 'querystring'] as const;
@@ -42,9 +45,9 @@ function faultsOfRules(request: FastifyRequest, known: FieldError[]): FieldError
   if (known.length >= maxErrors) return [];
   const valid = structuredClone(body);
   for (const { path } of known) removeField(valid, path.split('.'));
-  const isKnown = ({ path }: FieldError) =>
-    known.some((fault) => `${fault.path}.`.startsWith(`${path}.`) || path.startsWith(`${fault.path}.`));
-  return faults(valid as never).filter((fault) => !isKnown(fault));
+  const isInvalid: IsInvalid = (path) => known.some((fault) => `${fault.path}.`.startsWith(`${path}.`));
+  const isKnown = ({ path }: FieldError) => isInvalid(path) || known.some((fault) => path.startsWith(`${fault.path}.`));
+  return faults(valid as never, isInvalid).filter((fault) => !isKnown(fault));
 }
 
 /** Returns whether the container must be removed, too: a list with an invalid item. */

@@ -5,6 +5,7 @@
 import { prefixed } from '../../drivers/load-balancer-rules.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
+import type { IsInvalid } from '../../http/request-faults.ts';
 import { l7PolicySettings } from './l7-policies/normalize.ts';
 import { newL7RuleSettings } from './l7-policies/rules/normalize.ts';
 import type { CreateL7Rule } from './l7-policies/rules/schema.ts';
@@ -33,15 +34,17 @@ export function faultsOfLoadBalancer({ listeners = [] }: ValidFields<CreateLoadB
   ]);
 }
 
-export function faultsOfListener(body: ValidFields<CreateListener>): FieldError[] {
-  const named = body.load_balancer_id ?? body.loadbalancer_id;
-  return [...(named ? [] : [{ path: 'load_balancer_id', message: 'is required' }]), ...faultsOf(body, '')];
+export function faultsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
+  const isGiven = (['load_balancer_id', 'loadbalancer_id'] as const).some((name) => body[name] || isInvalid(name));
+  return [...(isGiven ? [] : [{ path: 'load_balancer_id', message: 'is required' }]), ...faultsOf(body, '')];
 }
 
-export function faultsOfPool(body: ValidFields<CreatePool>): FieldError[] {
-  const named = body.listener_id ?? body.load_balancer_id ?? body.loadbalancer_id;
+export function faultsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid): FieldError[] {
+  const isGiven = (['listener_id', 'load_balancer_id', 'loadbalancer_id'] as const).some(
+    (name) => body[name] || isInvalid(name),
+  );
   const missing = { path: 'load_balancer_id', message: 'is required without listener_id' };
-  return [...(named ? [] : [missing]), ...faultsOfAPool(body, '')];
+  return [...(isGiven ? [] : [missing]), ...faultsOfAPool(body, '')];
 }
 
 export function faultsOfPoolUpdate({ healthmonitor }: ValidFields<UpdatePool>): FieldError[] {
