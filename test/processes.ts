@@ -265,6 +265,19 @@ function backingFile(name: string): string {
   }
 }
 
+/** Signals the server and its backends; `pid` is that of the server. */
+export function signalPostgres(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  const children = execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });
+  // Each process of PostgreSQL is a process group of its own.
+  for (const each of [pid, ...children.trim().split('\n').map(Number)]) {
+    try {
+      process.kill(each, signal);
+    } catch {
+      // A backend whose client has left.
+    }
+  }
+}
+
 /** Pids of the processes of this folder: their environment or arguments name it, or they have one of its files open. */
 export function processesOf(folder: string): number[] {
   const inFolder = `${folder}/`;

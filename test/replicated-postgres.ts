@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
-import { query } from './processes.ts';
+import { query, signalPostgres } from './processes.ts';
 import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
 import { accountOf } from './system-postgres.ts';
@@ -57,17 +57,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     return {
       port,
       url: `postgres://operator@127.0.0.1:${port}/${database}`,
-      signal(signal) {
-        const children = execFileSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' });
-        // Each process of PostgreSQL is a process group of its own.
-        for (const pid of [child.pid!, ...children.trim().split('\n').map(Number)]) {
-          try {
-            process.kill(pid, signal);
-          } catch {
-            // A backend whose client has left.
-          }
-        }
-      },
+      signal: (signal) => signalPostgres(child.pid!, signal),
       async kill() {
         // SIGQUIT frees its shared memory, and ends all connections at once.
         child.kill('SIGQUIT');

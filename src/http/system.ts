@@ -1,4 +1,5 @@
 /** Operations about the server itself: index, health, metrics and the OpenAPI document. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { everyone } from '../authz/access.ts';
@@ -113,9 +114,12 @@ const operation = operationsOf({
 });
 /** These operations are not free, so the requests of each address are limited. */
 const counted = { config: { isCounted: true } };
+/** Before load balancers stop waiting for a health check. */
+const readinessMs = 3000;
 
 export function systemRoutes(deps: SystemDeps): Routes {
-  const [findObstacle, driverStatus] = [shared(deps.findObstacle), shared(deps.driverStatus)];
+  const findObstacle = shared(withinReadinessTime(shared(deps.findObstacle)));
+  const driverStatus = shared(deps.driverStatus);
   const metricsText = shared(() => deps.metrics.text());
 
   const operations = [
@@ -130,8 +134,8 @@ export function systemRoutes(deps: SystemDeps): Routes {
       id: 'getReadiness',
       summary: 'Check readiness',
       description:
-        'The server is ready when its database responds and can write and its encryption keys are readable; otherwise the ' +
-        'status is 503 with the reason.',
+        'The server is ready when its database responds within 3 seconds and can write, and its encryption keys are readable; ' +
+        'otherwise the status is 503 with the reason.',
       access: everyone,
       answer: Readiness,
       handle: async () => {
@@ -197,6 +201,17 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
       return (document ??= Buffer.from(JSON.stringify(app.swagger())));
     },
   );
+}
+
+/** Fails when the computation takes longer, because the database is frozen. The computation goes on. */
+function withinReadinessTime<T>(compute: () => Promise<T>): () => Promise<T> {
+  return async () => {
+    const expiry = new AbortController();
+    const expired = sleep(readinessMs, undefined, { signal: expiry.signal, ref: false }).then(() => {
+      throw new Error(`no response in ${readinessMs} ms`);
+    });
+    return Promise.race([compute(), expired]).finally(() => expiry.abort());
+  };
 }
 
 /** Requests that arrive while the response is being computed share it: these routes are public. */

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { root } from '../../src/main/root.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
+import { bootstrapToken, openYard, signalPostgres } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
@@ -177,6 +177,27 @@ describe('a server without its database', () => {
     expect((await yard.ended(await create('after'))).state).toBe('FINISHED');
     expect((await yard.get(shares)).body.count).toBe(2);
     expect(server.log().filter(({ status }) => status === 500)).toEqual([]);
+    expect((await server.stop()).code).toBe(0);
+  });
+
+  it('is not ready while the database is frozen, and loses nothing', timeout, async () => {
+    yard = await openYard(simulated);
+    const postgres = await startEmbeddedPostgres({ dataDir: join(yard.folder, 'elsewhere'), log: silentLogger });
+    closing.push(() => postgres.stop());
+    const server = await yard.start(['start'], { DATABASE_URL: postgres.url });
+    const networkId = await defaultNetwork(yard);
+    signalPostgres(postgres.pid()!, 'SIGSTOP');
+    closing.unshift(async () => signalPostgres(postgres.pid()!, 'SIGCONT'));
+    const created = yard.post(shares, newShare('meanwhile', networkId));
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const { status, body } = await yard.get('/readyz');
+      expect([status, body]).toEqual([503, { ...unavailable, message: 'the database does not respond' }]);
+    }
+    expect((await yard.get('/healthz')).status).toBe(200);
+
+    signalPostgres(postgres.pid()!, 'SIGCONT');
+    expect((await yard.ended(await created)).state).toBe('FINISHED');
+    expect((await yard.get('/readyz')).status).toBe(200);
     expect((await server.stop()).code).toBe(0);
   });
 });

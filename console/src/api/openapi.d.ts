@@ -43,7 +43,7 @@ export interface paths {
         };
         /**
          * Check readiness
-         * @description The server is ready when its database responds and can write and its encryption keys are readable; otherwise the status is 503 with the reason.
+         * @description The server is ready when its database responds within 3 seconds and can write, and its encryption keys are readable; otherwise the status is 503 with the reason.
          */
         get: operations["getReadiness"];
         put?: never;
