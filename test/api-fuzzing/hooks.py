@@ -73,12 +73,13 @@ EXPLAINED = [
         r"^is a (regional|global) quota; ",
         r", like the subnet('s)?$",
         r"^must be an? (host )?address of ",
-        # Grammars of schedules, names of snapshots, addresses, certificates, tags and statuses.
-        r"is invalid; write ",
+        # Grammars of schedules, URLs, names of snapshots, addresses, certificates, tags and statuses.
+        r"is (invalid|not a (month|weekday)); (write|use) ",
         r" is not a zone of the IANA database",
         r"^(\{.*\} is not a placeholder|has a brace outside a placeholder); use ",
         r"is less than \d+, the minimum$",
         r"^must be a JSON object of strings such as ",
+        r"^must be an absolute http or https URL ",
         r"^must be HTTP statuses and ranges of them",
         r"^must have a prefix from /",
         r"^must be a crypt\(3\) hash",
