@@ -33,6 +33,7 @@ export default defineConfig({
           name: 'system',
           include: system,
           globalSetup: ['test/server-bundle.ts'],
+          isolate: false,
         },
       },
       {
