@@ -22,7 +22,7 @@ export function CreateLoadBalancer() {
   const params = scopeParams(scope);
   const form = useForm({
     schema,
-    initial: { name: '', listeners: [newListener(1)] },
+    initial: { name: '', listeners: [newListener([])] },
     toBody: compact,
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(BALANCERS, { params: { path: params }, body: body as never }));

@@ -15,13 +15,23 @@ const newPool = (number: number, protocol: string) => ({
   members: [],
 });
 
-/** A listener of a new load balancer with its pool. `number` is from 1. */
-export const newListener = (number: number): Values => ({
-  name: `listener-${number}`,
-  protocol: 'HTTP',
-  protocol_port: number === 1 ? 80 : '',
-  pools: [newPool(number, 'HTTP')],
-});
+/** Another listener of a new load balancer, with its pool. */
+export function newListener(others: readonly Values[]): Values {
+  const number = unusedNumber(others);
+  const protocol_port = others.length === 0 ? 80 : '';
+  return { name: `listener-${number}`, protocol: 'HTTP', protocol_port, pools: [newPool(number, 'HTTP')] };
+}
+
+/** The first number, from 1, that no listener and no pool has in its name. */
+function unusedNumber(listeners: readonly Values[]): number {
+  const names = listeners.flatMap(({ name, pools }) => [
+    name,
+    ...(pools as readonly Values[]).map((pool) => pool['name']),
+  ]);
+  let number = 1;
+  while (names.includes(`listener-${number}`) || names.includes(`pool-${number}`)) number += 1;
+  return number;
+}
 
 /** The listeners of a new load balancer, each with at most one pool. */
 export function NestedListeners({ form }: { form: Form }) {
@@ -30,21 +40,11 @@ export function NestedListeners({ form }: { form: Form }) {
   const set = (next: readonly Values[]) => form.set('listeners', next);
   return (
     <>
-      {listeners.map((listener, index) => (
-        <NestedListener
-          key={index}
-          form={form}
-          index={index}
-          listener={listener}
-          remove={() => set(listeners.filter((_, at) => at !== index))}
-        />
+      {listeners.map((_listener, index) => (
+        <NestedListener key={index} form={form} index={index} listeners={listeners} set={set} />
       ))}
       <div>
-        <button
-          type="button"
-          className="button small"
-          onClick={() => set([...listeners, newListener(listeners.length + 1)])}
-        >
+        <button type="button" className="button small" onClick={() => set([...listeners, newListener(listeners)])}>
           <Icon name="plus" /> Add listener
         </button>
       </div>
@@ -55,11 +55,13 @@ export function NestedListeners({ form }: { form: Form }) {
 interface NestedListenerProps {
   readonly form: Form;
   readonly index: number;
-  readonly listener: Values;
-  readonly remove: () => void;
+  readonly listeners: readonly Values[];
+  readonly set: (next: readonly Values[]) => void;
 }
 
-function NestedListener({ form, index, listener, remove }: NestedListenerProps) {
+function NestedListener({ form, index, listeners, set }: NestedListenerProps) {
+  const listener = listeners[index]!;
+  const others = listeners.filter((_, at) => at !== index);
   const path = `listeners.${index}`;
   const protocol = String(listener['protocol']);
   const pools = listener['pools'] as readonly Values[];
@@ -92,13 +94,13 @@ function NestedListener({ form, index, listener, remove }: NestedListenerProps) 
             className="button small"
             onClick={() => {
               const [first = 'HTTP'] = poolProtocols(protocol);
-              form.set(`${path}.pools`, pools.length > 0 ? [] : [newPool(index + 1, first)]);
+              form.set(`${path}.pools`, pools.length > 0 ? [] : [newPool(unusedNumber(others), first)]);
             }}
           >
             {pools.length > 0 ? 'Without a pool' : 'Add a pool'}
           </button>
         )}
-        <button type="button" className="button small" onClick={remove}>
+        <button type="button" className="button small" onClick={() => set(others)}>
           <Icon name="trash" /> Remove listener {index + 1}
         </button>
       </div>
