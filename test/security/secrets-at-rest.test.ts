@@ -1,11 +1,12 @@
 /**
  * Secrets of every kind, as a user of a real server creates them: none is in the log, the metrics, the traces, the audit log,
- * responses to invalid requests that contain it, the rows as a dump has them, or the files that the documented backup archives
- * (docs/guides/backup-and-restore.md), which include PostgreSQL's write-ahead log. The key file is excluded, and the token that
- * a start prints.
+ * responses to invalid requests that contain it, the rows as a dump has them, the files of `cloudyard backup`, or those that the
+ * documented copy of the data directory archives (docs/guides/backup-and-restore.md), which include PostgreSQL's write-ahead log.
+ * The key file is excluded, and the token that a start prints. `child-processes.test.ts` covers core dumps.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { zstdDecompressSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -115,6 +116,19 @@ async function dumpTables(): Promise<string> {
   return texts.join('\n');
 }
 
+/** The files of `cloudyard backup`, decompressed. */
+async function backUp(): Promise<Record<string, string>> {
+  const folder = join(yard.folder, 'backups');
+  expect((await yard.run(['backup', '--to', folder])).code).toBe(0);
+  const contentOf = (file: string) => {
+    const bytes = readFileSync(file);
+    return (file.endsWith('.zst') ? zstdDecompressSync(bytes) : bytes).toString('latin1');
+  };
+  return Object.fromEntries(
+    filesBelow(folder).map((file) => [`cloudyard backup: ${file.slice(folder.length)}`, contentOf(file)]),
+  );
+}
+
 describe('secrets of every kind', () => {
   it('are in no log, metric, trace, error, audit entry, dump or backup', { timeout: 300_000 }, async () => {
     receiver = await openTraceReceiver();
@@ -131,9 +145,12 @@ describe('secrets of every kind', () => {
       'the audit log': JSON.stringify((await yard.get('/cloudyard/v1/audit?limit=1000')).body),
       'the actions of users': JSON.stringify((await yard.get('/cloud/v1/user_actions?limit=1000')).body),
       'a dump': await dumpTables(),
+      ...(await backUp()),
     };
     expect(places['the audit log']).toContain('createPullSecret');
     expect(places['a dump']).toContain('createPullSecret');
+    const backup = Object.entries(places).filter(([place]) => place.startsWith('cloudyard backup'));
+    expect(backup.some(([, text]) => text.includes('createPullSecret'))).toBe(true);
     const { code, stdout, stderr } = await server.stop();
     expect(code).toBe(0);
     places['the log'] = stdout + stderr;
