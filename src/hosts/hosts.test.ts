@@ -67,18 +67,20 @@ describe('publishing', () => {
     await expect(frozen.publish('a', null)).rejects.toMatchObject(error);
     expect(frozen.superseded).toBe(2);
     expect(h1!.world.get('a')).toBe('second');
-    const { promise: claimed, resolve: commit } = Promise.withResolvers<void>();
+    const [claimed, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const claiming = transaction(region.db, async (tx) => {
       await claimPublishing(tx, 1);
-      await claimed;
+      claimed.resolve();
+      await commit.promise;
     });
+    await claimed.promise;
     const late = successor.publish('a', 'late').catch((thrown: unknown) => thrown);
     await eventually(async () => {
       const { rows } = await region.db.$client.query(`select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%published_states%'`);
       expect(rows).toHaveLength(1);
     });
-    commit();
+    commit.resolve();
     await claiming;
     expect(await late).toMatchObject(error);
     expect(h1!.world.get('a')).toBe('second');
