@@ -35,7 +35,19 @@ const [one, other, third] = [
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'cloudyard-storage-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+/** Those of HAProxy are outside the data directory. */
+let runtimeFolders: string[] = [];
+afterEach(() => {
+  for (const each of [folder, ...runtimeFolders]) rmSync(each, { recursive: true, force: true });
+  runtimeFolders = [];
+});
+
+async function haproxyFolders(dataDir: string): Promise<haproxyLayout.Layout> {
+  const layout = haproxyLayout.layoutOf(dataDir);
+  runtimeFolders.push(layout.sockets);
+  await haproxyLayout.makeFolders(layout);
+  return layout;
+}
 
 /** One call of a driver on a data directory. */
 interface Story {
@@ -103,8 +115,7 @@ function head(path: string): string {
 function certificateStory(): Story {
   return {
     async open(dataDir) {
-      const layout = haproxyLayout.layoutOf(dataDir);
-      await haproxyLayout.makeFolders(layout);
+      const layout = await haproxyFolders(dataDir);
       const save = async (id: string, pem: string) => {
         const certificate = { id: third, pem };
         const { spec, files } = haproxy.extractFiles({ ...balancer({}, { certificate }), id });
@@ -153,8 +164,7 @@ function specStory(kind: 'haproxy' | 'ganesha', call: 'save' | 'remove' | 'quara
 }
 
 async function balancerSpecs(dataDir: string) {
-  const layout = haproxyLayout.layoutOf(dataDir);
-  await haproxyLayout.makeFolders(layout);
+  const layout = await haproxyFolders(dataDir);
   return {
     save: (id: string, port: number) =>
       haproxy.saveSpec(layout, { ...haproxy.extractFiles(balancer({})).spec, id, tenant: String(port) }),
