@@ -139,3 +139,17 @@ describe('the confirmation of a deletion', () => {
     await page.getByText('Deleted secret').waitFor();
   });
 });
+
+describe('the listeners of a new load balancer', () => {
+  it('get names that no other listener and no other pool of the form has', async () => {
+    const page = await open('load-balancers/new');
+    const add = page.getByRole('button', { name: 'Add listener' });
+    await add.click();
+    await page.getByRole('button', { name: 'Remove listener 1' }).click();
+    await add.click();
+    const names = async (label: string) =>
+      Promise.all((await page.getByLabel(label).all()).map((input) => input.inputValue()));
+    await expect.poll(() => names('Listener name')).toEqual(['listener-2', 'listener-1']);
+    expect(await names('Pool name')).toEqual(['pool-2', 'pool-1']);
+  });
+});

@@ -82,18 +82,6 @@ describe('the pages of load balancers', () => {
     ]);
   });
 
-  it('suggests names that no other listener and no other pool of the form has', async () => {
-    const page = await open('load-balancers/new');
-    const add = page.getByRole('button', { name: 'Add listener' });
-    await add.click();
-    await page.getByRole('button', { name: 'Remove listener 1' }).click();
-    await add.click();
-    const names = async (label: string) =>
-      Promise.all((await page.getByLabel(label).all()).map((input) => input.inputValue()));
-    await expect.poll(() => names('Listener name')).toEqual(['listener-2', 'listener-1']);
-    expect(await names('Pool name')).toEqual(['pool-2', 'pool-1']);
-  });
-
   it('shows at each field what the API would refuse, and errors of the server, and keeps the text', async () => {
     const page = await open('load-balancers/new');
     await page.getByLabel('Name', { exact: true }).fill('x');

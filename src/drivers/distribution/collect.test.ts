@@ -8,6 +8,7 @@ import { silentLogger } from '../../platform/log.ts';
 import type { RequestHold } from '../registry.ts';
 import { collect } from './collect.ts';
 import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
+import { removeDataDir } from './test-host.ts';
 import { removeContents } from './storage.ts';
 import { testStorage, type TestStorage } from './test-storage.ts';
 
@@ -37,7 +38,7 @@ beforeEach(async () => {
   await makeFolders(layout);
   storage = testStorage(layout);
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => removeDataDir(folder));
 
 describe('a blob that a manifest refers to', () => {
   it('is kept, and is reported once with its size', async () => {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
+import { removeDataDir } from './test-host.ts';
 import { repair, repairRepository } from './repair.ts';
 import { testStorage, type TestStorage } from './test-storage.ts';
 
@@ -28,7 +29,7 @@ beforeEach(async () => {
   await makeFolders(layout);
   storage = testStorage(layout);
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => removeDataDir(folder));
 
 it('leaves complete files unchanged', async () => {
   const layer = await storage.layer('app-1/a', 'layer');

@@ -47,8 +47,11 @@ export async function registryTestHost() {
     storage: testStorage(layout),
     driver: (options: Partial<DistributionDriverOptions> = {}) =>
       createDistributionDriver({ ...common, finding: findDistribution(), ...options }),
-    async cleanUp() {
-      for (const each of [dataDir, runtimeFolder(layout.root)]) await rm(each, { recursive: true, force: true });
-    },
+    cleanUp: () => removeDataDir(dataDir),
   };
+}
+
+/** Removes what `makeFolders` has made, too, which is outside the data directory. */
+export async function removeDataDir(dataDir: string): Promise<void> {
+  for (const each of [dataDir, runtimeFolder(layoutOf(dataDir).root)]) await rm(each, { recursive: true, force: true });
 }

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Layout, layoutOf, makeFolders } from '../layout.ts';
+import { removeDataDir } from '../test-host.ts';
 import { removeFolder } from '../storage.ts';
 import { testStorage, type TestStorage } from '../test-storage.ts';
 import { createAccount, limits as productionLimits } from './account.ts';
@@ -27,7 +28,7 @@ beforeEach(async () => {
   await makeFolders(layout);
   storage = testStorage(layout);
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => removeDataDir(folder));
 
 describe('the account of a registry', () => {
   it('starts from the disk: it counts each blob once, and unfinished uploads', async () => {

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Layout, layoutOf, makeFolders } from '../layout.ts';
+import { removeDataDir } from '../test-host.ts';
 import type { Forward, Forwarding } from './forward.ts';
 import { targetOf } from './target.ts';
 import { createWrites } from './writes.ts';
@@ -23,7 +24,7 @@ beforeEach(async () => {
   await makeFolders(layout);
   diskFull = false;
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => removeDataDir(folder));
 
 /** Handles a PATCH whose body consists of the parts that `send` admits. */
 const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) => Promise<void>) => {
