@@ -108,7 +108,7 @@ function start(configuration: GateConfiguration): void {
     full = await isDiskFull(layout, configuration.diskReserve);
     await report(writes);
   });
-  every(5000, () => checkUploads(writes));
+  every(5000, () => checkUploads(layout, writes));
 }
 
 function isAllowed(method: string, kind: string): boolean {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 import { sizeOf } from '../storage.ts';
+import { uploadFolder } from './writes.ts';
 import type { createWrites } from './writes.ts';
 
 type Writes = ReturnType<typeof createWrites>;
@@ -20,11 +21,11 @@ export async function isDiskFull(layout: Layout, reserve: number): Promise<boole
 }
 
 /** Drops uploads whose folder was removed, and stops requests that still write to them. */
-export async function checkUploads({ accounts, folderOf }: Writes): Promise<void> {
+export async function checkUploads(layout: Layout, { accounts }: Writes): Promise<void> {
   for (const account of accounts.values()) {
     if (account.isIdle(dropMs)) accounts.delete(account.prefix);
     for (const [id, upload] of account.uploads) {
-      const folder = folderOf(account.prefix, upload.repository, id);
+      const folder = uploadFolder(layout, account.prefix, upload.repository, id);
       const size = await sizeOf(join(folder, 'data'));
       const writers = [...upload.writers];
       if (size !== null || existsSync(folder)) {

@@ -29,7 +29,13 @@ interface WritesDeps {
   isDiskFull(): boolean;
 }
 
-type Send = (request: IncomingMessage, response: ServerResponse, target: Target, account: Account) => Promise<void>;
+/** A request that may write, and the account that it counts against. */
+interface Push {
+  request: IncomingMessage;
+  response: ServerResponse;
+  target: Target;
+  account: Account;
+}
 
 /** How long a manifest may take to arrive. */
 const manifestMs = 60_000;
@@ -37,7 +43,7 @@ const manifestMs = 60_000;
 const checkBytes = 1024 ** 2;
 const gib = 1024 ** 3;
 
-/** `accounts`: by prefix, of the registries in use. `folderOf`: the folder of an upload. */
+/** `accounts`: by prefix, of the registries in use. */
 export function createWrites(deps: WritesDeps) {
   const { layout, forward, grantOf } = deps;
   const accounts = new Map<string, Account>();
@@ -48,95 +54,9 @@ export function createWrites(deps: WritesDeps) {
     return account;
   };
 
-  const folderOf = (prefix: string, repository: string, id: string) =>
-    join(uploadsOf({ name: repository, folder: layout.repository(prefix, repository) }), id);
-
-  /** @throws Refusal if the bytes exceed the limit */
-  const admit = async (account: Account, target: Target, upload: string | null, bytes: number) => {
-    refuseClosed(deps, target);
-    if (!(await account.take(upload, target.repository, bytes))) throw fullRefusal(account);
-  };
-
-  /** Forwards a part of an upload, or its completion or cancellation. */
-  const sendUpload: Send = async (request, response, target, account) => {
-    const { url, prefix, repository, reference: id } = target;
-    const controller = new AbortController();
-    const writer: Writer = { ended: false, abort: () => controller.abort() };
-    const { writers } = account.open(id, repository);
-    writers.add(writer);
-    let unchecked = 0;
-    try {
-      await admit(account, target, id, 0);
-      await forward(request, response, {
-        ...{ method: request.method!, url, signal: controller.signal, repair: repairFor(layout, target) },
-        admit(bytes) {
-          unchecked += bytes;
-          let mustRefuse = false;
-          if (unchecked >= checkBytes) {
-            unchecked = 0;
-            mustRefuse = isClosed(deps, target) || deps.isDiskFull();
-          }
-          // Synchronous when the bytes fit: a promise pauses the body.
-          if (!mustRefuse && account.takeNow(id, repository, bytes)) return null;
-          return admit(account, target, id, bytes);
-        },
-        onSent: () => (writer.ended = true),
-        onAnswer: ({ statusCode }) => void (statusCode === 201 && account.finish(id)),
-      });
-    } catch (error) {
-      // A client cannot use a partial upload, which would count against its limit.
-      if (error instanceof Refusal && error.status === 403) {
-        await removeUpload(folderOf(prefix, repository, id)).then(
-          () => account.close(id),
-          // It stays counted until the worker removes it as abandoned.
-          () => {},
-        );
-      }
-      throw error;
-    } finally {
-      writers.delete(writer);
-    }
-  };
-
-  const sendManifest: Send = async (request, response, target, account) => {
-    await account.startManifest();
-    let taken = 0;
-    let isStored = false;
-    try {
-      await admit(account, target, null, 0);
-      await forward(request, response, {
-        ...{ method: request.method!, url: target.url, signal: AbortSignal.timeout(manifestMs) },
-        repair: repairFor(layout, target),
-        async admit(bytes) {
-          await admit(account, target, null, bytes);
-          taken += bytes;
-        },
-        onAnswer: ({ statusCode }) => void (isStored = statusCode === 201),
-      });
-    } finally {
-      account.endManifest(taken, isStored);
-    }
-  };
-
-  const startUpload: Send = async (request, response, target, account) => {
-    const { url, repository, mount } = target;
-    // A mounted blob adds bytes that no request body contains.
-    const mounted = mount === null ? 0 : ((await sizeOf(join(layout.blob(mount), 'data'))) ?? 0);
-    await admit(account, target, null, 0);
-    await forward(request, response, {
-      ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
-      onAnswer({ statusCode, headers }) {
-        const id = headers['docker-upload-uuid'];
-        if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
-        if (statusCode === 201) account.add({ bytes: mounted, objects: 1 });
-      },
-    });
-  };
-
   return {
     accounts,
     accountOf,
-    folderOf,
 
     /** Resolves once the response has been sent. @throws Refusal */
     async handle(request: IncomingMessage, response: ServerResponse, target: Target): Promise<void> {
@@ -151,12 +71,105 @@ export function createWrites(deps: WritesDeps) {
       refuseClosed(deps, target);
       const account = accountOf(prefix);
       await account.ready(grant);
-      if (kind === 'upload') return sendUpload(request, response, target, account);
+      const push = { request, response, target, account };
+      if (kind === 'upload') return sendUpload(deps, push);
       await requireBelowLimits(account, kind === 'uploads', deps.patience);
-      if (kind === 'manifest') await sendManifest(request, response, target, account);
-      else await startUpload(request, response, target, account).finally(() => account.releasePlace());
+      if (kind === 'manifest') await sendManifest(deps, push);
+      else await startUpload(deps, push).finally(() => account.releasePlace());
     },
   };
+}
+
+async function startUpload(deps: WritesDeps, push: Push): Promise<void> {
+  const { layout, forward } = deps;
+  const { request, response, target, account } = push;
+  const { url, repository, mount } = target;
+  // A mounted blob adds bytes that no request body contains.
+  const mounted = mount === null ? 0 : ((await sizeOf(join(layout.blob(mount), 'data'))) ?? 0);
+  await admit(deps, push, null, 0);
+  await forward(request, response, {
+    ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
+    onAnswer({ statusCode, headers }) {
+      const id = headers['docker-upload-uuid'];
+      if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
+      if (statusCode === 201) account.add({ bytes: mounted, objects: 1 });
+    },
+  });
+}
+
+/** Forwards a part of an upload, or its completion or cancellation. */
+async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
+  const { layout, forward } = deps;
+  const { request, response, target, account } = push;
+  const { url, prefix, repository, reference: id } = target;
+  const controller = new AbortController();
+  const writer: Writer = { ended: false, abort: () => controller.abort() };
+  const { writers } = account.open(id, repository);
+  writers.add(writer);
+  let unchecked = 0;
+  try {
+    await admit(deps, push, id, 0);
+    await forward(request, response, {
+      ...{ method: request.method!, url, signal: controller.signal, repair: repairFor(layout, target) },
+      admit(bytes) {
+        unchecked += bytes;
+        let mustRefuse = false;
+        if (unchecked >= checkBytes) {
+          unchecked = 0;
+          mustRefuse = isClosed(deps, target) || deps.isDiskFull();
+        }
+        // Synchronous when the bytes fit: a promise pauses the body.
+        if (!mustRefuse && account.takeNow(id, repository, bytes)) return null;
+        return admit(deps, push, id, bytes);
+      },
+      onSent: () => (writer.ended = true),
+      onAnswer: ({ statusCode }) => void (statusCode === 201 && account.finish(id)),
+    });
+  } catch (error) {
+    // A client cannot use a partial upload, which would count against its limit.
+    if (error instanceof Refusal && error.status === 403) {
+      await removeUpload(uploadFolder(layout, prefix, repository, id)).then(
+        () => account.close(id),
+        // It stays counted until the worker removes it as abandoned.
+        () => {},
+      );
+    }
+    throw error;
+  } finally {
+    writers.delete(writer);
+  }
+}
+
+async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
+  const { request, response, target, account } = push;
+  await account.startManifest();
+  let taken = 0;
+  let isStored = false;
+  try {
+    await admit(deps, push, null, 0);
+    await deps.forward(request, response, {
+      ...{ method: request.method!, url: target.url, signal: AbortSignal.timeout(manifestMs) },
+      repair: repairFor(deps.layout, target),
+      async admit(bytes) {
+        await admit(deps, push, null, bytes);
+        taken += bytes;
+      },
+      onAnswer: ({ statusCode }) => void (isStored = statusCode === 201),
+    });
+  } finally {
+    account.endManifest(taken, isStored);
+  }
+}
+
+/** Counts bytes of an upload, or of a manifest (null). @throws Refusal if they exceed the limit */
+async function admit(deps: WritesDeps, { target, account }: Push, upload: string | null, bytes: number): Promise<void> {
+  refuseClosed(deps, target);
+  if (!(await account.take(upload, target.repository, bytes))) throw fullRefusal(account);
+}
+
+/** The folder where distribution keeps an unfinished upload. */
+export function uploadFolder(layout: Layout, prefix: string, repository: string, id: string): string {
+  return join(uploadsOf({ name: repository, folder: layout.repository(prefix, repository) }), id);
 }
 
 const isClosed = ({ layout }: WritesDeps, { prefix }: Target) => existsSync(layout.closed(prefix));
