@@ -59,52 +59,18 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
   const open = new Set<Stream>();
   const counts = new Map<number, number>();
   let timers: NodeJS.Timeout[] = [];
-  let pumping: NodeJS.Timeout | undefined;
+  let sending: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  const sees = ({ actor, projectIds, kinds: wanted }: Stream, event: ResourceEvent): boolean => {
-    if (wanted && !wanted.has(event.kind)) return false;
-    const { project_id: project, kind } = event;
-    // Changes of projects themselves are for all: a client that shows one project shows the names of the others.
-    if (projectIds && project !== null && kind !== 'project' && !projectIds.includes(project)) return false;
-    const access = kinds.get(event.kind);
-    return access !== undefined && mayRead(actor, access, event);
+  const send = (stream: Stream) => sendEvents(ring, stream, (event) => isVisible(kinds, stream, event));
+
+  const sendAll = () => {
+    sending = undefined;
+    for (const stream of open) send(stream);
   };
 
-  const pump = (stream: Stream) => {
-    while (!stream.sink.isFull() && stream.position !== ring.head()) {
-      if (!ring.isValid(stream.position)) {
-        stream.position = ring.head();
-        stream.sentId = ring.lastId();
-        stream.sink.write(`event: reset\nid: ${stream.sentId}\ndata: {}\n\n`);
-        continue;
-      }
-      let text = '';
-      while (stream.position < ring.head() && text.length < chunkLength) {
-        const entry = ring.at(stream.position)!;
-        stream.position += 1;
-        if (!sees(stream, entry.event)) continue;
-        text += entry.text;
-        stream.sentId = entry.event.id;
-      }
-      if (text !== '') stream.sink.write(text);
-    }
-  };
-
-  const pumpAll = () => {
-    pumping = undefined;
-    for (const stream of open) pump(stream);
-  };
-
-  /** Also moves the ID to resume after, so that events of others do not age it. */
   const sendHeartbeats = () => {
-    for (const stream of open) {
-      if (stream.sink.isFull()) continue;
-      const id = stream.position === ring.head() && stream.sentId !== ring.lastId() ? ring.lastId() : null;
-      if (id !== null) stream.sentId = id;
-      // An event rather than a comment, which browsers hide from the page: it shows that the connection works.
-      stream.sink.write(`event: heartbeat\n${id === null ? '' : `id: ${id}\n`}data:\n\n`);
-    }
+    for (const stream of open) sendHeartbeat(ring, stream);
   };
 
   const close = (stream: Stream) => {
@@ -143,7 +109,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
   };
 
   feed.watch(() => {
-    if (open.size > 0) pumping ??= setTimeout(pumpAll, collectMs);
+    if (open.size > 0) sending ??= setTimeout(sendAll, collectMs);
   });
 
   return {
@@ -163,17 +129,60 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
         timers = [setInterval(sendHeartbeats, heartbeatMs).unref(), setInterval(() => void check(), checkMs).unref()];
       }
       sink.write(`retry: ${retryMs}\n${resumed === null ? '' : `id: ${stream.sentId}\n`}\n`);
-      pump(stream);
-      return { drained: () => pump(stream), closed: () => close(stream) };
+      send(stream);
+      return { drained: () => send(stream), closed: () => close(stream) };
     },
 
     /** Ends all streams; requests for others are refused. */
     stop(): void {
       isStopped = true;
-      clearTimeout(pumping);
+      clearTimeout(sending);
       for (const stream of open) end(stream);
     },
   };
+}
+
+function isVisible(
+  kinds: ReadonlyMap<string, Access>,
+  { actor, projectIds, kinds: wanted }: Stream,
+  event: ResourceEvent,
+): boolean {
+  if (wanted && !wanted.has(event.kind)) return false;
+  const { project_id: project, kind } = event;
+  // Changes of projects themselves are for all: a client that shows one project shows the names of the others.
+  if (projectIds && project !== null && kind !== 'project' && !projectIds.includes(project)) return false;
+  const access = kinds.get(event.kind);
+  return access !== undefined && mayRead(actor, access, event);
+}
+
+/** Writes the next events, until the stream has all of them or its sink is full. */
+function sendEvents(ring: Feed['ring'], stream: Stream, includes: (event: ResourceEvent) => boolean): void {
+  while (!stream.sink.isFull() && stream.position !== ring.head()) {
+    if (!ring.isValid(stream.position)) {
+      stream.position = ring.head();
+      stream.sentId = ring.lastId();
+      stream.sink.write(`event: reset\nid: ${stream.sentId}\ndata: {}\n\n`);
+      continue;
+    }
+    let text = '';
+    while (stream.position < ring.head() && text.length < chunkLength) {
+      const entry = ring.at(stream.position)!;
+      stream.position += 1;
+      if (!includes(entry.event)) continue;
+      text += entry.text;
+      stream.sentId = entry.event.id;
+    }
+    if (text !== '') stream.sink.write(text);
+  }
+}
+
+/** Also moves the ID to resume after, so that events of others do not age it. */
+function sendHeartbeat(ring: Feed['ring'], stream: Stream): void {
+  if (stream.sink.isFull()) return;
+  const id = stream.position === ring.head() && stream.sentId !== ring.lastId() ? ring.lastId() : null;
+  if (id !== null) stream.sentId = id;
+  // An event rather than a comment, which browsers hide from the page: it shows that the connection works.
+  stream.sink.write(`event: heartbeat\n${id === null ? '' : `id: ${id}\n`}data:\n\n`);
 }
 
 function isSame(before: Actor, now: Actor | null): boolean {
