@@ -40,57 +40,21 @@ const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 type Library = typeof OpenIdClient;
 type Claims = Record<string, unknown>;
 
+interface Opened {
+  library: Library;
+  configuration: OpenIdClient.Configuration;
+}
+
 export function createProvider(settings: OidcSettings, redirectUri: string) {
-  const { issuer, clientId, clientSecret, scopes, groupsClaim } = settings;
-  let opening: Promise<{ library: Library; configuration: OpenIdClient.Configuration }> | undefined;
+  const { scopes, groupsClaim } = settings;
+  let opening: Promise<Opened> | undefined;
 
   const open = () => {
-    opening ??= discover().catch((error: unknown) => {
+    opening ??= discover(settings).catch((error: unknown) => {
       opening = undefined;
       throw error;
     });
     return opening;
-  };
-
-  const discover = async () => {
-    const library = await import('openid-client');
-    const execute = [library.enableNonRepudiationChecks];
-    if (issuer.startsWith('http:')) execute.push(library.allowInsecureRequests);
-    const configuration = await library.discovery(
-      new URL(issuer),
-      clientId,
-      { [library.clockTolerance]: toleratedSkewSeconds },
-      library.ClientSecretBasic(clientSecret),
-      { execute, timeout: timeoutSeconds },
-    );
-    return { library, configuration };
-  };
-
-  const personOf = async (
-    { library, configuration }: Awaited<ReturnType<typeof discover>>,
-    tokens: OpenIdClient.TokenEndpointResponse & OpenIdClient.TokenEndpointResponseHelpers,
-  ): Promise<Person> => {
-    let claims: Claims | undefined = tokens.claims();
-    if (!claims) throw new Error('the provider sent no ID token');
-    const { iss, sub } = claims as { iss: string; sub: string };
-    if (claims[groupsClaim] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined) {
-      claims = { ...(await library.fetchUserInfo(configuration, tokens.access_token, sub)), ...claims };
-    }
-    const groups = claims[groupsClaim];
-    return {
-      identity: `${iss} ${sub}`,
-      name: nameOf(claims),
-      groups: (Array.isArray(groups) ? groups : [groups]).filter((each) => typeof each === 'string'),
-    };
-  };
-
-  /** Converts errors of the library. @throws ClientError 401, 503 */
-  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (cause) {
-      throw cause instanceof ClientError ? cause : failureOf(cause);
-    }
   };
 
   return {
@@ -119,7 +83,8 @@ export function createProvider(settings: OidcSettings, redirectUri: string) {
           idTokenExpected: true,
         };
         const url = new URL(`${redirectUri}?${query}`);
-        return personOf(opened, await opened.library.authorizationCodeGrant(opened.configuration, url, checks));
+        const tokens = await opened.library.authorizationCodeGrant(opened.configuration, url, checks);
+        return personOf(opened, tokens, groupsClaim);
       }),
 
     beginDevice: (): Promise<Device> =>
@@ -140,16 +105,56 @@ export function createProvider(settings: OidcSettings, redirectUri: string) {
         const opened = await open();
         try {
           const parameters = { device_code: deviceCode };
-          return await personOf(
-            opened,
-            await opened.library.genericGrantRequest(opened.configuration, deviceGrant, parameters),
-          );
+          const tokens = await opened.library.genericGrantRequest(opened.configuration, deviceGrant, parameters);
+          return await personOf(opened, tokens, groupsClaim);
         } catch (error) {
           const { error: code } = error as { error?: unknown };
           if (code === 'authorization_pending' || code === 'slow_down') return null;
           throw error;
         }
       }),
+  };
+}
+
+async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<Opened> {
+  const library = await import('openid-client');
+  const execute = [library.enableNonRepudiationChecks];
+  if (issuer.startsWith('http:')) execute.push(library.allowInsecureRequests);
+  const configuration = await library.discovery(
+    new URL(issuer),
+    clientId,
+    { [library.clockTolerance]: toleratedSkewSeconds },
+    library.ClientSecretBasic(clientSecret),
+    { execute, timeout: timeoutSeconds },
+  );
+  return { library, configuration };
+}
+
+/** Converts errors of the library. @throws ClientError 401, 503 */
+async function attempt<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw cause instanceof ClientError ? cause : failureOf(cause);
+  }
+}
+
+async function personOf(
+  { library, configuration }: Opened,
+  tokens: OpenIdClient.TokenEndpointResponse & OpenIdClient.TokenEndpointResponseHelpers,
+  groupsClaim: string,
+): Promise<Person> {
+  let claims: Claims | undefined = tokens.claims();
+  if (!claims) throw new Error('the provider sent no ID token');
+  const { iss, sub } = claims as { iss: string; sub: string };
+  if (claims[groupsClaim] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined) {
+    claims = { ...(await library.fetchUserInfo(configuration, tokens.access_token, sub)), ...claims };
+  }
+  const groups = claims[groupsClaim];
+  return {
+    identity: `${iss} ${sub}`,
+    name: nameOf(claims),
+    groups: (Array.isArray(groups) ? groups : [groups]).filter((each) => typeof each === 'string'),
   };
 }
 
