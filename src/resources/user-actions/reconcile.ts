@@ -45,63 +45,21 @@ const redacted = '[redacted]';
 export type UserActionDeliveries = ReturnType<typeof createUserActionDeliveries>;
 
 export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
-  const { db, clock, log, driver } = deps;
+  const { db, log, driver } = deps;
   const running = new Map<number, Promise<void>>();
   const shutdown = new AbortController();
-
-  /** Makes one call. */
-  const attempt = async (
-    subscription: SubscriptionRow,
-    entry: ActionEntry,
-    failures: number,
-    secret: string,
-  ): Promise<Attempted> => {
-    const action = toUserAction(entry, false);
-    const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
-    const attemptOf = (answer: string) => ({ at: withZone(clock.now()), answer: withoutSecret(answer, secret) });
-    // An entry without an official name.
-    if (!action) return { ...done, state: 'skipped' };
-    const headers = { [subscription.authHeaderName]: secret };
-    const call = { id: action.id, url: subscription.url, secret, body: JSON.stringify(action), headers };
-    try {
-      const { answer } = await driver.send(call, shutdown.signal);
-      deps.onAttempt('user_actions', driver.real ? 'delivered' : 'simulated');
-      return { ...done, state: driver.real ? 'delivered' : 'simulated', attempt: attemptOf(answer) };
-    } catch (error) {
-      if (shutdown.signal.aborted) throw error;
-      if (!(error instanceof DriverError)) throw error;
-      const delayMs = retryDelayMs(failures + 1);
-      const expires = entry.at.getTime() + expiresAfterMs;
-      const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;
-      deps.onAttempt('user_actions', isFinal ? 'failed' : 'retry');
-      const made = attemptOf(presentable(error.customerMessage));
-      const { answer } = made;
-      log.warn({ answer, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
-      return {
-        ...{ entryId: entry.id, failures: failures + 1, delaySeconds: delayMs / 1000 },
-        state: isFinal ? 'failed' : 'pending',
-        attempt: made,
-      };
-    }
-  };
 
   /** Sends the oldest due actions. Returns for how many seconds the subscription rests: null when nothing is left. */
   const sendBatch = async (subscription: SubscriptionRow): Promise<number | null> => {
     const due = await store.findDue(db, subscription.id, batch);
     if (due.length === 0) return null;
-    const entries = new Map(
-      (
-        await store.findEntries(
-          db,
-          due.map(({ entryId }) => entryId),
-        )
-      ).map((entry) => [entry.id, entry]),
-    );
+    const ids = due.map(({ entryId }) => entryId);
+    const entries = new Map((await store.findEntries(db, ids)).map((entry) => [entry.id, entry]));
     const secret = deps.valueOf(subscription);
     const attempts = await Promise.all(
       due.flatMap(({ entryId, failures }) => {
         const entry = entries.get(entryId);
-        return entry ? [attempt(subscription, entry, failures, secret)] : [];
+        return entry ? [sendAction(deps, { subscription, entry, failures, secret }, shutdown.signal)] : [];
       }),
     );
     const isAway = isReceiverAway(attempts);
@@ -157,6 +115,49 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
       await Promise.all(running.values());
     },
   };
+}
+
+interface Call {
+  subscription: SubscriptionRow;
+  entry: ActionEntry;
+  /** Failed attempts to send this entry. */
+  failures: number;
+  secret: string;
+}
+
+/** Makes one call. @throws when it is interrupted by the signal */
+async function sendAction(
+  { clock, log, driver, onAttempt }: UserActionDeliveriesDeps,
+  { subscription, entry, failures, secret }: Call,
+  signal: AbortSignal,
+): Promise<Attempted> {
+  const action = toUserAction(entry, false);
+  const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
+  const attemptOf = (answer: string) => ({ at: withZone(clock.now()), answer: withoutSecret(answer, secret) });
+  // An entry without an official name.
+  if (!action) return { ...done, state: 'skipped' };
+  const headers = { [subscription.authHeaderName]: secret };
+  const call = { id: action.id, url: subscription.url, secret, body: JSON.stringify(action), headers };
+  try {
+    const { answer } = await driver.send(call, signal);
+    const state = driver.real ? 'delivered' : 'simulated';
+    onAttempt('user_actions', state);
+    return { ...done, state, attempt: attemptOf(answer) };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof DriverError)) throw error;
+    const delayMs = retryDelayMs(failures + 1);
+    const expires = entry.at.getTime() + expiresAfterMs;
+    const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;
+    onAttempt('user_actions', isFinal ? 'failed' : 'retry');
+    const attempt = attemptOf(presentable(error.customerMessage));
+    const { answer } = attempt;
+    log.warn({ answer, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
+    return {
+      ...{ entryId: entry.id, failures: failures + 1, delaySeconds: delayMs / 1000 },
+      state: isFinal ? 'failed' : 'pending',
+      attempt,
+    };
+  }
 }
 
 /** Whether calls failed and none succeeded. */
