@@ -84,27 +84,8 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: Subvolume
     for (let number = 2; name in kept; number++) name = `${id}.${number}`;
     return name;
   };
-  const user = (id: string) => `cloudyard.${regionId}.${id}`;
-  const removeUser = (id: string) => monitorCommand(bridge, { prefix: 'auth rm', entity: `client.${user(id)}` });
-
-  /** Creates the user, or gives the one that exists these capabilities. */
-  const keyOf = async (id: string, { path, data_pool, pool_namespace }: Info): Promise<string> => {
-    const caps = [
-      ...['mon', `allow r fsname=${filesystem}`],
-      ...['mds', `allow rw fsname=${filesystem} path=${path}`],
-      ...['osd', `allow rw pool=${data_pool} namespace=${pool_namespace}`],
-    ];
-    const entity = `client.${user(id)}`;
-    const getOrCreate = () => monitorCommand<[{ key: string }]>(bridge, { prefix: 'auth get-or-create', entity, caps });
-    const [{ key }] = await getOrCreate().catch(async (err: unknown) => {
-      // It exists with other capabilities: an earlier version wrote them in another way, or the subvolume has another path. Its
-      // key stays the same, because hosts serve with it.
-      if (!hasErrno(err, 'EINVAL')) throw err;
-      await monitorCommand(bridge, { prefix: 'auth caps', entity, caps });
-      return getOrCreate();
-    });
-    return key;
-  };
+  const userOf = (id: string) => `cloudyard.${regionId}.${id}`;
+  const removeUser = (id: string) => monitorCommand(bridge, { prefix: 'auth rm', entity: `client.${userOf(id)}` });
 
   const create = async (id: string, gib: number): Promise<Info> => {
     await prepare();
@@ -129,11 +110,12 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: Subvolume
         await manage('resize', after);
         found = { ...found, bytes_quota: gib * GIB };
       }
-      const key = await keyOf(id, found);
+      const user = userOf(id);
+      const key = await ensureUser(bridge, filesystem, user, found);
       const { path, bytes_quota } = found;
       // Sizes are whole numbers, but an operator may have set any quota, or none.
       const sizeGib = bytes_quota === 'infinite' ? Math.max(gib, settledGib ?? 0) : Math.floor(bytes_quota / GIB);
-      return { subvolume: { path, sizeGib, user: user(id), key }, changed };
+      return { subvolume: { path, sizeGib, user, key }, changed };
     },
 
     async remove(shareId) {
@@ -165,6 +147,30 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: Subvolume
       return new Map((await Promise.all([...(await names())].map(read))).flat());
     },
   };
+}
+
+/** Creates the user of a subvolume, or gives the one that exists its capabilities. Returns the key. */
+async function ensureUser(
+  bridge: Pick<CephBridge, 'call'>,
+  filesystem: string,
+  user: string,
+  { path, data_pool, pool_namespace }: Info,
+): Promise<string> {
+  const entity = `client.${user}`;
+  const caps = [
+    ...['mon', `allow r fsname=${filesystem}`],
+    ...['mds', `allow rw fsname=${filesystem} path=${path}`],
+    ...['osd', `allow rw pool=${data_pool} namespace=${pool_namespace}`],
+  ];
+  const getOrCreate = () => monitorCommand<[{ key: string }]>(bridge, { prefix: 'auth get-or-create', entity, caps });
+  const [{ key }] = await getOrCreate().catch(async (err: unknown) => {
+    // It exists with other capabilities: an earlier version wrote them in another way, or the subvolume has another path. Its
+    // key stays the same, because hosts serve with it.
+    if (!hasErrno(err, 'EINVAL')) throw err;
+    await monitorCommand(bridge, { prefix: 'auth caps', entity, caps });
+    return getOrCreate();
+  });
+  return key;
 }
 
 /** Creates a subvolume without a quota, for data that is not of a share, unless it exists. Returns its path. */
