@@ -57,9 +57,6 @@ const alertOf = (clientId: string, seconds: string) =>
   `select '${alertJob}', ${clientId}::int::text, '${notificationQueue}', ${clientId}::int, 0,
           now() + ${seconds}::int * interval '1 second'`;
 
-const addAlert = (clientId: string, seconds: string) =>
-  `alert as (${insertJobs(alertOf(clientId, seconds))}) select ${announce(notificationQueue)}`;
-
 /** PL/pgSQL: records crossings, and enqueues the job that notifies the client. */
 export const recordCrossings = (crossings: string, clientId: string, seconds: string) =>
   `insert into quota_crossings (client_id, region_id, kind, usage, "limit") ${crossings}
@@ -72,7 +69,10 @@ const record = deferred('quota_record_crossings', {
   body: recordCrossings('select $1, * from unnest($2, $3, $4, $5)', '$1', '$6'),
 });
 
-const enqueueAlert = prepared('quota_enqueue_alert', `with ${addAlert('$1', '$2')}`);
+const enqueueAlert = prepared(
+  'quota_enqueue_alert',
+  `with alert as (${insertJobs(alertOf('$1', '$2'))}) select ${announce(notificationQueue)}`,
+);
 
 const enqueueLostAlerts = prepared(
   'quota_enqueue_lost_alerts',
