@@ -1,4 +1,4 @@
-/** Replaces the contents of an unused database: the way back after a migration, and the move to another server. */
+/** Replaces the contents of an unused database: the rollback of a migration, and the move to another server. */
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { BackupSource } from './block-store.ts';

@@ -1,4 +1,4 @@
-/** The backup before a migration, which is the way back (`migrate --rollback-from`). */
+/** The backup before a migration, which `migrate --rollback-from` restores. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConnectionOptions } from '../platform/db.ts';
@@ -25,7 +25,7 @@ export function backupBeforeMigration(
         report(`the backup before the migration is ${text}`),
       );
       report(
-        `backed up the database before its migration; the way back: ${program} migrate --rollback-from ${dir}/${id}.json`,
+        `backed up the database before its migration; to roll back: ${program} migrate --rollback-from ${dir}/${id}.json`,
       );
     } catch (cause) {
       throw new Error(

@@ -76,7 +76,7 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it('a database is backed up before its migration, and the backup is the way back', async () => {
+it('a database is backed up before its migration, and the migration can be rolled back', async () => {
   const url = await oldDatabase();
   const before = await tablesOf(url);
   const settings = settingsOf(url, 'one');
@@ -98,13 +98,13 @@ it('a database is backed up before its migration, and the backup is the way back
   expect(await tablesOf(url)).toEqual(before);
   expect(await query(url, 'select name from clients')).toEqual([{ name: 'Operator' }]);
   expect(await query(url, `select to_regnamespace('cloudyard_writes') as name`)).toEqual([{ name: null }]);
-  // The state before the way back is kept, and the upgrade can be repeated.
+  // The state before the rollback is kept, and the upgrade can be repeated.
   expect(readdirSync(settings.backup.dir).filter((name) => /^\d.*\.json$/.test(name))).toHaveLength(2);
   await migrate({ connectionString: url }, backup);
   expect(lines).toHaveLength(2);
 });
 
-it('a server that starts during the way back waits for its end', async () => {
+it('a server that starts during the rollback waits for its end', async () => {
   const url = await oldDatabase();
   const settings = settingsOf(url, 'waiting');
   const lines: string[] = [];
@@ -114,7 +114,7 @@ it('a server that starts during the way back waits for its end', async () => {
   );
   const file = / --rollback-from (\S+\.json)$/.exec(lines[0]!)![1]!;
   const newest = await tablesOf(url);
-  // The backup of the present database waits for this lock.
+  // The backup of the current database waits for this lock.
   const blocker = new pg.Client(url);
   await blocker.connect();
   await blocker.query('begin; lock table clients in access exclusive mode');

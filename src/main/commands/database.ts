@@ -1,4 +1,4 @@
-/** The way back after a migration, and the move to another PostgreSQL. No server may use the database meanwhile. */
+/** The rollback of a migration, and the move to another PostgreSQL. No server may use the database during either. */
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { BackupSource } from '../../backup/block-store.ts';
@@ -34,7 +34,7 @@ export async function rollBack(settings: Settings, file: string): Promise<void> 
       withUnusedDatabase(connection, async () => {
         const options = { ...backupOptions(settings, connection, 'command'), copyFiles: null };
         const kept = await makeBackup(options, await openBackupDirectory(backup.dir));
-        print(`backed up the present database: ${join(backup.dir, kept.id)}.json`);
+        print(`backed up the current database: ${join(backup.dir, kept.id)}.json`);
         await replaceDatabase({ connection, source, manifest, migrations: migrations() });
       }),
     );
