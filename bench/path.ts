@@ -94,7 +94,7 @@ export async function untilIdle(db: Db): Promise<void> {
   }
 }
 
-/** OpenStack Manila's API accepts so many creates a second on a machine where the bare route answers so many requests. */
+/** Creates that the API of OpenStack Manila accepts, and requests that the bare route answers, per second on the same machine. */
 const manila = { accepted: 18, bare: 46_000 };
 
 /** Acceptance by `serve`, with an empty queue and before a backlog, each on its own server, and the bare route. */

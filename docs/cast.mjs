@@ -16,7 +16,7 @@ const hold = 3;
 /** Blocks of README.md that run in the second terminal. */
 const blocks = [...readFileSync('README.md', 'utf8').matchAll(/```sh\n([^]*?)```/g)].map(([, text]) => text);
 const story = blocks.slice(blocks.findIndex((text) => text.startsWith('export CLOUDYARD_URL=')));
-/** A command goes on over lines that are indented. */
+/** Indented lines continue a command. */
 const commands = story
   .slice(0, 3)
   .join('')

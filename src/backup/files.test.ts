@@ -137,7 +137,7 @@ describe.skipIf(!requires('xfsprogs', 'root'))(skipReason('xfsprogs', 'root') ??
     for (const each of [copied, mount]) execFileSync('sh', ['-c', 'umount "$1" 2>/dev/null || true', 'sh', each]);
   });
 
-  it('is copied in a consistent state while a client writes, who goes on writing afterwards', async () => {
+  it('is copied in a consistent state while a client writes, and the client can continue', async () => {
     for (const each of [join(host, 'file-shares/images'), mount, copied]) mkdirSync(each, { recursive: true });
     writeFileSync(join(host, path), '');
     truncateSync(join(host, path), 320 * 1024 * 1024);

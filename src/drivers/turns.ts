@@ -1,5 +1,5 @@
 /**
- * Three ways to take turns: at most so many at a time, one at a time for each key, and many callers sharing one run.
+ * Three ways to take turns: at most a given number at a time, one at a time for each key, and many callers sharing one run.
  * A failure never affects the next turn; callers that shared a run share its failure.
  */
 

@@ -19,7 +19,7 @@ import { channel, isLeased, leaseSequence } from './triggers.ts';
 
 const leaseSeconds = 180;
 const renewMs = 60_000;
-/** How long the lease is renewed after the last use, so that a client that comes back can resume. */
+/** How long the lease is renewed after the last use, so that a client that reconnects can resume. */
 const keepMs = 300_000;
 /** How long `open` waits for transactions that may have seen a free lease. */
 const settleMs = 1000;
@@ -82,7 +82,7 @@ export function createFeed({ listener, log }: { listener: Listener; log: Logger 
     const pending = await runningTransactions(on);
     const settled = untilEnded(on, pending);
     if (await Promise.race([settled, sleep(settleMs, false, { ref: false })])) return;
-    // Rather than to delay streams, clients are asked to reload when the transactions have ended.
+    // Streams do not wait for these transactions. When they have ended, the restart makes clients reload.
     void settled.then(
       () => restart(randomUUID()),
       () => {},

@@ -40,7 +40,7 @@ export interface Lease {
   allowAddresses(allowed: boolean): void;
   /** Renews it now, and again periodically. */
   renew(): void;
-  /** Renews it no more. The file stays if `keepFile`: the next agent of this host takes the lease over. */
+  /** Stops renewing it. The file stays if `keepFile`: the next agent of this host takes the lease over. */
   stop(keepFile: boolean): Promise<void>;
 }
 

@@ -27,9 +27,9 @@ export interface HostReport {
 }
 
 export interface AppliedStates {
-  /** It has applied the states up to this revision… */
+  /** The host has applied the states up to this revision, except those that are pending. */
   revision: number;
-  /** …but so many of them. */
+  /** The number of these states that it has not applied. */
   pending: number;
 }
 

@@ -114,7 +114,7 @@ function withUsage<T>(command: Command, work: () => T): T {
     // The code of a program that failed is its exit status.
     const { code, message } = error as { code?: string | number; message: string };
     if (!String(code).startsWith('ERR_PARSE_ARGS')) throw error;
-    // Node's message goes on with advice on `--`, which no command needs.
+    // Node's message continues with advice on `--`, which no command needs.
     const [fault = ''] = message.split('. ');
     const [, option] = /^Option '(--\S+) <value>' argument missing/.exec(fault) ?? [];
     const text = option ? `${option} requires a value` : `${fault.charAt(0).toLowerCase()}${fault.slice(1)}`;

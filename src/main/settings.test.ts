@@ -65,7 +65,7 @@ describe('the help', () => {
 });
 
 describe('settings', () => {
-  it('names every one at fault, a line each, and what it must be', () => {
+  it('names each invalid one on a line of its own, with the values that it accepts', () => {
     const bad = {
       CLOUDYARD_PORT: 'http',
       CLOUDYARD_DATABASE_POOL_SIZE: '1',

@@ -69,7 +69,7 @@ export function runChildSync(file: string, args: string[], options: WithVariable
 
 /**
  * Disables core dumps of this process and its future children, because memory contains keys and passwords. If the host has
- * no `prlimit` or forbids it, its limit stays and the start goes on.
+ * no `prlimit` or forbids it, the limit is unchanged and the start continues.
  *
  * One byte, not 0: the kernel writes no file that is smaller than a page, and only with a limit of 1 it also does not pass
  * the memory to a program that `kernel.core_pattern` names, such as systemd-coredump (core(5)).

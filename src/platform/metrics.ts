@@ -108,7 +108,7 @@ function requestMetrics(define: Define) {
   );
   let countStreams = () => 0;
   define.gauge('cloudyard_event_streams', 'Open event streams', () => countStreams());
-  /** By status and operation: to find the labels takes longer than to observe. */
+  /** By status and operation: finding the labels takes longer than observing. */
   const durationsOf = new Map<number, Map<string, ReturnType<typeof requests.labels>>>();
   return {
     observeRequest(operation: string, status: number, seconds: number) {

@@ -6,8 +6,8 @@
  * limit. Each call locks its counters in the order of their names, so two calls never deadlock.
  *
  * The counter is the hottest row of a create, so reservations are deferred to the last statement of a transaction, and their
- * refusal is thrown by it. Usage may always shrink, even above a
- * limit that was lowered. The statements also return whether the client's threshold was reached (crossings.ts).
+ * refusal is thrown by it. Usage may always shrink, even above a limit that was lowered. The statements also return whether
+ * the client's threshold was reached (crossings.ts).
  */
 import { ClientError } from '../errors/catalogue.ts';
 import { deferred, prepared } from '../platform/db.ts';

@@ -109,9 +109,9 @@ interface ExpectedRows {
 }
 
 /**
- * The rows that a reconciler serves. `removeRow` removes a row if it still has the generation that was read. `findPending` returns rows whose desired state the host has not been
- * seen to have; `findExpected`, rows whose presence on the host is known; `findKnown`, those of the ids that have a row, in
- * any region and state.
+ * The rows that a reconciler serves. `removeRow` removes a row if it still has the generation that was read. `findPending`
+ * returns rows whose desired state has not been observed on the host; `findExpected`, rows whose presence on the host is
+ * known; `findKnown`, those of the ids that have a row, in any region and state.
  */
 export function reconciledRows<T extends ReconciledTable>(table: T, expected: ExpectedRows) {
   const name = getTableName(table);

@@ -95,7 +95,7 @@ function attemptsOf(outcome: Retry): number {
   return isShortage(outcome) ? maxAttemptsInShortage : maxAttempts;
 }
 
-/** What ends by itself has a bound on its delays: the wait for another host, or for a port. */
+/** Waits that end without an operator, for another host or for a port, have a bound on their delays. */
 function isShortage({ shortage = false, maxRetrySeconds = Number.POSITIVE_INFINITY }: Retry): boolean {
   return shortage && !Number.isFinite(maxRetrySeconds);
 }

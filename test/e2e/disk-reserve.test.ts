@@ -1,4 +1,4 @@
-/** The reserve of a host's disk: what needs space is refused with 507 before the disk is full, and everything else goes on. */
+/** The reserve of a host's disk: what needs space is refused with 507 before the disk is full, and everything else continues. */
 import { execFileSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';

@@ -34,7 +34,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a start on a full 
   });
 
   it.each([
-    ['adopts shares and load balancers that it goes on serving', 'kill'],
+    ['adopts shares and load balancers, and continues to serve them', 'kill'],
     ['reads, and serves load balancers that were stopped when there is space', 'stop'],
   ] as const)('%s', async (_, how) => {
     yard = await openYard({ CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' });

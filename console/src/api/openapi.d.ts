@@ -2275,7 +2275,7 @@ export interface paths {
         };
         /**
          * Forecast the runs of a lifecycle policy
-         * @description Lists the next runs, and the existing snapshots that expire meanwhile.
+         * @description Lists the next runs, and the existing snapshots that expire in the same period.
          */
         get: operations["forecastLifecyclePolicy"];
         put?: never;

@@ -18,7 +18,7 @@ export function useSelection() {
     isLoaded: data !== undefined,
     policies,
     has: (id: number) => ids.has(String(id)),
-    /** Selects what is not selected, and the other way round. */
+    /** Inverts the selection of these policies. */
     toggle: (...changed: number[]) => {
       // From the URL at that time: the list may not have been rendered since the last change.
       const search = (previous: { ids?: string }) => ({ ...previous, ids: toggled(previous.ids ?? '', changed) });

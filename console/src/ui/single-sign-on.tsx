@@ -5,7 +5,7 @@ import { api, unwrap } from '../api/client.ts';
 const PAGE = /^\/console(\/[\w~-][\w.~-]*)*\/?(\?[\w.~%=&+-]*)?$/;
 
 /**
- * A link to the OpenID Connect provider, if the operator has configured one. It leads back to the present page.
+ * A link to the OpenID Connect provider, if the operator has configured one. It leads back to the current page.
  * `isRenewal`: the page is open and has text, so the sign-in takes place in another tab.
  */
 export function SingleSignOn({ isRenewal }: { isRenewal: boolean }) {

@@ -388,7 +388,7 @@ def remove_omap(pool, object, keys, namespace=""):
 
 @operation("lock.acquire")
 def acquire_lock(pool, object, lock, cookie, seconds, description="", namespace=""):
-    """Takes the lock for so many seconds, or renews it; false: another client or cookie has it."""
+    """Takes the lock for a number of seconds, or renews it; false: another client or cookie has it."""
     try:
         context = connection.pool(pool, namespace)
         context.lock_exclusive(object, lock, cookie, description, duration=seconds, flags=MAY_RENEW)

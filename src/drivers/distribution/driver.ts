@@ -102,7 +102,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
   /** The certificate that the gate serves. */
   let served: Certificate | null = null;
 
-  /** Gives a running gate the present certificate, if it has another one. */
+  /** Sends the current certificate to a running gate that serves another one. */
   const renewCertificate = async () => {
     const certificate = source?.current();
     if (!certificate || certificate === served) return;

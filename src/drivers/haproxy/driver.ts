@@ -255,7 +255,7 @@ async function runPlans(host: Host, batch: PendingChange[]): Promise<void> {
   for (const [at, plan] of plans.entries()) batch[at]!.resolve(onHost(null, async () => resultOf(plan)));
 }
 
-/** HAProxy creates its sockets at its start only. It goes on serving. */
+/** HAProxy creates its sockets only when it starts. Without them it continues to serve. */
 const withoutSocket = (path: string) =>
   `the socket ${path} was removed, so no load balancer can be changed until HAProxy is restarted`;
 

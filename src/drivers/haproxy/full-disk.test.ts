@@ -1,4 +1,4 @@
-/** A full disk and a killed check: the change fails as retryable, and everything else goes on. */
+/** A full disk and a killed check: the change fails as retryable, and everything else continues. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The runtime sockets of HAProxy. A connection sends one line of commands joined by `;` and gets all responses, so many
- * commands cost one round trip. A line must fit into a buffer of HAProxy.
+ * The runtime sockets of HAProxy. A connection sends one line of commands joined by `;` and gets all responses. Many
+ * commands therefore cost one round trip. A line must fit into a buffer of HAProxy.
  *
  * Responses are separated by blank lines, which they may contain as well. Callers therefore ignore the response to a change
  * and read the state afterwards.

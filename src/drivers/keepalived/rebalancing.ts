@@ -29,7 +29,7 @@ interface Wait {
 }
 
 const POLL_MS = 250;
-/** A router that returns within so many waits was not wanted by the preferred host. */
+/** If a router returns within this number of waits, the preferred host could not hold it. */
 const SOON = 6;
 const LAST_WAIT_MS = 3_600_000;
 

@@ -23,7 +23,7 @@ interface ProbeTarget {
   timeoutMs: number;
 }
 
-/** Returns the ids of the shares that respond as they must. @throws if the server does not respond at all */
+/** Returns the ids of the shares that respond correctly. @throws if the server does not respond at all */
 export async function probeExports({ address, port, timeoutMs }: ProbeTarget, ids: string[]): Promise<Set<string>> {
   const healthy = new Set<string>();
   if (ids.length === 0) return healthy;

@@ -34,7 +34,7 @@ export interface GroupServer {
   probe(): Promise<Set<string>>;
   /** Whether it has started and not ended. */
   isUp(): boolean;
-  /** Without another call, Ganesha ends after so many milliseconds. */
+  /** Ganesha ends after this time, unless another call extends it. */
   mayServeFor(ms: number): void;
   /** The supervisor starts it again. */
   restart(): void;

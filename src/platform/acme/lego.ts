@@ -1,5 +1,5 @@
 /**
- * Requests a certificate with the program lego, in a folder that exists only meanwhile.
+ * Requests a certificate with the program lego, in a temporary folder.
  *
  * lego writes responses to HTTP challenges into a folder and then asks the ACME server to validate them. Each is passed on to
  * `onChallenge` when it appears, so that any server can answer.

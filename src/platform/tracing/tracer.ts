@@ -46,7 +46,7 @@ export interface Tracer {
   }): void;
   /** Runs `work` in a span that continues the trace of a request; null: begins a trace. */
   job<T>(name: string, requestId: string | null, attributes: Attributes, work: () => Promise<T>): Promise<T>;
-  /** Runs `work` in a span within the present one. Without one it is not recorded. */
+  /** Runs `work` in a span within the current one. Without one it is not recorded. */
   within<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>;
 }
 

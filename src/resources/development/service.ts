@@ -2,8 +2,8 @@
  * Development mode: a clock that clients move, and faults that they inject.
  *
  * Advancing the clock stops at each instant at which something becomes due until the workers have done it, so that a month
- * causes the runs of a month and the deletions of its retention. Work that hangs, as an injected fault may cause, is waited
- * for only once.
+ * causes the runs of a month and the deletions of its retention. It waits only once for work that hangs,
+ * which an injected fault may cause.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../authz/actor.ts';

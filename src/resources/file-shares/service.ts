@@ -255,7 +255,7 @@ function newSettings(typeName: FileShareTypeName, settings: ShareSettingsInput) 
   };
 }
 
-/** The host does not notice that a default was given. */
+/** Setting a default explicitly changes nothing on the host. */
 function settingsChanges(share: FileShareRow, settings: ShareSettingsInput): Partial<FileShareRow> {
   const row = { ...share, rootSquash: share.rootSquash ?? squashesRootByDefault[share.typeName] };
   return changedColumns(row, {

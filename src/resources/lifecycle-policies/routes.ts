@@ -178,7 +178,7 @@ const runOperations = (runs: LifecyclePolicyRuns, missedRuns: MissedRuns, reques
   operation('GET', `${ownOne}/forecast`, {
     id: 'forecastLifecyclePolicy',
     summary: 'Forecast the runs of a lifecycle policy',
-    description: 'Lists the next runs, and the existing snapshots that expire meanwhile.',
+    description: 'Lists the next runs, and the existing snapshots that expire in the same period.',
     access: projectReader,
     query: ForecastQuery,
     answer: Forecast,

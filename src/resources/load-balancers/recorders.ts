@@ -28,7 +28,7 @@ export function createLoadBalancerDuties(deps: StatusDutiesDeps): Duty[] {
 
 /** After this time without a response all load balancers are reported as down. */
 const maxSilenceMs = 1500;
-/** Every so many scans, load balancers that seem unchanged are compared, too. */
+/** Each time this number of scans has passed, load balancers that seem unchanged are compared, too. */
 const scansUntilFull = 60;
 
 /**

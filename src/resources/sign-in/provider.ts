@@ -17,7 +17,7 @@ export interface Person {
   groups: string[];
 }
 
-/** What the browser brings back. */
+/** The values that must match when the browser returns. */
 export interface Expected {
   state: string;
   nonce: string;
@@ -58,7 +58,7 @@ export function createProvider(settings: OidcSettings, redirectUri: string) {
   };
 
   return {
-    /** Where to send the browser, and what to keep until it comes back. */
+    /** Where to send the browser, and the values to keep until it returns. */
     begin: (): Promise<{ url: string; expected: Expected }> =>
       attempt(async () => {
         const { library, configuration } = await open();
@@ -72,7 +72,7 @@ export function createProvider(settings: OidcSettings, redirectUri: string) {
         return { url: url.href, expected };
       }),
 
-    /** `query`: what the provider sent the browser back with. */
+    /** `query`: of the URL that the provider redirected the browser to. */
     finish: (query: string, { state, nonce, verifier }: Expected): Promise<Person> =>
       attempt(async () => {
         const opened = await open();

@@ -1,12 +1,13 @@
 /**
  * Sends user actions to their subscribers. The rows to send are written in the transaction of the action
- * (audit/audit.ts), so a mutation does nothing else for them, and nothing is lost with a process.
+ * (audit/audit.ts), so a change does nothing else for them, and nothing is lost with a process.
  *
  * Every process scans for subscriptions with due deliveries and leases some of them. A subscription has one lease at a
  * time and its own loop, so a slow receiver delays itself only.
  *
  * Failure modes: a process that dies leaves its leases, which expire; what it had sent but not recorded is sent again under
- * the same id. A receiver that fails rests for up to a minute, an action that it refuses for up to an hour.
+ * the same id. After a failure, the next call to the receiver waits for up to a minute, and the same action for up
+ * to an hour.
  */
 import type { Logger } from 'pino';
 import { presentable } from '../../drivers/delivery.ts';
@@ -39,7 +40,7 @@ const maxSubscriptions = 64;
 const batch = 8;
 /** More than a call may take. */
 const leaseSeconds = 30;
-const maxRestSeconds = 60;
+const maxPauseSeconds = 60;
 const redacted = '[redacted]';
 
 export type UserActionDeliveries = ReturnType<typeof createUserActionDeliveries>;
@@ -49,7 +50,7 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
   const running = new Map<number, Promise<void>>();
   const shutdown = new AbortController();
 
-  /** Sends the oldest due actions. Returns for how many seconds the subscription rests: null when nothing is left. */
+  /** Sends the oldest due actions. Returns the seconds until the next batch; null if no action is due. */
   const sendBatch = async (subscription: SubscriptionRow): Promise<number | null> => {
     const due = await store.findDue(db, subscription.id, batch);
     if (due.length === 0) return null;
@@ -64,19 +65,19 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
     );
     const isAway = isReceiverAway(attempts);
     const failures = isAway ? subscription.failures + 1 : 0;
-    const rest = isAway ? Math.min(retryDelayMs(failures) / 1000, maxRestSeconds) : 0;
+    const pause = isAway ? Math.min(retryDelayMs(failures) / 1000, maxPauseSeconds) : 0;
     subscription.failures = failures;
     const exists = await transaction(db, async (tx) => {
       await store.recordAttempts(tx, subscription.id, attempts);
-      return store.keepBusy(tx, subscription.id, rest || leaseSeconds, failures);
+      return store.keepBusy(tx, subscription.id, pause || leaseSeconds, failures);
     });
-    return exists ? rest : maxRestSeconds;
+    return exists ? pause : maxPauseSeconds;
   };
 
   const serve = async (subscription: SubscriptionRow): Promise<void> => {
-    let rest: number | null = 0;
-    while (rest === 0 && !shutdown.signal.aborted) rest = await sendBatch(subscription);
-    if (rest === null || rest === 0) await store.keepBusy(db, subscription.id, 0, subscription.failures);
+    let pause: number | null = 0;
+    while (pause === 0 && !shutdown.signal.aborted) pause = await sendBatch(subscription);
+    if (pause === null || pause === 0) await store.keepBusy(db, subscription.id, 0, subscription.failures);
   };
 
   return {
@@ -94,7 +95,7 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
             await store.keepBusy(
               db,
               subscription.id,
-              shutdown.signal.aborted ? 0 : maxRestSeconds,
+              shutdown.signal.aborted ? 0 : maxPauseSeconds,
               subscription.failures,
             );
           })

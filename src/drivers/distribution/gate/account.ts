@@ -24,7 +24,7 @@ export const limits = {
   objects: 100_000,
   /** Time between the end of a measurement and the next one. */
   measureEveryMs: 2000,
-  /** How old a measurement of a registry may be that other gates serve, too. Longer ones exceed limits by more. */
+  /** The maximum age of a measurement if other gates serve the registry, too. Until the next one, their pushes may exceed the limit. */
   shareMs: 15_000,
 };
 
