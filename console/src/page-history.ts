@@ -4,8 +4,8 @@ import type { HistoryLocation, RouterHistory } from '@tanstack/react-router';
 /**
  * The history of the browser without dialogs that were closed or sent, so that "back" does not open them again.
  *
- * A dialog has the path of its page and further segments. The way from a dialog to its page goes back in the history if the page is
- * the entry before; else the page replaces the dialog.
+ * A dialog has the path of its page and further segments. Navigation from a dialog to its page goes back in the history if the
+ * page is the previous entry; otherwise the page replaces the dialog.
  */
 export function createPageHistory(isDialogOpen: () => boolean): RouterHistory {
   const history = createBrowserHistory();

@@ -1,9 +1,9 @@
 /**
  * A failure on a host. `message` is for the operator; `customerMessage` is the sentence that the task shows. `retryable`:
  * whether a retry may succeed (a busy device) or not (an invalid setting). `shortage`: the host lacks space, memory or
- * descriptors, its storage is read-only, or its driver did not start, which is retryable, and for longer, because an operator has to act.
- * `maxRetrySeconds`: what the operation waits for may end at any moment (another program has the port), so it is retried
- * at least this often, and as long as a shortage.
+ * descriptors, its storage is read-only, or its driver did not start. A shortage is retried for longer, because an operator has
+ * to act. `maxRetrySeconds`: the cause may end at any moment (another program has the port), so the operation is retried at
+ * least this often, and for as long as in a shortage.
  */
 export class DriverError extends Error {
   readonly customerMessage: string;

@@ -1,6 +1,6 @@
 /**
- * Authenticates and authorizes every request: the token or the session cookie (401), its role (403), then the project, region or client of the
- * path (404 if it does not exist or belongs to another client; 403 if the token is limited to other projects).
+ * Authenticates and authorizes every request: the token or the session cookie (401), its role (403), then the project, region
+ * or client of the path (404 if it does not exist or belongs to another client; 403 if the token is limited to other projects).
  *
  * Invariant: every route declares its access; otherwise the app does not start.
  */

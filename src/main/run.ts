@@ -53,8 +53,8 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
 }
 
 /**
- * Starts the API server, the worker or agent, and the notifier, and prints the start table. A service prints no token, because its
- * output is a log that others read.
+ * Starts the API server, the worker or agent, and the notifier, and prints the start table. A service prints no token, because
+ * its output is a log that others read.
  */
 async function startParts(opened: Opened, isService: boolean): Promise<void> {
   const { settings, log, closing, configuration, regionIds, serves, database, services } = opened;

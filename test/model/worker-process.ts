@@ -2,8 +2,8 @@
  * A worker whose simulated hosts keep their state on disk, as real hosts do: one file for each resource below TEST_HOST. It
  * survives `kill -9`, and a test compares it with the rows.
  *
- * A file `crash-worker` there with the text `before` or `after` kills this process at its next call of a driver, so that a story can
- * repeat a crash between the work of a driver and its record.
+ * A file `crash-worker` there with the text `before` or `after` kills this process at its next call of a driver, so that a story
+ * can repeat a crash between the work of a driver and its record.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

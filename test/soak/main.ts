@@ -4,9 +4,9 @@
  * Realistic load for an hour (`--nightly`: 10 minutes) and a month of lifecycle policies in fast motion. Exits with 1 if memory,
  * descriptors, tables, indexes, disk or latency grow, or if anything differs from the model. The plot is soak.svg by default.
  *
- * Server and worker run as the `cloudyard` command runs them, but their young generation has its full size from the start. V8 enlarges
- * it when much garbage is produced at once, at any time and up to its bound: by 16 MiB, three times, which would look like growth
- * of a process that keeps nothing.
+ * Server and worker run as the `cloudyard` command runs them, but their young generation has its full size from the start. V8
+ * enlarges it when much garbage is produced at once, at any time and up to its bound: by 16 MiB, three times, which would look
+ * like growth of a process that keeps nothing.
  */
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

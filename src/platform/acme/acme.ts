@@ -4,8 +4,9 @@
  *
  * Invariant: a certificate that cannot be used never replaces another one, and a failure is retried with growing delays.
  *
- * Failure modes: a stored certificate that cannot be decrypted is reported, and a new one is requested. While the ACME server, the database or the key file is away, all servers keep the certificate that they
- * have. A server that dies while it requests one releases the lock.
+ * Failure modes: a stored certificate that cannot be decrypted is reported, and a new one is requested. While the ACME server,
+ * the database or the key file is not available, all servers keep the certificate that they have. If a server dies while it
+ * requests one, PostgreSQL releases its lock.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

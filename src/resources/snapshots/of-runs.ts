@@ -53,8 +53,8 @@ export function createSnapshotsOfRuns(tasks: Tasks, requests: SnapshotRequests) 
     ofSchedule: store.ofSchedule,
 
     /**
-     * Deletes different snapshots that policies no longer retain, even if an earlier deletion failed. Returns the task of each; null
-     * for a snapshot that is locked or already being deleted.
+     * Deletes different snapshots that policies no longer retain, even if an earlier deletion failed. Returns the task of each;
+     * null for a snapshot that is locked or already being deleted.
      */
     async expire(tx: Tx, expired: { context: RequestContext; id: string }[]): Promise<(string | null)[]> {
       if (expired.length === 0) return [];

@@ -1,8 +1,8 @@
 /**
  * Retention: deletes the snapshots of a schedule and volume that exceed the number or age to retain.
  *
- * Invariant: the newest available snapshot is never deleted. The decision is made with the volume locked, so that no other transaction
- * deletes the newest one concurrently. A failed deletion is retried as long as the policy still requires it.
+ * Invariant: the newest available snapshot is never deleted. The decision is made with the volume locked, so that no other
+ * transaction deletes the newest one concurrently. A failed deletion is retried as long as the policy still requires it.
  */
 import type { RequestContext } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
