@@ -9,7 +9,6 @@ import type { Logger } from '../platform/log.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
 import { findServiceManager } from '../platform/service-manager.ts';
-import type { App } from '../http/app.ts';
 import { startHostAgent } from './agent.ts';
 import { startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
@@ -90,8 +89,6 @@ const announceSeconds = 3;
 /** The API server, in this process or in others. Requests are held until `admitRequests`. */
 interface ApiServer {
   url: string;
-  /** Absent: in other processes. */
-  app?: App;
   admitRequests(): void;
   stop(): Promise<void>;
 }
@@ -138,7 +135,7 @@ async function serveHere(opened: Opened, certificate: CertificateSource | undefi
     throw error;
   });
   if (serves) services.metrics.watchApiKeys(services.apiKeys.cacheState);
-  return { url, app: api, admitRequests, stop };
+  return { url, admitRequests, stop };
 }
 
 /** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists, and for a service. */

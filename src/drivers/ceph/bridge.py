@@ -510,7 +510,6 @@ def main():
     send(
         {
             "ready": {
-                "fsid": connection.cluster.get_fsid(),
                 "client": f"client.{connection.cluster.get_instance_id()}",
                 "address": connection.cluster.get_addrs(),
             }

@@ -38,7 +38,6 @@ interface CallOptions {
 
 /** As the cluster sees this process. */
 interface CephClient {
-  fsid: string;
   /** `client.4711`. */
   client: string;
   /** `address:port/nonce`, which the blocklist takes. */

@@ -8,8 +8,8 @@ const shareOfAddress = 1 / 4;
 /** The connection of the client, one to distribution, and a file. */
 const descriptorsEach = 3;
 
-/** Closes connections above the limits, which follow from the limit of open files, and returns them. */
-export function limitConnections(server: Server): { total: number; perAddress: number } {
+/** Closes connections above the limits, which follow from the limit of open files. */
+export function limitConnections(server: Server): void {
   const total = Math.min(maxConnections, Math.floor(descriptors() / descriptorsEach));
   const perAddress = Math.floor(total * shareOfAddress);
   const open = new Map<string, number>();
@@ -25,7 +25,6 @@ export function limitConnections(server: Server): { total: number; perAddress: n
       else open.delete(from);
     });
   });
-  return { total, perAddress };
 }
 
 /** An IPv4 address, or the /64 network of an IPv6 address, which one host usually has. */
