@@ -5,7 +5,7 @@ import { formats } from './output.ts';
 import { scopeNames } from './table.ts';
 import { defaultTimeout } from './waiting.ts';
 
-export function addCommonOptions(command: Command, path = ''): Command {
+export function addCommonOptions(command: Command, path: string): Command {
   command
     .addOption(new Option('-o, --output <FORMAT>', 'format of the result').choices(formats).default('table'))
     .option('--columns <NAMES>', 'columns of the table, or fields, separated by commas')

@@ -39,8 +39,8 @@ interface Gap {
 }
 
 /** Checks whether this host can enforce the filter, without changing anything. */
-export function egressGap(nft = findProgram('nft')): Promise<Gap | null> {
-  return failureOf(nft, ['--check', renderEgressFilter('cloudyard_check', [])]);
+export function egressGap(): Promise<Gap | null> {
+  return failureOf(findProgram('nft'), ['--check', renderEgressFilter('cloudyard_check', [])]);
 }
 
 /** The name of the nftables table of a data directory, in the family `inet`. */

@@ -138,7 +138,7 @@ export function portViolations(listeners: Pick<ListenerSettings, 'protocol' | 'p
 export function poolViolations(
   pool: PoolSettings,
   listeners: ListenerProtocol[],
-  loadBalancerAddress = '0.0.0.0',
+  loadBalancerAddress: string,
 ): FieldError[] {
   const { monitor, persistence } = pool;
   return [

@@ -69,8 +69,8 @@ export function driverTable(drivers: Record<string, DriverStatus>): string[] {
 }
 
 /** Drivers name the command of a checkout. */
-function withProgram(remedy: string, inCheckout = isCheckout): string {
-  return inCheckout ? remedy : remedy.replace(/\bnpm start$/, `${program} start`);
+function withProgram(remedy: string): string {
+  return isCheckout ? remedy : remedy.replace(/\bnpm start$/, `${program} start`);
 }
 
 /** A command that this user can paste into a shell. */

@@ -46,6 +46,6 @@ const rebase = prepared(
 );
 
 /** Sets virtual time back to 0 where a long backlog has made it large. Keeps the order of the jobs. */
-export async function rebasePriorities(db: Db, regionIds: number[], at = rebaseAt): Promise<void> {
-  await rebase(db, regionIds.map(regionQueue), at);
+export async function rebasePriorities(db: Db, regionIds: number[]): Promise<void> {
+  await rebase(db, regionIds.map(regionQueue), rebaseAt);
 }

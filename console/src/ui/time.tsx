@@ -20,8 +20,8 @@ export function formatDate(date: Date): string {
 }
 
 /** Seconds below a minute would move all the time; clocks of server and browser may differ by some. */
-export function formatAgo(date: Date, now = serverNow()): string {
-  const seconds = (date.getTime() - now) / 1000;
+export function formatAgo(date: Date): string {
+  const seconds = (date.getTime() - serverNow()) / 1000;
   const unit = UNITS.find(([, length]) => Math.abs(seconds) >= length);
   if (!unit) return 'just now';
   if (unit[0] === 'day' && Math.abs(seconds) > 30 * 86_400) return full.format(date);

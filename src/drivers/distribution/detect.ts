@@ -1,4 +1,4 @@
-/** Detects whether this host can serve images, before anything is started. Pure except for `program`. */
+/** Detects whether this host can serve images, before anything is started. */
 import { findProgram } from '../programs.ts';
 
 export interface DistributionFinding {
@@ -8,9 +8,8 @@ export interface DistributionFinding {
   remedy?: string;
 }
 
-/** `program` finds a program in PATH; null: not installed. */
-export function findDistribution(program: (name: string) => string | null = findProgram): DistributionFinding {
-  const distribution = program('docker-registry');
+export function findDistribution(): DistributionFinding {
+  const distribution = findProgram('docker-registry');
   if (distribution) return { distribution, detail: 'images by CNCF distribution' };
   return {
     distribution: null,

@@ -4,15 +4,15 @@ import { connect } from 'node:net';
 const CALL = 0;
 const RPC_VERSION = 2;
 const LAST_FRAGMENT = 0x8000_0000;
+const TIMEOUT_MS = 2000;
 
 export const PORTMAPPER = { program: 100_000, version: 2 };
 export const NFS4 = { program: 100_003, version: 4 };
 
-/** Resolves when the server responds. @throws Error after `timeoutMs`, or when it refuses the connection or the call */
+/** Resolves when the server responds. @throws Error after two seconds, or when it refuses the connection or the call */
 export function callNull(
   address: { host: string; port: number },
   { program, version }: { program: number; version: number },
-  timeoutMs = 2000,
 ): Promise<void> {
   const call = [1, CALL, RPC_VERSION, program, version, 0, 0, 0, 0, 0];
   const message = Buffer.alloc(4 + call.length * 4);
@@ -27,7 +27,7 @@ export function callNull(
       if (err) reject(err);
       else resolve();
     };
-    socket.setTimeout(timeoutMs, () => finish(new Error('no response')));
+    socket.setTimeout(TIMEOUT_MS, () => finish(new Error('no response')));
     socket.on('error', finish);
     socket.on('close', () => finish(new Error('closed without a response')));
     socket.on('data', (data) => {

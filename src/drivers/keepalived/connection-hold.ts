@@ -20,8 +20,9 @@ export interface ConnectionHold {
   release(): Promise<void>;
 }
 
-/** `folder`: where it writes its rules; it also names the table. `nft`: the program; null: not installed. */
-export function createConnectionHold(folder: string, log: Logger, nft = findProgram('nft')): ConnectionHold {
+/** `folder`: where it writes its rules; it also names the table. */
+export function createConnectionHold(folder: string, log: Logger): ConnectionHold {
+  const nft = findProgram('nft');
   const table = `cloudyard_hold_${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 16)}`;
   const file = join(folder, 'hold.nft');
   return {

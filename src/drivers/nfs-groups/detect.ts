@@ -16,8 +16,8 @@ export const nfsGroupPrograms: HostProgram[] = [
 ];
 
 /** Returns the path of ganesha.nfsd. @throws Error if a package is missing */
-export function requireGanesha(programs: HostProgram[] = nfsGroupPrograms): string {
-  const missing = programs.filter(({ name, find }) => !(find ? find() : findProgram(name)));
+export function requireGanesha(): string {
+  const missing = nfsGroupPrograms.filter(({ name, find }) => !(find ? find() : findProgram(name)));
   const program = findProgram('ganesha.nfsd');
   if (program && missing.length === 0) return program;
   const packages = [...new Set(missing.map((each) => each.package))];

@@ -123,12 +123,12 @@ async function readingOfPair(
   const leaf = own ?? certificates.found[0];
   const others = certificates.found.filter((certificate) => certificate !== leaf);
   const { pair, faults } = await validatePair(leaf, others, placedKey, now);
-  const missing = certificates.found.length + certificates.faults.length === 0 ? [hasNo('certificate', field)] : [];
+  const missing = certificates.found.length + certificates.faults.length === 0 ? [hasNoCertificate(field)] : [];
   return reading(pair && contentsOfPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
 }
 
 function readingOfAuthorities(found: PlacedCertificate[], faults: FieldError[], now: Date): Reading {
-  if (found.length + faults.length === 0) return reading(null, [hasNo('certificate', field)]);
+  if (found.length + faults.length === 0) return reading(null, [hasNoCertificate(field)]);
   const all = [...faults, ...validateAuthorities(found, now)];
   if (all.length > 0) return reading(null, all);
   return reading(contentsOfAuthorities(found.map(({ certificate }) => certificate)));
@@ -161,7 +161,7 @@ async function certificatesIn(text: string, path: string): Promise<Found<PlacedC
   const other = blocks.find((block) => !isCertificate(block));
   if (other)
     return { found: [], faults: [{ path, message: `contains a ${other.label}; only certificates are allowed` }] };
-  if (blocks.length === 0) return { found: [], faults: [hasNo('certificate', path)] };
+  if (blocks.length === 0) return { found: [], faults: [hasNoCertificate(path)] };
   return certificatesAmong(blocks, path);
 }
 
@@ -193,8 +193,8 @@ function blocksIn(text: string, path: string): Found<PemBlock> {
   }
 }
 
-function hasNo(what: string, path: string): FieldError {
-  return { path, message: `contains no ${what} in PEM (-----BEGIN ${what.toUpperCase()}-----)` };
+function hasNoCertificate(path: string): FieldError {
+  return { path, message: 'contains no certificate in PEM (-----BEGIN CERTIFICATE-----)' };
 }
 
 function tooLarge(bytes: number): string {

@@ -171,13 +171,14 @@ export async function recordSettled(
   await writeSettled(tx, JSON.stringify(rows));
 }
 
-const hasOpenVolumes = (run: string) => `exists (
-  select from lifecycle_policy_run_volumes rv where rv.run_id = ${run} and rv.state in ('pending', 'running'))`;
+/** SQL: whether the run `r` has volumes that are not settled. */
+const hasOpenVolumes = `exists (
+  select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state in ('pending', 'running'))`;
 
 const readSettledAmong = preparedColumn<string>(
   'lifecycle_policy_runs_settled_among',
   `select r.id from lifecycle_policy_runs r
-   where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}`,
+   where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes}`,
 );
 
 /** The unfinished runs among the ids whose volumes are all settled. */
@@ -189,7 +190,7 @@ export async function findSettledRuns(db: Db, runIds: string[]): Promise<string[
 export const findAbandonedRuns = preparedColumn<string, [regionIds: number[], limit: number], Db>(
   'lifecycle_policy_runs_settled',
   `select r.id from lifecycle_policy_runs r
-   where r.region_id = any($1::int[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}
+   where r.region_id = any($1::int[]) and r.done_at is null and not ${hasOpenVolumes}
    order by r.scheduled_at limit $2`,
 );
 
@@ -209,7 +210,7 @@ export const endRuns = prepared<EndedRun, [runIds: string[], now: Date], Tx>(
   'lifecycle_policy_runs_end',
   `with settled as (
      select distinct on (r.schedule_id) r.id from lifecycle_policy_runs r
-     where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes('r.id')}
+     where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes}
      order by r.schedule_id, r.scheduled_at),
    locked as (
      select r.id from lifecycle_policy_runs r where r.id in (select id from settled) and r.done_at is null
