@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 
-/** Calls `work` with a connection of its own, which is closed afterwards; an open transaction is rolled back. */
+/** Calls `work` with a new connection, which is closed afterwards; an open transaction is rolled back. */
 export async function withClient<T>(
   connection: ConnectionOptions,
   applicationName: string,

@@ -41,6 +41,6 @@ export interface FileShareUsage {
 }
 
 export interface FileShareDriver extends Driver<DesiredFileShare, ObservedFileShare> {
-  /** By id. Without shares whose usage is unknown: those that are simulated or do not have a filesystem of their own. */
+  /** By id. Without shares whose usage is unknown: those that are simulated or do not have their own filesystem. */
   usage(): Promise<Map<string, FileShareUsage>>;
 }

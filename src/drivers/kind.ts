@@ -38,9 +38,9 @@ export interface HostDriverKind<D extends HostDriver, S extends { driver: string
   setting: string;
   /** Programs that the real driver runs, with the Debian packages that contain them. */
   programs: HostProgram[];
-  /** Programs that are needed instead if the region has a storage of its own. */
+  /** Programs that are needed instead if the region has its own storage. */
   storagePrograms?: HostProgram[];
-  /** The settings of a worker whose region has a storage of its own. Absent: the driver has no use for one. */
+  /** The settings of a worker whose region has its own storage. Absent: the driver does not use it. */
   forStorage?(settings: S, storage: RegionStorage): S;
   /** What this host can do, decided before anything is started. */
   detect(settings: S): Detection<D>;

@@ -281,7 +281,7 @@ describe('a host', () => {
     expect(rows).toEqual([{ incarnation: null, converged: false, leaseValid: false }]);
   });
 
-  it('that ends in order is not waited for', async (t) => {
+  it('that ends in order delays no change', async (t) => {
     const region = await openRegion(t);
     const [h1, h2] = await region.startAll('h1', 'h2');
     await h2!.stop('stop');

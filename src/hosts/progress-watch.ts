@@ -1,8 +1,8 @@
 /**
  * Ends the requests whose states the hosts have applied. One query serves all that wait.
  *
- * Invariant: a request is resolved only when no host, reachable or not, can still serve an older state. A host is waited for
- * until it has observed the revision, or until its lease has ended for longer than it may still serve.
+ * Invariant: a request is resolved only when no host, reachable or not, can still serve an older state. The request
+ * waits for each host until the host has observed the revision, or its lease ended so long ago that it cannot serve.
  */
 import { shared } from '../drivers/turns.ts';
 import { DriverError } from '../errors/driver-error.ts';

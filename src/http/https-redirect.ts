@@ -1,5 +1,5 @@
 /**
- * Redirects HTTP to HTTPS, on a port of its own, and serves the challenges of ACME (HTTP-01). It has the connection limits
+ * Redirects HTTP to HTTPS, on a separate port, and serves the challenges of ACME (HTTP-01). It has the connection limits
  * of the API.
  */
 import { once } from 'node:events';

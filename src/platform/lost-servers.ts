@@ -12,7 +12,7 @@ import { breakConnection, createPrimaryClient, protocolOf } from './primary-clie
 
 interface Timing {
   checkMs: number;
-  /** Before the server is asked for the backend. */
+  /** How long a statement may take before the server is asked whether its backend still exists. */
   unansweredMs: number;
   probeMs: number;
 }

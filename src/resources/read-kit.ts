@@ -114,7 +114,7 @@ interface ListOptions {
   order?: Order;
 }
 
-/** Reads pages of the rows of a project and region, of those that meet all `filters`; undefined is no filter. */
+/** Reads pages of the rows of a project and region, that meet all `filters`; undefined filters are ignored. */
 export function pagesOf<Row>(table: ScopedTable, { counted, order, ...selection }: Selection & ListOptions = {}) {
   const { condition } = selection;
   const ownOrder = order ?? oldestFirst(table as unknown as Parameters<typeof oldestFirst>[0]);

@@ -13,7 +13,7 @@ interface TrackedText {
   readonly taskPath?: (id: string) => string;
 }
 
-/** The server answers at the latest after this time; then it is asked again. */
+/** The longest wait of one request; if the task has not ended, another request follows. */
 const WAIT_SECONDS = 20;
 
 /** Follows tasks to their end in a toast. */

@@ -82,7 +82,7 @@ function actionsOf(name: string): Record<string, Operation> {
   );
 }
 
-/** Rules of a share are a resource of their own, and a field of its creation. */
+/** Rules of a share are separate resources, and a field of its creation. */
 export const accessRules = {
   kind: 'file-share',
   field: 'access',

@@ -152,7 +152,7 @@ export async function makeFolders(layout: Layout): Promise<void> {
   makePrivateFolder(layout.temporary, account);
   makeReadableFolder(marks, account);
   makePrivateFolder(layout.gate, account);
-  // The gate, under this account, enters the root; each folder in it has permissions of its own.
+  // The gate, under this account, enters the root; each folder in it has its own permissions.
   makeEnterableFolder(root, account);
 }
 

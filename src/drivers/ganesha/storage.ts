@@ -20,7 +20,7 @@ export interface ShareStorage {
   prepare(): Promise<void>;
   /** Deletes the data, or moves it to quarantine. The share must not be exported any more. */
   remove(id: string, options: { quarantine: boolean }): Promise<void>;
-  /** By id, of the mounted shares with a filesystem of their own. */
+  /** By id, of the mounted shares with their own filesystem. */
   usage(): Promise<Map<string, FileShareUsage>>;
   /** Unmounts everything and keeps the data. */
   close(): Promise<void>;

@@ -48,7 +48,7 @@ interface Endpoint {
 }
 
 export interface GlobalSettings {
-  /** The workers of HAProxy run under an account of their own. */
+  /** The workers of HAProxy run under their own account. */
   unprivileged: boolean;
   /** The maximum of open connections of all listeners together. */
   maxConnections: number;

@@ -335,7 +335,7 @@ describe('a change of settings that the host rejected', () => {
     expect(await patch(id)).toEqual([]);
   });
 
-  it('is no change of a share that was never created', async () => {
+  it('does not change a share that was never created', async () => {
     host.trouble(() => ({ error: terminal(), done: false }));
     const id = await requestShare();
     await reconcileOnce(id);
