@@ -87,12 +87,12 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
     },
     async release(id, image) {
       const device = await boundTo(id, image);
-      if (device !== null) await run('losetup', ['-d', `/dev/loop${device}`]);
+      if (device !== null) await detach(device);
       numbers.delete(id);
     },
     async close() {
       for (const [device, file] of await boundDevices()) {
-        if (file.startsWith(`${imagesDir}/`)) await run('losetup', ['-d', `/dev/loop${device}`]);
+        if (file.startsWith(`${imagesDir}/`)) await detach(device);
       }
     },
   };
@@ -106,6 +106,15 @@ async function attach(device: number, image: string): Promise<boolean> {
   } catch (err) {
     if ((await backingFile(device)) === null) throw err;
     return false;
+  }
+}
+
+async function detach(device: number): Promise<void> {
+  try {
+    await run('losetup', ['-d', `/dev/loop${device}`]);
+  } catch (err) {
+    // The kernel frees a device that is marked to be freed at any time: when the last mount namespace with it ends.
+    if ((await backingFile(device)) !== null) throw err;
   }
 }
 

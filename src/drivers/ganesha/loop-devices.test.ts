@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { requires, skipReason } from '../../../test/requires.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { findProgram } from '../programs.ts';
+import { backingFile, loopDevices, loopNumber } from './loop-devices.ts';
+
+const losetup = findProgram('losetup');
+
+describe.skipIf(!requires('root'))(skipReason('root') ?? 'a loop device that the kernel frees at the same time', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'cloudyard-loop-'));
+    // Frees the device before the command can.
+    writeFileSync(join(folder, 'losetup'), `#!/bin/sh\n${losetup} "$@" && exec ${losetup} "$@"\n`, { mode: 0o755 });
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each(['release', 'close'] as const)('is no error of %s', async (call) => {
+    const image = join(folder, 'image');
+    writeFileSync(image, '');
+    truncateSync(image, 1024 ** 2);
+    const devices = loopDevices(folder, silentLogger);
+    const device = loopNumber(await devices.bind('share', image))!;
+    expect(await backingFile(device)).toBe(image);
+    vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
+    await devices[call]('share', image);
+    expect(await backingFile(device)).toBe(null);
+  });
+});
