@@ -1,5 +1,4 @@
 /** Operations about the server itself: index, health, metrics and the OpenAPI document. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { everyone } from '../authz/access.ts';
@@ -7,6 +6,7 @@ import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { CertificateStatus } from '../platform/tls/certificate.ts';
+import { within } from '../platform/within.ts';
 import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
@@ -114,11 +114,13 @@ const operation = operationsOf({
 });
 /** These operations are not free, so the requests of each address are limited. */
 const counted = { config: { isCounted: true } };
-/** Before load balancers stop waiting for a health check. */
+/** The longest wait for the database. */
 const readinessMs = 3000;
 
 export function systemRoutes(deps: SystemDeps): Routes {
-  const findObstacle = shared(withinReadinessTime(shared(deps.findObstacle)));
+  // While the database is frozen, one check of it waits, and each response takes this time.
+  const search = shared(deps.findObstacle);
+  const findObstacle = shared(() => within(readinessMs, search));
   const driverStatus = shared(deps.driverStatus);
   const metricsText = shared(() => deps.metrics.text());
 
@@ -201,17 +203,6 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
       return (document ??= Buffer.from(JSON.stringify(app.swagger())));
     },
   );
-}
-
-/** Fails when the computation takes longer, because the database is frozen. The computation goes on. */
-function withinReadinessTime<T>(compute: () => Promise<T>): () => Promise<T> {
-  return async () => {
-    const expiry = new AbortController();
-    const expired = sleep(readinessMs, undefined, { signal: expiry.signal, ref: false }).then(() => {
-      throw new Error(`no response in ${readinessMs} ms`);
-    });
-    return Promise.race([compute(), expired]).finally(() => expiry.abort());
-  };
 }
 
 /** Requests that arrive while the response is being computed share it: these routes are public. */

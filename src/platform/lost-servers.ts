@@ -9,6 +9,7 @@
  */
 import pg from 'pg';
 import { breakConnection, createPrimaryClient, protocolOf } from './primary-client.ts';
+import { TimeLimitError, within } from './within.ts';
 
 interface Timing {
   checkMs: number;
@@ -114,11 +115,10 @@ function probeWith(config: pg.ClientConfig, probeMs: number): Probe {
     let isAccepted = false;
     protocolOf(client).once('connect', () => (isAccepted = true));
     try {
-      const found = await within(probeMs, findBackends(client, processIds));
-      if (found !== late) return found;
-      if (isAccepted) return null;
-      throw new Error('the server does not accept connections');
+      return await within(probeMs, () => findBackends(client, processIds));
     } catch (error) {
+      // An overloaded server.
+      if (error instanceof TimeLimitError && isAccepted) return null;
       // The server responds, for example that it has too many connections.
       if (error instanceof pg.DatabaseError) return null;
       throw error;
@@ -139,14 +139,4 @@ async function findBackends(client: pg.Client, processIds: number[]): Promise<Fo
   );
   const own = rows.find((row) => row.own);
   return own ? { processIds: new Set(rows.map(({ pid }) => pid)), startedAt: own.startedAt } : null;
-}
-
-const late = Symbol('late');
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | typeof late> {
-  let timer: NodeJS.Timeout | undefined;
-  const expired = new Promise<typeof late>((resolve) => {
-    timer = setTimeout(resolve, ms, late);
-  });
-  return Promise.race([work, expired]).finally(() => clearTimeout(timer));
 }

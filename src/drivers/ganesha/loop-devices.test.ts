@@ -21,7 +21,7 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'a loop device that the
     rmSync(folder, { recursive: true });
   });
 
-  it.each(['release', 'close'] as const)('is no error of %s', async (call) => {
+  it.each(['release', 'close'] as const)('does not make %s fail', async (call) => {
     const image = join(folder, 'image');
     writeFileSync(image, '');
     truncateSync(image, 1024 ** 2);

@@ -3,6 +3,7 @@
  * at once moves nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { within } from '../../platform/within.ts';
 import type { Service } from './routers.ts';
 
 export type Checks = Partial<Record<Service, () => Promise<void>>>;
@@ -37,12 +38,4 @@ export function watchHealth(checks: Checks, onChange: (service: Service, isUp: b
   };
   for (const [service, check] of Object.entries(checks)) void watch(service as Service, check);
   return { isUp: (service) => !down.has(service) };
-}
-
-async function within(ms: number, work: () => Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('timeout')), ms);
-  });
-  await Promise.race([work(), timeout]).finally(() => clearTimeout(timer));
 }
