@@ -20,7 +20,7 @@ import { expectOk, newTenant } from '../model/world.ts';
 import type { Tenant } from '../model/world.ts';
 import { exitOnSignals, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
-import { historySizes, measure, newMeasurements } from './measurements.ts';
+import { measure, newMeasurements, tableSizes } from './measurements.ts';
 import type { Latencies } from './measurements.ts';
 import { plot } from './plot.ts';
 import { isFlat, trendOf } from './trend.ts';
@@ -78,30 +78,40 @@ async function run(): Promise<number> {
   );
   const month = passMonth(isOver);
   const probing = probe(another, latencies, isOver);
-  const historyBefore = await historySizes(yard);
+  const historyBefore = await tableSizes(yard, { history: true });
+  let othersBefore: Record<string, number> | null = null;
   while (!isOver()) {
     await sleep((seconds * 1000) / samples);
     const at = elapsed();
     if (at < seconds * warmUpShare) {
       latencies.read.length = 0;
       latencies.create.length = 0;
-    } else await measure(yard, own, latencies, measurements, at);
+    } else {
+      othersBefore ??= await tableSizes(yard, { history: false });
+      await measure(yard, own, latencies, measurements, at);
+    }
   }
   await Promise.all([...load, probing]);
   const hours = await month;
   writeFileSync(values.plot, plot(measurements));
-  const history = await historySizes(yard);
+  const history = await tableSizes(yard, { history: true });
   console.info(
     `${figures.operations} operations, ${hours} hours of policies in ${Math.round(elapsed())} s; ${values.plot}`,
   );
   for (const [name, bytes] of Object.entries(history)) {
     const perOperation = (bytes - (historyBefore[name] ?? 0)) / Math.max(1, figures.operations);
-    console.info(
-      `history: ${name} ${(bytes / 1024 ** 2).toFixed(1)} MiB, ${perOperation.toFixed(0)} bytes an operation`,
-    );
+    console.info(`history: ${name} ${mibOf(bytes)} MiB, ${perOperation.toFixed(0)} bytes an operation`);
+  }
+  for (const [name, bytes] of Object.entries(await tableSizes(yard, { history: false }))) {
+    const before = othersBefore?.[name] ?? 0;
+    if (bytes - before > 256 * 1024) console.info(`larger: ${name} ${mibOf(before)} to ${mibOf(bytes)} MiB`);
   }
   for (const failure of figures.failures) console.info(`wrong: ${failure}`);
   return printTrends(measurements) + figures.failures.length > 0 ? 1 : 0;
+}
+
+function mibOf(bytes: number): string {
+  return (bytes / 1024 ** 2).toFixed(1);
 }
 
 /** Returns the number of series that grow. */

@@ -114,11 +114,12 @@ async function databaseSizes(yard: Yard): Promise<{ tables: number; indexes: num
   return { tables: Number(sizes!.tables) / mib, indexes: Number(sizes!.indexes) / mib };
 }
 
-/** Bytes of each history table with its indexes. */
-export async function historySizes(yard: Yard): Promise<Record<string, number>> {
+/** Bytes of each table with its indexes; `history`: of those that keep a history. */
+export async function tableSizes(yard: Yard, { history }: { history: boolean }): Promise<Record<string, number>> {
   const rows = await yard.sql<{ name: string; bytes: string }>(
-    'select relname as name, pg_total_relation_size(oid) as bytes from pg_class where relname = any ($1)',
-    [historyTables],
+    `select relname as name, pg_total_relation_size(oid) as bytes
+     from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace and (relname = any ($1)) = $2`,
+    [historyTables, history],
   );
   return Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(bytes)]));
 }
