@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DesiredFileShare } from '../../src/drivers/file-share.ts';
 import { liveProcess } from '../../src/platform/daemon.ts';
 import { requires, skipReason } from '../requires.ts';
@@ -105,6 +105,27 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     const host = await region.server(GROUP);
     process.kill(host.ganesha(GROUP), 'SIGKILL');
     await survived('Ganesha alone dies');
+  });
+
+  it('has extended a share when its server accepts more, although CephFS tells it late', async () => {
+    const delay = { ms_inject_delay_type: 'mds', ms_inject_delay_probability: '1', ms_inject_delay_max: '0.4' };
+    const configure = (prefix: string, name: string, value?: string) =>
+      region.cluster.command({ prefix, who: `client.cloudyard.1.${filled.id}`, name, value });
+    onTestFinished(async () => {
+      for (const name of Object.keys(delay)) await configure('config rm', name);
+    });
+    for (const [name, value] of Object.entries(delay)) await configure('config set', name, value);
+    // Clients of Ceph read their configuration when they start.
+    process.kill((await region.server(GROUP)).ganesha(GROUP), 'SIGKILL');
+    await survived('Ganesha dies again');
+    const filler = region.writer(client);
+    await filler.open(filled.id, { name: 'filler', lock: false });
+    for (const sizeGib of [3, 4, 5]) {
+      expect(await filler.writeAt((sizeGib - 0.5) * GIB)).toBe('DQUOT');
+      await region.driver.apply({ ...filled, sizeGib, settledGib: sizeGib - 1 }, signal);
+      expect(await filler.writeAt((sizeGib - 0.5) * GIB)).toBeNull();
+    }
+    await filler.close();
   });
 
   it('moves the group when its host dies', async () => {

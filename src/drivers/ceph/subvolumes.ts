@@ -23,6 +23,8 @@ interface SubvolumePlace {
 interface Subvolume {
   path: string;
   sizeGib: number;
+  /** False: an operator removed its quota. */
+  hasQuota: boolean;
   /** Without `client.`. */
   user: string;
   key: string;
@@ -114,8 +116,9 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: Subvolume
       const key = await ensureUser(bridge, filesystem, user, found);
       const { path, bytes_quota } = found;
       // Sizes are whole numbers, but an operator may have set any quota, or none.
-      const sizeGib = bytes_quota === 'infinite' ? Math.max(gib, settledGib ?? 0) : Math.floor(bytes_quota / GIB);
-      return { subvolume: { path, sizeGib, user, key }, changed };
+      const hasQuota = bytes_quota !== 'infinite';
+      const sizeGib = hasQuota ? Math.floor(bytes_quota / GIB) : Math.max(gib, settledGib ?? 0);
+      return { subvolume: { path, sizeGib, hasQuota, user, key }, changed };
     },
 
     async remove(shareId) {

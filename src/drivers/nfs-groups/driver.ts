@@ -48,7 +48,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     await publisher.publish(id, null, signal);
     // A worker that died here has unpublished the share, and with it the name of its group.
     const groups = published ? [published.group] : await records.groups();
-    for (const group of groups) await untilServed(group, id, { stamp: null, signal });
+    for (const group of groups) await untilServed(group, id, { stamp: null, sizeGib: null, signal });
     states.delete(id);
   };
 
@@ -63,14 +63,17 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     const { sizeGib: gib, settledGib } = desired;
     const { subvolume, changed } = await subvolumes.ensure(id, { gib, settledGib });
     refuseAborted(signal);
-    const { path, user, key, sizeGib } = subvolume;
-    const state: PublishedShare = { ...{ group, exportId, filesystem, path, user, key, rootSquash, access } };
+    const { path, user, key, sizeGib, hasQuota } = subvolume;
+    const shownGib = hasQuota ? sizeGib : null;
+    const state: PublishedShare = {
+      ...{ group, exportId, filesystem, path, user, key, rootSquash, access, sizeGib: shownGib },
+    };
     const stamp = stampOf(state);
     const before = states.get(id);
     if (!before) changed.push('export created');
     else if (stampOf(before) !== stamp) changed.push('export changed');
     await publisher.publish(id, state, signal);
-    await untilServed(group, id, { stamp, signal });
+    await untilServed(group, id, { stamp, sizeGib: shownGib, signal });
     states.set(id, state);
     return { connectionPoint: connectionPoint(group, id), sizeGib, changed };
   };

@@ -14,6 +14,7 @@ import type { Reload } from '../ganesha/reload-log.ts';
 import { oneAtATime, shared } from '../turns.ts';
 import { keepHealthy } from './health.ts';
 import { type PublishedShare, stampOf } from './share-state.ts';
+import { noteSizes, sizesOf, untilSizeShown } from './sizes.ts';
 import { beginTenure, type Ended, type Tenure, type TenureOptions } from './tenure.ts';
 
 export interface NfsGroup {
@@ -28,7 +29,7 @@ export interface NfsGroup {
   fault(): string | null;
   /** False: another host has the lock. @throws DriverError if a step failed; then the group is free again */
   takeOver(): Promise<boolean>;
-  /** Resolves when a server of this host serves `shares`. @throws DriverError if it does not serve this one */
+  /** Resolves when a server of this host serves `shares`. @throws DriverError if it does not serve this one with its size */
   refresh(id: string): Promise<void>;
   /** Stops serving; resolves when nothing of this host serves. */
   end(): Promise<Ended>;
@@ -74,6 +75,12 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
     }),
   );
 
+  const recordSizes = shared(() =>
+    queue(address, async () => {
+      if (tenure && !tenure.hasEnded()) await tenure.record(tenure.served);
+    }),
+  );
+
   return {
     address,
     shares,
@@ -94,14 +101,19 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
         throw err;
       }
       const share = shares.get(id);
-      if (!tenure?.isServing || !share || tenure.served.get(id) === stampOf(share)) return;
-      throw new DriverError(`NFS-Ganesha did not accept the export of ${id}`, {
-        customerMessage: 'the file server did not accept this share',
-        retryable: true,
-      });
+      if (!tenure?.isServing || !share) return;
+      if (tenure.served.get(id) !== stampOf(share)) throw notAccepted(id);
+      if (await untilSizeShown(tenure, id, share)) await recordSizes();
     },
     end: async () => (tenure ? tenure.end('requested') : { released: Promise.resolve() }),
   };
+}
+
+function notAccepted(id: string): DriverError {
+  return new DriverError(`NFS-Ganesha did not accept the export of ${id}`, {
+    customerMessage: 'the file server did not accept this share',
+    retryable: true,
+  });
 }
 
 function silentShares({ served, healthy }: Tenure): string[] {
@@ -116,6 +128,8 @@ async function begin(tenure: Tenure, shares: ReadonlyMap<string, PublishedShare>
   await tenure.addAddress('add');
   tenure.requireValid();
   tenure.isServing = true;
+  // It has read the quotas after the worker set them.
+  tenure.sizes = sizesOf(shares);
   tenure.unconfirmed = new Map([...stamps].filter(([id]) => !tenure.healthy.has(id)));
   tenure.served = new Map([...stamps].map(([id, stamp]) => [id, tenure.healthy.has(id) ? stamp : UNCERTAIN]));
   await tenure.record(tenure.served);
@@ -147,6 +161,7 @@ async function reloadServer(tenure: Tenure, shares: ReadonlyMap<string, Publishe
     [...stamps].map(([id, stamp]) => [id, isExported(inForce, id, shares.get(id)!.exportId) ? stamp : UNCERTAIN]),
   );
   tenure.unconfirmed.clear();
+  await noteSizes(tenure, new Map([...shares].filter(([id]) => changed.includes(id))));
   await tenure.record(tenure.served);
 }
 

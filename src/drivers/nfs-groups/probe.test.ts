@@ -1,12 +1,19 @@
 import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { probeExports } from './probe.ts';
+import { exportSizes, probeExports } from './probe.ts';
 
 const NOENT = 2;
 let server: Server;
 
+interface Result {
+  operations: number;
+  status: number;
+  /** The last 64 bits of the results. */
+  end?: bigint;
+}
+
 /** A server that answers each call with this result; null: never. */
-async function serving(results: ({ operations: number; status: number } | null)[]): Promise<number> {
+async function serving(results: (Result | null)[]): Promise<number> {
   server = createServer((socket) => {
     let received = Buffer.alloc(0);
     socket.on('error', () => undefined);
@@ -19,8 +26,9 @@ async function serving(results: ({ operations: number; status: number } | null)[
         received = received.subarray(end);
         const result = results[xid];
         if (!result) continue;
-        const reply = Buffer.alloc(4 + 36);
-        [0x8000_0000 + 36, xid, 1, 0, 0, 0, 0, result.status, 0, result.operations].forEach((word, at) =>
+        const reply = Buffer.alloc(4 + 36 + 8);
+        reply.writeBigUInt64BE(result.end ?? 0n, 4 + 36);
+        [0x8000_0000 + 36 + 8, xid, 1, 0, 0, 0, 0, result.status, 0, result.operations].forEach((word, at) =>
           reply.writeUInt32BE(word, at * 4),
         );
         socket.write(reply);
@@ -30,7 +38,8 @@ async function serving(results: ({ operations: number; status: number } | null)[
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as { port: number }).port;
 }
-const probe = async (port: number, ids: string[]) => probeExports({ address: '127.0.0.1', port, timeoutMs: 1000 }, ids);
+const targetAt = (port: number) => ({ address: '127.0.0.1', port, timeoutMs: 1000 });
+const probe = (port: number, ids: string[]) => probeExports(targetAt(port), ids);
 
 afterEach(() => server.close());
 
@@ -54,4 +63,14 @@ describe('the probe of exports', () => {
     const port = await serving([null]);
     await expect(probe(port, ['a'])).rejects.toThrow('no response in 1000 ms');
   });
+});
+
+it('the size of an export is known if it responds', async () => {
+  const port = await serving([
+    { operations: 4, status: 0, end: 5_368_709_120n },
+    { operations: 3, status: NOENT },
+    null,
+  ]);
+  const sizes = await exportSizes(targetAt(port), ['good', 'missing', 'silent']);
+  expect(sizes).toEqual(new Map([['good', 5_368_709_120]]));
 });

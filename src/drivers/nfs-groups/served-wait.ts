@@ -10,6 +10,8 @@ import type { GroupRecords, ServerRecord } from './records.ts';
 interface AwaitedState {
   /** Null: no server has the share. */
   stamp: string | null;
+  /** GiB. Null: any. */
+  sizeGib: number | null;
   signal: AbortSignal;
 }
 
@@ -18,12 +20,14 @@ const POLL_MS = 150;
 /** `seconds`: how long to wait for the server of a group. */
 export function servedWait(records: GroupRecords, seconds: number) {
   /** @throws DriverError if the servers do not have the state in time */
-  return async (group: string, id: string, { stamp, signal }: AwaitedState): Promise<void> => {
+  return async (group: string, id: string, { stamp, sizeGib, signal }: AwaitedState): Promise<void> => {
     const deadline = performance.now() + seconds * 1000;
     for (;;) {
       refuseAborted(signal);
       const servers = [...(await records.servers(group)).values()];
-      const isCurrent = servers.every(({ shares }) => (shares[id] ?? null) === stamp);
+      const isCurrent = servers.every(
+        ({ shares, sizes }) => (shares[id] ?? null) === stamp && (!sizes || (sizes[id] ?? 0) >= (sizeGib ?? 0)),
+      );
       if (isCurrent && (stamp === null || servers.some(({ serving }) => serving))) return;
       if (performance.now() > deadline) {
         if (stamp !== null || !(await fenceAbandoned(records, group))) throw notServed(group, servers);

@@ -22,7 +22,7 @@ import type { Reload } from '../ganesha/reload-log.ts';
 import { callNull, NFS4 } from '../ganesha/rpc.ts';
 import { renderClientConf, renderGroup } from './configuration.ts';
 import type { GroupSettings } from './configuration.ts';
-import { probeExports } from './probe.ts';
+import { exportSizes, probeExports } from './probe.ts';
 import type { PublishedShare } from './share-state.ts';
 
 export interface GroupServer {
@@ -32,6 +32,8 @@ export interface GroupServer {
   reload(shares: ReadonlyMap<string, PublishedShare>): Promise<Reload>;
   /** The shares that respond. @throws if the server does not respond */
   probe(): Promise<Set<string>>;
+  /** The sizes that these exports show to clients, bytes. Exports that do not respond are missing. */
+  sizes(ids: string[]): Promise<Map<string, number>>;
   /** Whether it has started and not ended. */
   isUp(): boolean;
   /** Ganesha ends after this time, unless another call extends it. */
@@ -103,8 +105,8 @@ export function groupServer(options: GroupServerOptions): GroupServer {
     if (ending.signal.aborted) throw hostError(`the server of ${settings.group} is being stopped`, null);
   };
   const callServer = () => callNull({ host: settings.group, port: settings.port }, NFS4);
-  const probe = () =>
-    probeExports({ address: settings.group, port: settings.port, timeoutMs: PROBE_TIMEOUT_MS }, exported);
+  const target = { address: settings.group, port: settings.port, timeoutMs: PROBE_TIMEOUT_MS };
+  const probe = () => probeExports(target, exported);
 
   return {
     async start(shares) {
@@ -134,6 +136,7 @@ export function groupServer(options: GroupServerOptions): GroupServer {
       return reloadGanesha(() => daemon, callServer, files.log);
     },
     probe,
+    sizes: (ids) => exportSizes(target, ids),
     isUp: () => daemon !== null && !isStarting && daemon.pid() !== null,
     mayServeFor(ms) {
       const hundredths = Math.floor(uptime() * 100 + ms / 10);

@@ -9,6 +9,8 @@ export interface PublishedShare {
   filesystem: string;
   /** The exported folder of the filesystem. */
   path: string;
+  /** What the export must show to clients as its size, GiB. Null: it has no quota. Missing: an earlier version published it. */
+  sizeGib?: number | null;
   /** The user of Ceph, without `client.`, who can reach this folder only, and its key. */
   user: string;
   key: string;
@@ -16,7 +18,10 @@ export interface PublishedShare {
   access: { network: string; mode: 'ro' | 'rw' }[];
 }
 
-/** Identifies the contents of a state. A host that serves a share writes it down where others can read it (records.ts). */
+/**
+ * Identifies the contents of a state except the size, which no reload brings into force. A host that serves a share writes it down
+ * where others can read it (records.ts).
+ */
 export function stampOf(state: PublishedShare): string {
   const { group, exportId, filesystem, path, user, key, rootSquash, access } = state;
   const rules = access.map(({ network, mode }) => [network, mode]);

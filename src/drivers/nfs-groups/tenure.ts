@@ -37,6 +37,8 @@ export interface Tenure {
   isServing: boolean;
   /** Stamps of the states that Ganesha has confirmed, by share. */
   served: Map<string, string>;
+  /** The sizes that exports have shown at least, GiB, by share. */
+  sizes: Map<string, number>;
   /** Stamps that Ganesha began with, of the shares that have not responded since and were not reloaded. */
   unconfirmed: Map<string, string>;
   /** Shares that responded since the last start. */
@@ -50,7 +52,7 @@ export interface Tenure {
   requireFencing(): Promise<void>;
   /** The group gets its address here; `end` removes it. @throws if the tenure has ended */
   addAddress(how: 'addLocally' | 'add'): Promise<void>;
-  /** Writes the record of the server: the states that it may serve. */
+  /** Writes the record of the server: the states that it may serve, and `sizes`. */
   record(stamps: ReadonlyMap<string, string>): Promise<void>;
   /** Runs until the end. */
   every(ms: number, work: () => Promise<void>): void;
@@ -100,6 +102,7 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
   const tenure: Tenure = {
     server: options.createServer(fence),
     ...{ isServing: false, served: new Map<string, string>(), unconfirmed: new Map<string, string>() },
+    sizes: new Map<string, number>(),
     healthy: new Set<string>(),
     hasEnded: () => ended !== null,
     over: over.promise,
@@ -113,7 +116,11 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
     },
     requireFencing: () => records.requireFencing(),
     record: (stamps) =>
-      records.write(address, lock.cookie, { host, serving: tenure.isServing, shares: Object.fromEntries(stamps) }),
+      records.write(address, lock.cookie, {
+        ...{ host, serving: tenure.isServing },
+        shares: Object.fromEntries(stamps),
+        sizes: Object.fromEntries([...tenure.sizes].filter(([id]) => stamps.has(id))),
+      }),
     every: periodic.every,
     end: (why) => (ended ??= stop(why)),
   };
