@@ -132,7 +132,7 @@ def is_explained(message, value):
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
     """Drops a rejection of valid data if every error is explained, and an accepted invalid value that was not sent
-    or that the server cannot tell from a valid one."""
+    or that the server cannot distinguish from a valid one."""
     name = type(failure).__name__
     if name == "AcceptedNegativeData":
         is_too_large = failure.message.endswith("Value greater than maximum")

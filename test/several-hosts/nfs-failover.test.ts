@@ -107,7 +107,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     await survived('Ganesha alone dies');
   });
 
-  it('has extended a share when its server accepts more, although CephFS tells it late', async () => {
+  it('has extended a share when its server accepts more, although CephFS notifies it late', async () => {
     const delay = { ms_inject_delay_type: 'mds', ms_inject_delay_probability: '1', ms_inject_delay_max: '0.4' };
     const configure = (prefix: string, name: string, value?: string) =>
       region.cluster.command({ prefix, who: `client.cloudyard.1.${filled.id}`, name, value });

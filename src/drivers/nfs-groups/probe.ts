@@ -35,7 +35,7 @@ export async function probeExports(target: CompoundTarget, ids: string[]): Promi
 
 /**
  * Returns the sizes that exports show to clients (`df`), bytes; those that do not respond are missing. Ganesha's client of Ceph
- * reads the quota for this answer, also one that the metadata server has not told it yet (Client::statfs of Ceph).
+ * reads the quota for this answer, also one that the metadata server has not sent it yet (Client::statfs of Ceph).
  * @throws if the server does not respond at all
  */
 export async function exportSizes(target: CompoundTarget, ids: string[]): Promise<Map<string, number>> {

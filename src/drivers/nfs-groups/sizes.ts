@@ -1,5 +1,5 @@
 /**
- * Sizes of the exports of a group. The worker changes the quota of a share in CephFS, which tells Ganesha of it later, by itself.
+ * Sizes of the exports of a group. The worker changes the quota of a share in CephFS, which notifies Ganesha some time later.
  * Until then clients cannot write beyond the old size. So a change of the size is done when the export shows the new one.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
