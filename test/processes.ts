@@ -5,8 +5,10 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,6 +17,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -89,13 +92,34 @@ const bin = join(root, 'bin', 'cloudyard.mjs');
 /** As bin/cloudyard.mjs does. */
 const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
+/** Writes the shipped configuration with other addresses of load balancers. Returns the path of the regions file. */
+function regionsWithOwnAddresses(folder: string): string {
+  const [shipped, own] = [join(root, 'config'), join(folder, 'config')];
+  cpSync(shipped, own, { recursive: true });
+  const file = join(own, 'regions.yaml');
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replace(/vip_range: .*/, `vip_range: 127.${randomInt(128, 255)}.0.0/16`),
+  );
+  return file;
+}
+
 /** For commands that open a yard: Ctrl-C ends its processes, too. */
 export function exitOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 }
 
-/** `isEmpty`: without a database, as before the first start of a user. */
-export async function openYard(settings: Record<string, string> = {}, { isEmpty = false } = {}): Promise<Yard> {
+interface YardOptions {
+  /** Without a database, as before the first start of a user. Default: false. */
+  isEmpty?: boolean;
+  /** Load balancers have other addresses than those of other Cloudyards on this host. Default: false. */
+  ownAddresses?: boolean;
+}
+
+export async function openYard(
+  settings: Record<string, string> = {},
+  { isEmpty = false, ownAddresses = false }: YardOptions = {},
+): Promise<Yard> {
   // As root, PostgreSQL runs as another account, which must be able to enter the folder.
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'cloudyard-e2e-')));
   chmodSync(folder, 0o755);
@@ -119,6 +143,7 @@ export async function openYard(settings: Record<string, string> = {}, { isEmpty 
     CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
     CLOUDYARD_VOLUME_DRIVER: 'simulated',
     CLOUDYARD_REGISTRY_DRIVER: 'simulated',
+    ...(ownAddresses && { CLOUDYARD_REGIONS_FILE: regionsWithOwnAddresses(folder) }),
     ...settings,
   };
   const launch = (file: string, args: string[], own: Record<string, string> = {}, nodeFlags: string[] = []) =>

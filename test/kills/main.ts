@@ -49,7 +49,7 @@ const yard: Yard = await openYard(
     CLOUDYARD_LOG_LEVEL: 'error',
     CLOUDYARD_SWEEP_SECONDS: '10',
   },
-  { isEmpty: true },
+  { isEmpty: true, ownAddresses: true },
 );
 
 async function run(): Promise<number> {

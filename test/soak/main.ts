@@ -55,7 +55,7 @@ const yard: Yard = await openYard(
     CLOUDYARD_REGISTRY_DRIVER: driver('simulated'),
     CLOUDYARD_LOG_LEVEL: 'error',
   },
-  { isEmpty: true },
+  { isEmpty: true, ownAddresses: true },
 );
 
 async function run(): Promise<number> {
