@@ -57,7 +57,10 @@ export function l7PolicyViolations(
   for (const { field, key } of [targetOf.REDIRECT_TO_URL, targetOf.REDIRECT_PREFIX]) {
     const url = policy[key];
     if (url !== null && !isHttpUrl(url)) {
-      report(field, `must be an absolute http or https URL of at most ${maxUrlLength} visible ASCII characters`);
+      report(
+        field,
+        `must be an absolute http or https URL without user information, of at most ${maxUrlLength} visible ASCII characters`,
+      );
     }
   }
   const redirects = policy.action === 'REDIRECT_TO_URL' || policy.action === 'REDIRECT_PREFIX';

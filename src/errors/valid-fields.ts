@@ -1,3 +1,6 @@
+/** Whether a field of the body, or something in it, is invalid. Such a field is absent from the valid fields, but it was given. */
+export type IsInvalid = (path: string) => boolean;
+
 /** A body without its invalid fields. A list with an invalid item is absent as a whole. */
 export type ValidFields<Body> = Body extends (infer Item)[]
   ? ValidFields<Item>[]

@@ -20,10 +20,9 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { Access } from '../authz/access.ts';
 import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
 import type { FieldError } from '../errors/catalogue.ts';
-import type { ValidFields } from '../errors/valid-fields.ts';
+import type { IsInvalid, ValidFields } from '../errors/valid-fields.ts';
 import type { App, Routes } from './app.ts';
 import { pathParameters } from './path-parameters.ts';
-import type { IsInvalid } from './request-faults.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

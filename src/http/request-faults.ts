@@ -6,6 +6,7 @@
 import type { FastifyRequest } from 'fastify';
 import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
+import type { IsInvalid } from '../errors/valid-fields.ts';
 import type { Check, ValidationError } from './validation.ts';
 
 declare module 'fastify' {
@@ -14,9 +15,6 @@ declare module 'fastify' {
     faults?: ((body: never, isInvalid: IsInvalid) => FieldError[]) | undefined;
   }
 }
-
-/** Whether a field of the body, or something in it, is invalid. Such a field is absent from the valid fields, but it was given. */
-export type IsInvalid = (path: string) => boolean;
 
 /** The parts that are validated, in the order of Fastify. */
 const parts = ['params', 'body', 'querystring'] as const;
@@ -44,7 +42,7 @@ function faultsOfRules(request: FastifyRequest, known: FieldError[]): FieldError
   // There are more invalid fields than errors list, so the rules could meet one.
   if (known.length >= maxErrors) return [];
   const valid = structuredClone(body);
-  for (const { path } of known) removeField(valid, path.split('.'));
+  for (const { path } of known) if (removeField(valid, path.split('.'))) return [];
   const isInvalid: IsInvalid = (path) => known.some((fault) => `${fault.path}.`.startsWith(`${path}.`));
   const isKnown = ({ path }: FieldError) => isInvalid(path) || known.some((fault) => path.startsWith(`${fault.path}.`));
   return faults(valid as never, isInvalid).filter((fault) => !isKnown(fault));

@@ -26,6 +26,12 @@ export function canonicalAddress(text: string): string {
   return parseHost(text).toString();
 }
 
+/** Orders addresses by their numbers, IPv4 first, as PostgreSQL orders `inet`. */
+export function compareAddresses(a: string, b: string): number {
+  const [first, second] = [ipaddr.parse(a).toByteArray(), ipaddr.parse(b).toByteArray()];
+  return first.length - second.length || Buffer.compare(Buffer.from(first), Buffer.from(second));
+}
+
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type Network = readonly [address: Address, prefix: number];
 

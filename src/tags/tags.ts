@@ -7,8 +7,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { pattern } from '../http/patterns.ts';
-import { invalidInput, notFound, requireNoErrors } from '../errors/catalogue.ts';
+import { notFound, requireNoErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
+import type { IsInvalid, ValidFields } from '../errors/valid-fields.ts';
 import { Collection, Paging } from '../http/shapes.ts';
 
 export const maxTags = 64;
@@ -94,16 +95,37 @@ export function pageOfTags(tags: Tags, { limit = maxTags, offset = 0 }: Static<t
   return { count: all.length, results: all.slice(offset, offset + limit) };
 }
 
+/** Tags, and why they are refused. */
+interface Merged {
+  tags: Tags;
+  errors: FieldError[];
+}
+
 /**
- * The tags of a new resource. `metadata` is another name for `tags`; some clients send both, one of them empty.
- * @throws ClientError 400 if the two differ, or as `mergeTags`
+ * The tags of a new resource. `metadata` is another name for `tags`; some clients send both, one of them empty. The caller
+ * refuses the errors together with those of other fields.
  */
-export function newTags({ tags = {}, metadata = {} }: { tags?: CreateTags; metadata?: CreateTags }): Tags {
-  if (isEmpty(metadata)) return mergeTags({}, tags);
-  if (!isEmpty(tags) && !isDeepStrictEqual(tags, metadata)) {
-    throw invalidInput([{ path: 'metadata', message: 'conflicts with tags; send only one' }]);
-  }
-  return mergeTags({}, metadata, 'metadata');
+export function newTags({ tags = {}, metadata = {} }: { tags?: CreateTags; metadata?: CreateTags }): Merged {
+  if (isEmpty(metadata)) return merge({}, tags, 'tags');
+  const merged = merge({}, metadata, 'metadata');
+  if (isEmpty(tags) || isDeepStrictEqual(tags, metadata)) return merged;
+  return { ...merged, errors: [{ path: 'metadata', message: 'conflicts with tags; send only one' }] };
+}
+
+/** What `newTags` refuses in a body without its invalid fields. */
+export function faultsOfNewTags(
+  { tags, metadata }: { tags?: ValidFields<CreateTags> | undefined; metadata?: ValidFields<CreateTags> | undefined },
+  isInvalid: IsInvalid,
+): FieldError[] {
+  const { errors } = newTags({ ...(tags && { tags }), ...(metadata && { metadata }) } as Parameters<typeof newTags>[0]);
+  // Their rest may differ although they were equal.
+  const isPartial = isInvalid('tags') || isInvalid('metadata');
+  return errors.filter(({ path }) => !(isPartial && path === 'metadata'));
+}
+
+/** What `mergeTags` refuses in a patch without its invalid fields, whatever the current tags are. */
+export function faultsOfTagPatch(patch: ValidFields<UpdateTags> | undefined, at = 'tags'): FieldError[] {
+  return patch ? merge({}, patch as Exclude<UpdateTags, null>, at).errors : [];
 }
 
 const isEmpty = (tags: CreateTags) => Object.keys(tags).length === 0;
@@ -114,6 +136,12 @@ const isEmpty = (tags: CreateTags) => Object.keys(tags).length === 0;
  */
 export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
   if (patch === null) return readOnly(current);
+  const { tags, errors } = merge(current, patch, at);
+  requireNoErrors(errors);
+  return tags;
+}
+
+function merge(current: Tags, patch: Exclude<UpdateTags, null>, at: string): Merged {
   const errors: FieldError[] = [];
   const merged = new Map(Object.entries(current));
   for (const [key, value] of Object.entries(patch)) {
@@ -125,9 +153,8 @@ export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
     else merged.set(key, { value, read_only: false });
   }
   if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });
-  requireNoErrors(errors);
   // fromEntries defines own properties, so a key such as `__proto__` is an ordinary key.
-  return Object.fromEntries(merged);
+  return { tags: Object.fromEntries(merged), errors };
 }
 
 /** Replaces all user-managed tags. */

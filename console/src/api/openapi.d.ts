@@ -5740,7 +5740,7 @@ export interface components {
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
             lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
-            /** @description The listener that uses the pool, if any */
+            /** @description The listener whose default pool this is, if any. Listeners whose L7 policies redirect to the pool are not shown */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
@@ -6088,7 +6088,7 @@ export interface components {
             /** @description Health monitor; null: members are not checked */
             healthmonitor: components["schemas"]["LbPoolHealthMonitor"] | null;
             lb_algorithm: components["schemas"]["LbPoolAlgorithm"];
-            /** @description The listener that uses the pool, if any */
+            /** @description The listener whose default pool this is, if any. Listeners whose L7 policies redirect to the pool are not shown */
             listeners: components["schemas"]["ListenerReference"][];
             /** @description The load balancer of the pool */
             loadbalancers: components["schemas"]["LoadBalancerReference"][];
@@ -13273,7 +13273,7 @@ export interface operations {
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether to return whole members instead of their IDs */
                 details?: boolean;
-                /** @description Only pools that this listener uses */
+                /** @description Only the default pool of this listener */
                 listener_id?: string;
                 /** @description Only pools of this load balancer */
                 load_balancer_id?: string;

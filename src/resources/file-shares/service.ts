@@ -98,11 +98,11 @@ export function createFileShares(deps: FileSharesDeps) {
       const typeName = typeOf(body);
       const settings = body.share_settings ?? {};
       const access = 'access' in body ? (body.access ?? []) : [];
-      const ruleErrors = createErrors(deps.regions, scope, typeName, settings, access);
-      const tags = newTags(body);
+      const { tags, errors } = newTags(body);
+      errors.push(...createErrors(deps.regions, scope, typeName, settings, access));
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const given = 'network' in body ? body.network : undefined;
-        const network = await withErrors(ruleErrors, deps.networks.forNewResource(scope, given));
+        const network = await withErrors(errors, deps.networks.forNewResource(scope, given));
         const id = randomUUID();
         const creatorTaskId = await tasks.enqueue(tx, context, {
           type: 'create_sfs',

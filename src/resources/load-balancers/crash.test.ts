@@ -8,6 +8,7 @@ import { useCloudyard } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
 import type { LoadBalancerCall } from '../../../test/load-balancer-host.ts';
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
+import { createSimulatedLoadBalancerDriver } from '../../drivers/simulated/load-balancer.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { runReconcile } from '../../tasks/reconcile.ts';
 import { createLoadBalancerReconciler } from './reconcile.ts';
@@ -326,4 +327,11 @@ describe('a rejected change', () => {
     await reconcileOnce(id);
     expect(await world(id)).toMatchObject(gone);
   });
+});
+
+it('a simulated host that has restarted gets its load balancers again', async () => {
+  const id = await requestBalancer();
+  await reconcileOnce(id);
+  const restarted = createSimulatedLoadBalancerDriver();
+  expect((await reconciler(cloud.db, restarted).findDrift(cloud.db, [1])).map((row) => row.id)).toContain(id);
 });

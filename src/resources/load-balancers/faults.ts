@@ -4,20 +4,22 @@
  */
 import { prefixed } from '../../drivers/load-balancer-rules.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { ValidFields } from '../../errors/valid-fields.ts';
-import type { IsInvalid } from '../../http/request-faults.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
+import { faultsOfNewTags } from '../../tags/tags.ts';
 import { l7PolicySettings } from './l7-policies/normalize.ts';
 import { newL7RuleSettings } from './l7-policies/rules/normalize.ts';
 import type { CreateL7Rule } from './l7-policies/rules/schema.ts';
 import type { CreateL7Policy } from './l7-policies/schema.ts';
 import { l7PolicyErrors, l7RuleErrors } from './l7-policies/validation.ts';
 import { newListenerSettings } from './listeners/normalize.ts';
-import type { CreateListener, NestedListener } from './listeners/schema.ts';
+import type { CreateListener, NestedListener, UpdateListener } from './listeners/schema.ts';
 import { listenerErrors } from './listeners/validation.ts';
 import { newMemberSettings } from './members/normalize.ts';
 import type { CreateMember } from './members/schema.ts';
 import { memberListErrors } from './members/validation.ts';
+import { unsupportedFields } from './new-load-balancer.ts';
 import { newHealthMonitor, newPoolSettings } from './pools/normalize.ts';
+import type { PoolSettings } from './pools/normalize.ts';
 import type { CreateHealthMonitor, CreatePool, NestedPool, UpdateHealthMonitor, UpdatePool } from './pools/schema.ts';
 import { monitorErrors, poolErrors } from './pools/validation.ts';
 import type { CreateLoadBalancer } from './schema.ts';
@@ -25,13 +27,18 @@ import type { CreateLoadBalancer } from './schema.ts';
 type Listener = ValidFields<NestedListener>;
 type Pool = ValidFields<NestedPool>;
 
-export function faultsOfLoadBalancer({ listeners = [] }: ValidFields<CreateLoadBalancer>): FieldError[] {
-  return listeners.flatMap((listener, i) => [
-    ...faultsOf(listener, `listeners.${i}.`),
-    ...(listener.pools ?? []).flatMap((pool, j) =>
-      faultsOfAPool(pool, `listeners.${i}.pools.${j}.`, listener.protocol),
-    ),
-  ]);
+export function faultsOfLoadBalancer(body: ValidFields<CreateLoadBalancer>, isInvalid: IsInvalid): FieldError[] {
+  const { listeners = [] } = body;
+  return [
+    ...faultsOfNewTags(body, isInvalid),
+    ...unsupportedFields(body, isInvalid),
+    ...listeners.flatMap((listener, i) => [
+      ...faultsOf(listener, `listeners.${i}.`),
+      ...(listener.pools ?? []).flatMap((pool, j) =>
+        faultsOfAPool(pool, `listeners.${i}.pools.${j}.`, listener.protocol),
+      ),
+    ]),
+  ];
 }
 
 export function faultsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
@@ -47,8 +54,24 @@ export function faultsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid
   return [...(isGiven ? [] : [missing]), ...faultsOfAPool(body, '')];
 }
 
-export function faultsOfPoolUpdate({ healthmonitor }: ValidFields<UpdatePool>): FieldError[] {
-  return healthmonitor ? prefixed('healthmonitor.', faultsOfHealthMonitor(healthmonitor)) : [];
+/** Users alone: whether other settings fit depends on the protocol of the listener. */
+export function faultsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
+  return faultsOf({ protocol: 'HTTP', user_list } as Listener, '');
+}
+
+/** Rules that depend on the protocol of the pool are not applied, unless the body has it. */
+export function faultsOfPoolUpdate(body: ValidFields<UpdatePool>): FieldError[] {
+  const { healthmonitor, session_persistence, members } = body;
+  const protocol = body.protocol ?? (session_persistence?.type === 'SOURCE_IP' ? 'UDP' : 'HTTP');
+  return [
+    ...(healthmonitor ? prefixed('healthmonitor.', faultsOfHealthMonitor(healthmonitor)) : []),
+    ...faultsOfAPool({ protocol, session_persistence, members: members ?? [] } as Pool, ''),
+  ];
+}
+
+/** Of the members of any pool. */
+export function faultsOfMembers(members: ValidFields<CreateMember[]>): FieldError[] {
+  return faultsOfList(members, newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' }), '');
 }
 
 /** Whether the type fits the pool is not checked. */
@@ -93,10 +116,13 @@ function faultsOfAPool(body: Pool, path: string, listener?: Listener['protocol']
     // Whether a netmask is valid depends on the address of the load balancer.
     session_persistence: session_persistence?.type ? { ...session_persistence, persistence_granularity: null } : null,
   } as NestedPool);
-  const isWhole = members.every((member) => member.address !== undefined && member.protocol_port !== undefined);
-  const settled = isWhole ? (members as CreateMember[]).map(newMemberSettings) : [];
   return [
     ...poolErrors(settings, listener ? [listener] : [], '', path),
-    ...memberListErrors(settled, settings, `${path}members`, null),
+    ...faultsOfList(members, settings, `${path}members.`),
   ];
+}
+
+function faultsOfList(members: ValidFields<CreateMember[]>, pool: PoolSettings, prefix: string): FieldError[] {
+  const isWhole = members.every((member) => member.address !== undefined && member.protocol_port !== undefined);
+  return isWhole ? memberListErrors((members as CreateMember[]).map(newMemberSettings), pool, prefix, null) : [];
 }

@@ -92,8 +92,8 @@ export function requireChangeable(loadBalancer: Locked<LoadBalancerRow>): void {
   requireNotDeleted(loadBalancer, 'load balancer');
 }
 
-/** @throws ClientError 409 after a failed deletion */
-function requireNotDeleted({ id, deletedAt }: { id: string; deletedAt: Date | null }, kind: string): void {
+/** For a row under the lock, which no deletion that is under way leaves free. @throws ClientError 409 after a failed deletion */
+export function requireNotDeleted({ id, deletedAt }: { id: string; deletedAt: Date | null }, kind: string): void {
   if (deletedAt) throw new ClientError('Conflict', `the deletion of ${kind} ${id} failed; delete it again`);
 }
 

@@ -5,10 +5,10 @@ import { expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
-import { balancers, builders, member, pools, v2 } from './test-balancers.ts';
+import { balancers, builders, listeners, member, pools, v2 } from './test-balancers.ts';
 
 const cloud = useCloudyard({ loadBalancerDriver: createTestLoadBalancerHost() });
-const { aBalancer, aPool } = builders(cloud);
+const { aBalancer, aListener, aPool, created } = builders(cloud);
 
 const waiting = `select from pg_stat_activity
   where datname = current_database() and wait_event_type = 'Lock' and query like 'select locked.%'`;
@@ -76,4 +76,33 @@ it('a change sees members, tasks and deletions that were committed while it wait
     (holder) => holder.query('delete from lb_pools where id = $1', [pool]),
   );
   expect(gone.status).toBe(404);
+});
+
+it('an L7 rule that becomes a regular expression while its value changes does not get an unchecked pattern', async () => {
+  const balancer = await aBalancer();
+  const policies = '/cloud/v1/l7policies/1/1';
+  const reject = { action: 'REJECT', listener_id: await aListener(balancer) };
+  const rules = `${policies}/${await created(await cloud.post(policies, reject), 'l7polices')}/rules`;
+  const anyPath = { type: 'PATH', compare_type: 'EQUAL_TO', value: '/x' };
+  const rule = await created(await cloud.post(rules, anyPath), 'l7rules');
+  const answer = await answerAfter(
+    balancer,
+    () => cloud.request('PUT', `${rules}/${rule}`, { value: '(bad' }),
+    (holder) => holder.query(`update lb_l7_rules set compare_type = 'REGEX' where id = $1`, [rule]),
+  );
+  expect(answer).toMatchObject({ status: 409, body: { message: expect.stringContaining('at the same time') } });
+});
+
+it('a part whose deletion failed is named as such', async () => {
+  const balancer = await aBalancer();
+  const listener = await aListener(balancer, { protocol_port: 81 });
+  await cloud.db.$client.query(`update lb_listeners set deleted_at = now() where id = $1`, [listener]);
+  const message = async (answer: Promise<Answer>) => (await answer).body.message;
+  const failed = `the deletion of listener ${listener} failed; delete it again`;
+  const web = { protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', name: 'a pool' };
+  expect(await message(cloud.post(pools, { ...web, listener_id: listener }))).toBe(failed);
+  const reject = { action: 'REJECT', listener_id: listener };
+  expect(await message(cloud.post('/cloud/v1/l7policies/1/1', reject))).toBe(failed);
+  const same = { name: 'another', protocol: 'HTTP', protocol_port: 81, load_balancer_id: balancer };
+  expect(await message(cloud.post(listeners, same))).toContain(`${listener}, whose deletion failed; delete it again`);
 });

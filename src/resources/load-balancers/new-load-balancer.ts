@@ -2,22 +2,33 @@
 import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../authz/actor.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import type { CreateLoadBalancer, Logging, LoggingInput } from './schema.ts';
 import type { LoadBalancerRow } from './table.ts';
 
-export function unsupportedFields(
+export function regionErrors(
   scope: Scope,
   { vipRange, vipRangeV6 }: { vipRange: string | null; vipRangeV6: string | null },
-  body: CreateLoadBalancer,
+  { vip_ip_family: family = 'ipv4' }: CreateLoadBalancer,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (!vipRange) errors.push({ path: 'region_id', message: `region ${scope.regionName} has no load balancers` });
+  if (family !== 'ipv4' && !vipRangeV6) {
+    errors.push({ path: 'vip_ip_family', message: 'must be ipv4, because the region has no IPv6 range' });
+  }
+  return errors;
+}
+
+/** `isInvalid`: of fields that are absent because they are invalid. */
+export function unsupportedFields(
+  body: ValidFields<CreateLoadBalancer>,
+  isInvalid: IsInvalid = () => false,
 ): FieldError[] {
   const errors: FieldError[] = [];
   const report = (path: string, message: string) => errors.push({ path, message });
-  const family = body.vip_ip_family ?? 'ipv4';
-  if (!vipRange) report('region_id', `region ${scope.regionName} has no load balancers`);
   if (body.floating_ip) report('floating_ip', 'is not supported');
   if (body.vip_port_id !== undefined) report('vip_port_id', 'is not supported; the region assigns the address');
-  if (family !== 'ipv4' && !vipRangeV6) report('vip_ip_family', 'must be ipv4, because the region has no IPv6 range');
-  if (body.vip_subnet_id !== undefined && body.vip_network_id === undefined) {
+  if (body.vip_subnet_id !== undefined && body.vip_network_id === undefined && !isInvalid('vip_network_id')) {
     report('vip_network_id', 'is required with vip_subnet_id');
   }
   return errors;

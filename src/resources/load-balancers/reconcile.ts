@@ -41,7 +41,9 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     async findDrift(db, regionIds) {
       await driver.recheckMembers();
-      return findDrift(db, store, driver, regionIds);
+      // Also a simulated host, which forgets everything at a restart: its statuses of members are shown.
+      const { list, quarantine } = driver;
+      return findDrift(db, store, { real: true, list, quarantine }, regionIds);
     },
   };
 }

@@ -35,8 +35,8 @@ const tag = {
     '`PENDING_DELETE`, then `ACTIVE` or `ERROR` |\n' +
     '| `operating_status` | state that the proxy reports | `ONLINE`, `DEGRADED`, `ERROR`, `NO_MONITOR`, `DRAINING`, `OFFLINE` |\n\n' +
     'The load balancer and its parts lock together: while a task changes one of them, `task_id` names the task, and ' +
-    'other changes fail with 409; only changes of members and health monitors wait for each other instead. Flavors ' +
-    'differ in price only. Floating IPs are not supported. Quota: `loadbalancer_count`.',
+    'other changes fail with 409; only updates of pools and changes of members, health monitors, L7 policies and rules ' +
+    'wait for each other instead. Flavors differ in price only. Floating IPs are not supported. Quota: `loadbalancer_count`.',
 };
 const operation = operationsOf(tag, { load_balancer_id: IdOf('the load balancer') });
 const all = '/cloud/v1/loadbalancers/:project_id/:region_id';

@@ -20,7 +20,7 @@ import { flavorErrors, flavorToResponse } from './flavors.ts';
 import { instancesOf, vrrpIps } from './instances.ts';
 import type { Instance } from './instances.ts';
 import { createLoadBalancerMetadata } from './metadata/service.ts';
-import { newLoadBalancer, newLogging, unsupportedFields } from './new-load-balancer.ts';
+import { newLoadBalancer, newLogging, regionErrors, unsupportedFields } from './new-load-balancer.ts';
 import type {
   CheckLoadBalancerLimits,
   CreateLoadBalancer,
@@ -95,11 +95,10 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateLoadBalancer): Promise<TaskIds> {
-      const tags = newTags(body);
       return retryTakenAddress(() =>
         idempotency.auditedTransaction(db, context, async (tx) => {
           const { listeners = [] } = body;
-          const { region, network, flavor } = await checkCreate(deps, tx, scope, body);
+          const { region, network, flavor, tags } = await checkCreate(deps, tx, scope, body);
           const taskId = randomUUID();
           const now = clock.now();
           const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
@@ -193,7 +192,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   };
 }
 
-/** The region with the ranges of its addresses, its network and its flavor. @throws ClientError 400 with all errors */
+/** The region with the ranges of its addresses, its network, flavor and tags. @throws ClientError 400 with all errors */
 async function checkCreate(
   { networks, listeners, regions }: LoadBalancersDeps,
   tx: Tx,
@@ -203,15 +202,17 @@ async function checkCreate(
   const region = regions.get(scope.regionId)!;
   const { loadBalancerFlavors } = region;
   const flavor = body.flavor ?? loadBalancerFlavors[0]!.name;
-  const errors = [
-    ...unsupportedFields(scope, region, body),
+  const { tags, errors } = newTags(body);
+  errors.push(
+    ...regionErrors(scope, region, body),
+    ...unsupportedFields(body),
     ...flavorErrors(loadBalancerFlavors, flavor),
     ...(await listeners.nestedErrors(tx, scope, body.listeners ?? [], body.vip_ip_family ?? 'ipv4')),
-  ];
+  );
   const { vip_network_id, vip_subnet_id } = body;
   const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
   const network = await withErrors(errors, networks.forNewResource(scope, given || undefined, networkFields));
-  return { region, network, flavor };
+  return { region, network, flavor, tags };
 }
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };

@@ -334,13 +334,15 @@ export async function usedAddresses(db: Db, regionId: number): Promise<Set<strin
   return new Set(rows.flatMap((row) => [row.address, ...(row.addressV6 === null ? [] : [row.addressV6])]));
 }
 
-/** The ids that are subnets of the project and region. */
+/** The ids that are subnets of the project and region. They cannot be deleted until the transaction ends. */
 export async function knownSubnets(tx: Tx, scope: ProjectRegion, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const rows = await tx
     .select({ id: subnets.id })
     .from(subnets)
-    .where(and(inArray(subnets.id, ids), kit.inScope(subnets, scope)));
+    .where(and(inArray(subnets.id, ids), kit.inScope(subnets, scope)))
+    .orderBy(subnets.id)
+    .for('key share');
   return new Set(idsOf(rows));
 }
 

@@ -1,7 +1,7 @@
 /** The rules of networks. A network is only a row, so every change is done with its transaction. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
@@ -82,7 +82,8 @@ export function createNetworks(deps: ServiceDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateNetwork): Promise<TaskIds> {
-      const tags = newTags(body);
+      const { tags, errors } = newTags(body);
+      requireNoErrors(errors);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const taskId = randomUUID();
         const network = await insert(tx, scope, {

@@ -5,7 +5,7 @@
  * snapshots of a volume at a time is allowed. Every change of one of them holds the lock of the volume's row.
  */
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
@@ -51,10 +51,12 @@ export function createSnapshots(deps: ServiceDeps) {
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSnapshot): Promise<TaskIds> {
-      const tags = newTags(body);
+      const { tags, errors } = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const volume = await store.lockVolume(tx, scope, body.volume_id);
-        if (!volume) throw invalidInput([{ path: 'volume_id', message: `volume ${body.volume_id} not found` }]);
+        if (!volume)
+          throw invalidInput([...errors, { path: 'volume_id', message: `volume ${body.volume_id} not found` }]);
+        requireNoErrors(errors);
         requireUnlocked(volume.lockedBy, 'volume', volume.id);
         if (!hasData(volume)) throw withoutData(volume);
         const { name, description = null } = body;

@@ -70,9 +70,9 @@ export function createSubnets(deps: SubnetsDeps) {
     },
 
     async create(context: RequestContext, scope: Scope, body: CreateSubnet): Promise<TaskIds> {
-      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const errors = createErrors(body);
+        const { tags, errors } = newTags(body);
+        errors.push(...createErrors(body));
         if (!(await store.lockNetwork(tx, scope, body.network_id))) {
           const message = `network ${body.network_id} not found in this project and region`;
           errors.push({ path: 'network_id', message });

@@ -93,6 +93,7 @@ export const findUses = prepared<Uses, [subnetId: string], Tx>(
   [
     kit.usesSql('file share', 'file_shares', 'subnet_id = $1'),
     kit.usesSql('load balancer', 'load_balancers', 'vip_subnet_id = $1'),
+    kit.usesSql('pool member', 'lb_members', 'subnet_id = $1', { order: 'pool_id, position' }),
   ].join(' union all '),
 );
 

@@ -82,13 +82,13 @@ export function createVolumes(deps: VolumesDeps) {
   return {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
-      const fieldErrors = createErrors(offeredTypes(deps, scope), body);
+      const { tags, errors } = newTags(body);
+      errors.push(...createErrors(offeredTypes(deps, scope), body));
       const policyIds = body.lifecycle_policy_ids ?? [];
-      const tags = newTags(body);
       return idempotency.auditedTransaction(db, context, async (tx) => {
         await requireProject(tx, projectId);
         const policyErrors = await deps.policies.newVolumeErrors(tx, scope, policyIds);
-        const source = await withErrors([...fieldErrors, ...policyErrors], sourceOf(snapshots, tx, scope, body));
+        const source = await withErrors([...errors, ...policyErrors], sourceOf(snapshots, tx, scope, body));
         const id = randomUUID();
         const taskId = await tasks.enqueue(tx, context, {
           type: 'create_volume',

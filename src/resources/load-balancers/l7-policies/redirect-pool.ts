@@ -1,8 +1,8 @@
 /** The checks of a policy that need its listener and its pool. */
-import { ClientError } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
+import { requireNotDeleted } from '../locked-changes.ts';
 import * as poolStore from '../pools/store.ts';
 import { poolUseErrors } from '../pools/attachment.ts';
 import type { ListenerRow } from '../table.ts';
@@ -22,7 +22,7 @@ export async function unknownPoolErrors(
   return poolId === null || (await poolStore.find(tx, scope, poolId)) ? [] : [unknownPool(poolId)];
 }
 
-/** @throws ClientError 409 if the pool is being deleted */
+/** @throws ClientError 409 if a deletion of the pool failed */
 export async function policyErrors(
   tx: Tx,
   scope: ProjectRegion,
@@ -40,6 +40,6 @@ export async function policyErrors(
     const message = `belongs to load balancer ${pool.loadBalancerId}, but the listener to ${listener.loadBalancerId}`;
     return [{ path, message }];
   }
-  if (pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
+  requireNotDeleted(pool, 'pool');
   return poolUseErrors(tx, pool, listener.protocol, path);
 }

@@ -110,6 +110,7 @@ function ruleOperations(policies: L7Policies) {
       description: 'Omitted fields are unchanged. Without a change no task starts.',
       access: projectMember,
       body: UpdateL7Rule,
+      faults: faultsOfL7Rule,
       answer: TaskIds,
       handle: ({ by, scope, params, body }) =>
         policies.updateRule(by, scope, params.l7policy_id, params.l7rule_id, body),

@@ -14,7 +14,7 @@ import type { PageInGroups } from '../../../platform/large-rows.ts';
 import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import * as listenerStore from '../listeners/store.ts';
-import { createPartChanges, queuedTasks } from '../locked-changes.ts';
+import { createPartChanges, queuedTasks, requireNotDeleted } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { L7PolicyRow } from '../table.ts';
 import { l7PolicySettings } from './normalize.ts';
@@ -116,9 +116,9 @@ async function move(tx: Tx, { listenerId, position }: L7PolicyRow, to: number): 
   await store.shift(tx, listenerId, to, position - 1, 1);
 }
 
-/** Call with the lock of the load balancer. @throws ClientError 409 if the listener is being deleted */
+/** Call with the lock of the load balancer. @throws ClientError 409 if a deletion of the listener failed */
 async function requireListener(tx: Tx, scope: Scope, listenerId: string) {
-  const listener = await listenerStore.find(tx, scope, listenerId);
-  if (!listener || listener.deletedAt) throw new ClientError('Conflict', `listener ${listenerId} is being deleted`);
+  const listener = requireFound(await listenerStore.find(tx, scope, listenerId), 'listener', listenerId);
+  requireNotDeleted(listener, 'listener');
   return listener;
 }

@@ -188,7 +188,7 @@ describe('a port', () => {
     await aListener(await aBalancer(), { protocol_port: port });
   });
 
-  it('is unavailable while its listener is being deleted, and free afterwards', async () => {
+  it('is unavailable after a failed deletion of its listener, and free when it is deleted', async () => {
     const port = freshPort();
     const id = await aListener(balancer, { protocol_port: port });
     host.trouble(() => ({ error: terminal(), done: false }));
@@ -197,7 +197,7 @@ describe('a port', () => {
     expect(await getListener(id)).toMatchObject({ provisioning_status: 'ERROR' });
     const taken = await create('TCP', port);
     expect(taken).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
-    expect(taken.body.message).toContain(`${id}, which is being deleted`);
+    expect(taken.body.message).toContain(`${id}, whose deletion failed; delete it again`);
     const changed = await update(id, { name: 'other' });
     expect(changed).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
     expect((await cloud.ended(await cloud.delete(`${listeners}/${id}`))).body.state).toBe('FINISHED');
@@ -258,10 +258,15 @@ describe('updating a listener', () => {
   it('on v1 renames at once, returns the listener, and is marked as deprecated', async () => {
     const id = await aListener(balancer);
     const applied = host.log.length;
+    const updatedAt = async () =>
+      (await cloud.db.$client.query('select updated_at from load_balancers where id = $1', [balancer])).rows[0]
+        .updated_at;
+    const before = await updatedAt();
     const answer = await cloud.patch(`${listeners}/${id}`, { name: 'renamed' });
     expect(answer).toMatchObject({ status: 200, body: { id, name: 'renamed', task_id: null } });
     expect(answer.headers['deprecation']).toBe('true');
     expect(await getListener(id)).toMatchObject({ name: 'renamed', provisioning_status: 'ACTIVE' });
+    expect(await updatedAt()).not.toEqual(before);
     expect(host.log.length).toBe(applied);
     expect(paths(await cloud.patch(`${listeners}/${id}`, { connection_limit: 1 })).sort()).toEqual([
       'connection_limit',

@@ -40,7 +40,7 @@ export function nestedErrors(listeners: NestedListener[], family: VipFamily, rul
       ...listenerErrors(settings, path),
       ...pools.flatMap((pool) => [
         ...poolErrors(pool.settings, [settings.protocol], address, pool.path),
-        ...memberListErrors(pool.members, pool.settings, `${pool.path}members`, rule),
+        ...memberListErrors(pool.members, pool.settings, `${pool.path}members.`, rule),
       ]),
     ]),
   ];
@@ -70,7 +70,7 @@ export function nestedReferenceErrors(
       ...plans.flatMap(({ settings, path }) => listenerSecrets(settings, null, path)),
       ...allPools.flatMap(({ settings, path }) => poolSecrets(settings, null, path)),
     ],
-    subnets: allPools.flatMap(({ members, path }) => memberSubnets(members, [], `${path}members`)),
+    subnets: allPools.flatMap(({ members, path }) => memberSubnets(members, [], `${path}members.`)),
   });
 }
 

@@ -5,7 +5,7 @@ import type { RequestContext } from '../../../authz/actor.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { faultsOfListener } from '../faults.ts';
+import { faultsOfListener, faultsOfListenerUpdate } from '../faults.ts';
 import {
   CreateListener,
   DeleteListener,
@@ -70,6 +70,7 @@ export const listenerOperations = (listeners: Listeners) => [
     description: 'Omitted fields are unchanged and lists are replaced. The protocol and port cannot change.',
     access: projectMember,
     body: UpdateListener,
+    faults: faultsOfListenerUpdate,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => listeners.update(by, scope, params.listener_id, body),
   }),

@@ -12,7 +12,7 @@ import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import * as l7PolicyStore from '../l7-policies/store.ts';
-import { createPartChanges, lockNamedLoadBalancer, requireChangeable } from '../locked-changes.ts';
+import { createPartChanges, lockNamedLoadBalancer, requireChangeable, requireNotDeleted } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { LbPools } from '../pools/service.ts';
@@ -22,6 +22,7 @@ import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
 import type { VipFamily } from '../schema.ts';
+import * as loadBalancerStore from '../store.ts';
 import { insertNested, nestedErrors, nestedReferenceErrors, newListener } from './nested-listeners.ts';
 import type { NestedListeners } from './nested-listeners.ts';
 import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
@@ -125,8 +126,11 @@ export function createListeners(deps: ListenersDeps) {
     /** The deprecated update. Hosts do not use names, so it needs no task. */
     async rename(context: RequestContext, scope: Scope, id: string, name: string): Promise<Listener> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const { part: listener } = await parts.lock(tx, scope, id);
-        if (name !== listener.name) await store.update(tx, listener.id, { name });
+        const { loadBalancer, part: listener } = await parts.lock(tx, scope, id);
+        if (name !== listener.name) {
+          await store.update(tx, listener.id, { name });
+          await loadBalancerStore.update(tx, loadBalancer.id, { updatedAt: clock.now() });
+        }
         const poolCount = await store.poolCount(tx, listener.id);
         return toResponse({ ...listener, name, poolCount, taskId: null }, null, { showPasswords: true });
       });
@@ -176,7 +180,7 @@ async function portInUse(db: Db, body: CreateListener): Promise<ClientError> {
   const others = await store.findByLoadBalancer(db, normalizeId(body.load_balancer_id ?? body.loadbalancer_id)!);
   const holder = others.find((other) => havePortInCommon(other, settings));
   const name = holder
-    ? `listener ${holder.id}${holder.deletedAt ? ', which is being deleted' : ''}`
+    ? `listener ${holder.id}${holder.deletedAt ? ', whose deletion failed; delete it again' : ''}`
     : 'another listener';
   const transport = settings.protocol === 'UDP' ? 'UDP port' : 'port';
   return new ClientError('Conflict', `${transport} ${settings.protocolPort} of the load balancer is used by ${name}`);
@@ -184,8 +188,8 @@ async function portInUse(db: Db, body: CreateListener): Promise<ClientError> {
 
 /** Call with the lock of the load balancer. @throws ClientError 409 if the pool is deleted or used by a listener */
 async function requireFreePool(tx: Tx, scope: Scope, poolId: string): Promise<void> {
-  const pool = await poolStore.find(tx, scope, poolId);
-  if (!pool || pool.deletedAt) throw new ClientError('Conflict', `pool ${poolId} is being deleted`);
+  const pool = requireFound(await poolStore.find(tx, scope, poolId), 'pool', poolId);
+  requireNotDeleted(pool, 'pool');
   const listeners = await store.findByLoadBalancer(tx, pool.loadBalancerId);
   const user = listeners.find((listener) => listener.defaultPoolId === poolId);
   if (user) throw new ClientError('Conflict', `pool ${poolId} is already the default pool of listener ${user.id}`);

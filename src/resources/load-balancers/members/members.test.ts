@@ -144,4 +144,28 @@ describe('the members of a pool', () => {
     await cloud.ended(await cloud.request('PUT', of(pool), []));
     expect(onHost(balancer, pool).members).toEqual([]);
   });
+
+  it('use their subnets, which cannot be deleted', async () => {
+    const subnets = '/cloud/v1/subnets/1/1';
+    const { id: network_id } = (await cloud.get('/cloud/v1/networks/1/1')).body.results[0];
+    const subnet = await created(
+      await cloud.post(subnets, { name: 'lan', network_id, cidr: '10.78.0.0/24' }),
+      'subnets',
+    );
+    const pool = await aPool({ load_balancer_id: balancer, members: [member(1, { subnet_id: subnet })] });
+    const refused = await cloud.delete(`${subnets}/${subnet}`);
+    expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining('1 pool member (') } });
+    await cloud.ended(await cloud.request('PUT', of(pool), []));
+    expect((await cloud.delete(`${subnets}/${subnet}`)).status).toBe(200);
+  });
+
+  it('are listed by the numbers of their addresses', async () => {
+    const addresses = ['10.0.0.9', '2001:db8::1', '10.0.0.100', '10.0.0.10'];
+    const pool = await aPool({
+      load_balancer_id: balancer,
+      members: addresses.map((address) => member(1, { address })),
+    });
+    const listed = (await cloud.get(of(pool))).body.results.map((each: { address: string }) => each.address);
+    expect(listed).toEqual(['10.0.0.9', '10.0.0.10', '10.0.0.100', '2001:db8::1']);
+  });
 });

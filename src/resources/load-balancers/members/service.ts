@@ -4,6 +4,7 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
+import { compareAddresses } from '../../../platform/network-address.ts';
 import { requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { createPartChanges } from '../locked-changes.ts';
@@ -106,14 +107,17 @@ async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {
   await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
 }
 
-/** The members of a pool come in the order of their creation. */
+/**
+ * The members of a pool come in the order of the latest list of members, with those that were created since at the end. It stands
+ * for the order of their creation.
+ */
 function toPage(
   members: Member[],
   { order_by = 'address.asc', limit = 1000, offset = 0 }: ListMembers,
 ): MemberCollection {
   const [field, direction] = order_by.split('.');
   const byAddress = (a: Member, b: Member) =>
-    a.address < b.address ? -1 : a.address > b.address ? 1 : a.protocol_port - b.protocol_port;
+    compareAddresses(a.address, b.address) || a.protocol_port - b.protocol_port;
   const sorted = field === 'address' ? members.toSorted(byAddress) : [...members];
   if (direction === 'desc') sorted.reverse();
   return { count: members.length, results: sorted.slice(offset, offset + limit) };

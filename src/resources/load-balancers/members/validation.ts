@@ -12,16 +12,19 @@ import type { PoolSettings } from '../pools/normalize.ts';
 import type { SubnetReference } from '../references.ts';
 import type { MemberSettings } from './normalize.ts';
 
-/** Without a rule their addresses are not checked: they were accepted before, and only the pool changes. */
+/**
+ * `prefix`: of the paths of members in the request, such as `members.`. Without a rule their addresses are not checked: they were
+ * accepted before, and only the pool changes.
+ */
 export function memberListErrors(
   members: MemberSettings[],
   pool: PoolSettings,
-  path: string,
+  prefix: string,
   rule: MemberRule | null,
 ): FieldError[] {
   const desired = members.map(desiredMember);
   const misplaced = desired.flatMap((member, i) => (rule ? prefixed(`${i}.`, placementViolations(member, rule)) : []));
-  return prefixed(`${path}.`, [
+  return prefixed(prefix, [
     ...memberListViolations(
       desired,
       desiredPool(pool, () => ''),
@@ -41,10 +44,10 @@ export function placementErrors(member: MemberSettings, rule: MemberRule): Field
   return placementViolations(desiredMember(member), rule);
 }
 
-/** The subnets that members name and no member named `before`. `path` is the path of the list. */
-export function memberSubnets(members: MemberSettings[], before: MemberSettings[], path: string): SubnetReference[] {
+/** The subnets that members name and no member named `before`. `prefix`: as above. */
+export function memberSubnets(members: MemberSettings[], before: MemberSettings[], prefix: string): SubnetReference[] {
   const known = new Set(before.map((member) => member.subnetId));
   return members.flatMap(({ subnetId }, i) =>
-    subnetId === null || known.has(subnetId) ? [] : [{ id: subnetId, path: `${path}.${i}.subnet_id` }],
+    subnetId === null || known.has(subnetId) ? [] : [{ id: subnetId, path: `${prefix}${i}.subnet_id` }],
   );
 }

@@ -3,8 +3,9 @@ import type { ListenerProtocol } from '../../../drivers/load-balancer.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
+import { requireFound } from '../../service-kit.ts';
 import * as listeners from '../listeners/store.ts';
-import { lockNamedLoadBalancer } from '../locked-changes.ts';
+import { lockNamedLoadBalancer, requireNotDeleted } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import * as store from '../store.ts';
@@ -59,10 +60,8 @@ export async function poolUseErrors(
 
 /** Call with the lock of the load balancer. @throws ClientError 409 if the listener has a default pool or is deleted */
 export async function requireNoDefaultPool(tx: Tx, scope: ProjectRegion, listenerId: string): Promise<void> {
-  const listener = await listeners.find(tx, scope, listenerId);
-  if (!listener || listener.deletedAt) {
-    throw new ClientError('Conflict', `listener ${listenerId} is being deleted`);
-  }
+  const listener = requireFound(await listeners.find(tx, scope, listenerId), 'listener', listenerId);
+  requireNotDeleted(listener, 'listener');
   if (listener.defaultPoolId === null) return;
   throw new ClientError(
     'Conflict',

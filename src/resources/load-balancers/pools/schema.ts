@@ -82,7 +82,10 @@ const monitor = {
     Described(
       Nullable(
         Type.String({
-          pattern: pattern('^/([^/?#%][^?#%]*)?$', 'a path such as /health, without `?`, `#` and `%`'),
+          pattern: pattern(
+            '^/([^/?#%][^?#%]*)?$',
+            'a path such as /health: one leading slash, without `?`, `#` and `%`',
+          ),
           maxLength: 255,
         }),
       ),
@@ -266,7 +269,7 @@ export const ListPools = Type.Object({
   details: Type.Optional(
     Type.Boolean({ default: false, description: 'Whether to return whole members instead of their IDs' }),
   ),
-  listener_id: Type.Optional(Described(Uuid, 'Only pools that this listener uses')),
+  listener_id: Type.Optional(Described(Uuid, 'Only the default pool of this listener')),
   load_balancer_id: Type.Optional(Described(Uuid, 'Only pools of this load balancer')),
   loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
   name: Type.Optional(Described(ShortText, 'Only pools whose name contains this text')),
@@ -316,7 +319,8 @@ const pool = {
   healthmonitor: Described(Nullable(HealthMonitorView), meanings.healthmonitor),
   lb_algorithm: LbAlgorithm,
   listeners: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the listener') }, { title: 'ListenerReference' }), {
-    description: 'The listener that uses the pool, if any',
+    description:
+      'The listener whose default pool this is, if any. Listeners whose L7 policies redirect to the pool are not shown',
   }),
   loadbalancers: Type.Array(
     Type.Object({ id: Described(Uuid, 'ID of the load balancer') }, { title: 'LoadBalancerReference' }),

@@ -13,6 +13,7 @@ import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { newMemberSettings } from '../members/normalize.ts';
 import type { MemberSettings } from '../members/normalize.ts';
 import { newMember, replaceMembers } from '../members/replacement.ts';
+import type { CreateMember } from '../members/schema.ts';
 import { createMembers } from '../members/service.ts';
 import * as memberStore from '../members/store.ts';
 import { memberListErrors, memberSubnets } from '../members/validation.ts';
@@ -80,10 +81,10 @@ export function createLbPools(deps: LbPoolsDeps) {
       const { loadBalancer, listener, errors } = await lockAttachment(tx, scope, body);
       errors.push(
         ...poolErrors(settings, listener ? [listener.protocol] : [], loadBalancer?.vipAddress ?? store.anyIpv4, ''),
-        ...memberListErrors(members, settings, 'members', memberRules(scope.regionId)),
+        ...memberListErrors(members, settings, 'members.', memberRules(scope.regionId)),
         ...(await referenceErrors(tx, secrets, scope, {
           secrets: poolSecrets(settings, null, ''),
-          subnets: memberSubnets(members, [], 'members'),
+          subnets: memberSubnets(members, [], 'members.'),
         })),
       );
       if (!loadBalancer || errors.length > 0) throw invalidInput(errors);
@@ -98,18 +99,18 @@ export function createLbPools(deps: LbPoolsDeps) {
       return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
     });
 
-  /** The changes that a patch makes. @throws ClientError 400 with all errors */
-  const planUpdate = async (tx: Tx, scope: Scope, pool: LockedPool, body: UpdatePool) => {
+  /** The changes that a patch makes. `prefix`: of the paths of members in the request. @throws ClientError 400 with all errors */
+  const planUpdate = async (tx: Tx, scope: Scope, pool: LockedPool, body: UpdatePool, prefix: string) => {
     const { members: current, listenerProtocols } = pool;
     const settings = patchedPoolSettings(pool, body);
     const members = body.members === undefined ? null : (body.members ?? []).map(newMemberSettings);
     requireNoErrors([
       ...missingMonitorType(body, pool),
       ...poolErrors(settings, listenerProtocols, await store.addressFor(tx, pool.loadBalancerId, settings), '', pool),
-      ...memberListErrors(members ?? current, settings, 'members', members && memberRules(scope.regionId)),
+      ...memberListErrors(members ?? current, settings, prefix, members && memberRules(scope.regionId)),
       ...(await referenceErrors(tx, secrets, scope, {
         secrets: poolSecrets(settings, pool, ''),
-        subnets: memberSubnets(members ?? [], current, 'members'),
+        subnets: memberSubnets(members ?? [], current, prefix),
       })),
     ]);
     return {
@@ -118,9 +119,15 @@ export function createLbPools(deps: LbPoolsDeps) {
     };
   };
 
-  const update = (context: RequestContext, scope: Scope, id: string, body: UpdatePool): Promise<TaskIds> =>
+  const update = (
+    context: RequestContext,
+    scope: Scope,
+    id: string,
+    body: UpdatePool,
+    prefix = 'members.',
+  ): Promise<TaskIds> =>
     change(context, scope, id, async (tx, pool) => {
-      const { changed, replacement } = await planUpdate(tx, scope, pool, body);
+      const { changed, replacement } = await planUpdate(tx, scope, pool, body, prefix);
       const isSame = isEmpty(changed) && !replacement?.written.length && !replacement?.removed.length;
       // After a failure the same update is a retry.
       if (isSame && pool.provisioningStatus !== 'ERROR') return null;
@@ -142,7 +149,9 @@ export function createLbPools(deps: LbPoolsDeps) {
 
   return {
     create,
-    update,
+    update: (context: RequestContext, scope: Scope, id: string, body: UpdatePool) => update(context, scope, id, body),
+    replaceMembers: (context: RequestContext, scope: Scope, id: string, members: CreateMember[]) =>
+      update(context, scope, id, { members }, ''),
     /** For the create of a load balancer. The caller has validated the pool and holds the lock. */
     insert,
     /** For the deletion of a listener with its pool. The caller holds the lock. */

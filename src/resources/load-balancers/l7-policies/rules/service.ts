@@ -26,6 +26,9 @@ export interface L7RulesDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempot
   checkPattern(pattern: string): Promise<string | null>;
 }
 
+/** What the check of a pattern depends on. */
+const patternOf = ({ type, compareType, value }: L7RuleSettings) => `${type} ${compareType} ${value}`;
+
 export function createL7Rules(deps: L7RulesDeps) {
   const { db, clock, checkPattern } = deps;
   const policies = createPartChanges(deps, 'L7 policy', policyStore.lockL7Policy);
@@ -86,7 +89,7 @@ export function createL7Rules(deps: L7RulesDeps) {
       const invalid = await patternErrors(checked);
       return parts.changeConcurrently(queuedTasks)(context, scope, id, async (tx, rule) => {
         const settings = patchedL7RuleSettings(rule, body);
-        if (settings.compareType === 'REGEX' && settings.value !== checked.value) {
+        if (settings.compareType === 'REGEX' && patternOf(settings) !== patternOf(checked)) {
           throw new ClientError('Conflict', `L7 rule ${id} was changed at the same time; try again`);
         }
         const policy = requireFound(await policyStore.find(tx, scope, rule.policyId), 'L7 policy', rule.policyId);

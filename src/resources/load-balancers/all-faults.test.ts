@@ -1,0 +1,85 @@
+/** One answer names the invalid fields of the schema together with those that break a rule of the request alone. */
+import { beforeAll, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import type { Answer } from '../../../test/harness.ts';
+import { balancers, builders, listeners, member, paths, pools, unknownId, v2 } from './test-balancers.ts';
+
+const cloud = useCloudyard({ audit: false });
+const { aBalancer, aListener, aPool, created } = builders(cloud);
+let listener: string;
+let pool: string;
+let rule: string;
+
+beforeAll(async () => {
+  const balancer = await aBalancer();
+  listener = await aListener(balancer);
+  pool = await aPool({ load_balancer_id: balancer });
+  const policy = { action: 'REJECT', listener_id: listener };
+  const rules = `/cloud/v1/l7policies/1/1/${await created(await cloud.post('/cloud/v1/l7policies/1/1', policy), 'l7polices')}/rules`;
+  const anyPath = { type: 'PATH', compare_type: 'EQUAL_TO', value: '/x' };
+  rule = `${rules}/${await created(await cloud.post(rules, anyPath), 'l7rules')}`;
+});
+
+const user = { username: 'bob', encrypted_password: 'plain' };
+const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = [
+  [
+    'the update of a listener',
+    () => cloud.patch(`${v2(listeners)}/${listener}`, { connection_limit: -2, user_list: [user, user] }),
+    ['connection_limit', 'user_list.0.encrypted_password', 'user_list.1.encrypted_password', 'user_list.1.username'],
+  ],
+  [
+    'the members in the update of a pool',
+    () => cloud.patch(`${v2(pools)}/${pool}`, { name: 'x', members: [member(1), member(1)] }),
+    ['members.1', 'name'],
+  ],
+  [
+    'the session persistence in the update of a pool',
+    () => cloud.patch(`${v2(pools)}/${pool}`, { name: 'x', session_persistence: { type: 'APP_COOKIE' } }),
+    ['name', 'session_persistence.cookie_name'],
+  ],
+  [
+    'a new list of members',
+    () => cloud.request('PUT', `${balancers}/pools/${pool}/members`, [member(1), member(1), member(2, { weight: 0 })]),
+    ['1', '2.weight'],
+  ],
+  [
+    'the update of an L7 rule',
+    () => cloud.request('PUT', rule, { zzz: 1, type: 'PATH', compare_type: 'REGEX', value: '(a+)+' }),
+    ['value', 'zzz'],
+  ],
+  [
+    'a load balancer with a short name',
+    () =>
+      cloud.post(balancers, {
+        name: 'x',
+        floating_ip: { source: 'new' },
+        vip_subnet_id: unknownId,
+        tags: { 'cloudyard:a': 'b' },
+      }),
+    ['floating_ip', 'name', 'tags.cloudyard:a', 'vip_network_id'],
+  ],
+  [
+    'a load balancer with unknown references',
+    () =>
+      cloud.post(balancers, {
+        name: 'a balancer',
+        flavor: 'nope',
+        floating_ip: { source: 'new' },
+        vip_port_id: unknownId,
+        vip_network_id: unknownId,
+        metadata: { 'cloudyard:a': 'b' },
+      }),
+    ['flavor', 'floating_ip', 'metadata.cloudyard:a', 'vip_network_id', 'vip_port_id'],
+  ],
+];
+
+it.each(cases)('%s', async (_title, send, fields) => {
+  const answer = await send();
+  expect({ status: answer.status, fields: paths(answer).sort() }).toEqual({ status: 400, fields });
+});
+
+it('members of another list are named by their place in the body', async () => {
+  const put = async (list: object[]) => paths(await cloud.request('PUT', `${balancers}/pools/${pool}/members`, list));
+  expect(await put([member(1), member(1)])).toEqual(['1']);
+  expect(await put([member(1, { subnet_id: unknownId })])).toEqual(['0.subnet_id']);
+});
