@@ -19,10 +19,11 @@ export interface Series {
 export type Measurements = Record<string, Series>;
 
 /**
- * Tables that keep a history for as long as the operator says: they grow with every operation, and a soak is shorter than what they
- * keep.
+ * Tables that keep a history for as long as the operator says, or deleted API keys for a day: they grow with every operation, and a
+ * soak is shorter than what they keep.
  */
 const historyTables = [
+  'api_keys',
   'audit_entries',
   'idempotency_keys',
   'lifecycle_policy_run_volumes',
