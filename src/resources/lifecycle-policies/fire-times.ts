@@ -28,7 +28,8 @@ export interface FireTimes {
 const daySeconds = 86_400;
 /** The calendar repeats after 400 years, so a date that does not occur within them never occurs. */
 const maxYears = 400;
-const lastYear = 9999;
+/** The last year that dates of the API can show. */
+export const lastYear = 9999;
 const noneLeft = `never fires again before the year ${lastYear + 1}`;
 
 export function durationMs({ weeks, days, hours, minutes }: Duration): number {

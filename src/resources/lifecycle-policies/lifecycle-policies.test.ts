@@ -295,6 +295,7 @@ describe('bad input', () => {
     [schedule({ retention_time: { weeks: 0, days: 0, hours: 0, minutes: 0 } }), ['schedules.0.retention_time']],
     [schedule({ retention_time: { hours: -1 } }), ['schedules.0.retention_time.hours']],
     [schedule({ retention_time: { years: 1 } }), ['schedules.0.retention_time.years']],
+    [schedule({ retention_time: { weeks: 420_000 } }), ['schedules.0.retention_time']],
     [schedule({ resource_name_template: '{volume}' }), ['schedules.0.resource_name_template']],
     [schedule({ resource_name_template: '{volume_id' }), ['schedules.0.resource_name_template']],
     [schedule({ resource_name_template: '' }), ['schedules.0.resource_name_template']],

@@ -7,7 +7,7 @@ import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import { cronFieldNames } from './cron.ts';
-import { durationMs, parseTiming } from './fire-times.ts';
+import { durationMs, lastYear, parseTiming } from './fire-times.ts';
 import type { Duration, FireTimes, Timing } from './fire-times.ts';
 import { defaultTemplate, placeholders } from './schema.ts';
 import type { CreateSchedule, Schedule, UpdateSchedule } from './schema.ts';
@@ -72,11 +72,19 @@ export function checkSchedule(
       path: 'retention_time',
       message: `must have at least one of ${durationNames.join(', ')} greater than 0`,
     });
+  } else if (retention !== null && expiryAfter(anchor, retention / 1000) === null) {
+    errors.push({ path: 'retention_time', message: `must end before the year ${lastYear + 1}` });
   }
   if (errors.length === 0 && !('errors' in times)) {
     return { given, times, retentionSeconds: retention === null ? null : retention / 1000 };
   }
   return { errors: errors.map((error) => ({ ...error, path: [path, error.path].filter(Boolean).join('.') })) };
+}
+
+/** When a snapshot of this time expires by its age; null: never before the year 10000, which no date of the API can show. */
+export function expiryAfter(createdAt: Date, retentionSeconds: number): Date | null {
+  const at = new Date(createdAt.getTime() + retentionSeconds * 1000);
+  return at.getUTCFullYear() <= lastYear ? at : null;
 }
 
 function templateErrors(template: string): FieldError[] {

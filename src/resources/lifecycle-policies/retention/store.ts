@@ -45,7 +45,7 @@ const readSurplus = prepared<SurplusSnapshot>(
          and n.status = 'available'
        window newest_first as (order by n.scheduled_at desc, n.id desc)) s
    where s.position > 1
-     and (s.position > coalesce(g.quantity, ${defaultQuantity}) or s.created_at <= $5::timestamptz - g.retention_seconds * interval '1 second')
+     and (s.position > coalesce(g.quantity, ${defaultQuantity}) or s.created_at + g.retention_seconds * interval '1 second' <= $5::timestamptz)
      and not exists (
        select from lifecycle_policy_run_volumes rv where rv.snapshot_id = s.id and rv.state = 'running')
    order by g.volume_id, g.schedule_id, s.position`,

@@ -22,7 +22,7 @@ import type { Tasks } from '../../../tasks/tasks.ts';
 import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
-import { timesOf, volumesOfRun } from '../schedules.ts';
+import { expiryAfter, timesOf, volumesOfRun } from '../schedules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
 import type { DueSchedule, PendingVolume, RunVolume } from './store.ts';
@@ -318,8 +318,7 @@ async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, ids: string[]): Prom
 }
 
 function expiryOf({ expires, retentionSeconds, snapshotCreatedAt }: RunVolume): Date | null {
-  const expiresByAge = expires && retentionSeconds !== null;
-  return expiresByAge ? new Date(snapshotCreatedAt!.getTime() + retentionSeconds * 1000) : null;
+  return expires && retentionSeconds !== null ? expiryAfter(snapshotCreatedAt!, retentionSeconds) : null;
 }
 
 /**

@@ -161,6 +161,25 @@ describe('over time', () => {
     expect((await policy.runs())[0].expired).toEqual([{ volume_id: volume, snapshot_id: newest!.id }]);
   });
 
+  it('a stored retention time beyond the year 9999 expires nothing, and the number is still limited', async () => {
+    const volume = await newVolume();
+    const policy = await newPolicy([{ ...hourly, max_quantity: 1, retention_time: { weeks: 1 } }], [volume]);
+    // Earlier releases accepted it.
+    await cloud.db.$client.query(
+      `update lifecycle_policy_schedules set retention_seconds = 604800000000,
+         given = jsonb_set(given, '{retention_time,weeks}', '1000000') where policy_id = $1`,
+      [policy.id],
+    );
+    await pass(2 * 3600);
+    await policy.patch({ status: 'paused' });
+    await policy.patch({ status: 'active' });
+    await pass(2 * 3600);
+    expect(await snapshotsOf(volume)).toHaveLength(1);
+    const runs = await policy.runs();
+    expect(runs).toHaveLength(4);
+    for (const run of runs) expect(run).toMatchObject({ failed: [], pending: [], done_at: expect.any(String) });
+  });
+
   it('schedules of one volume retain their snapshots separately', async () => {
     const volume = await newVolume();
     await newPolicy(

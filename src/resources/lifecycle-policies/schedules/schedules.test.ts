@@ -149,6 +149,7 @@ describe('invalid input is refused with the field name and changes nothing', () 
     ['an unknown placeholder', { resource_name_template: '{colour}' }, ['resource_name_template']],
     ['an empty template', { resource_name_template: '' }, ['resource_name_template']],
     ['a retention time of 0', { retention_time: { days: 0 } }, ['retention_time']],
+    ['a retention time beyond the year 9999', { retention_time: { weeks: 1_000_000 } }, ['retention_time']],
     ['an unknown field', { colour: 'red', id: unknownId }, ['colour', 'id']],
     ['everything at once', { minute: '60', timezone: 'x', days: 1 }, ['minute', 'timezone', 'days']],
     ['a list', [], ['']],
