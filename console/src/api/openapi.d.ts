@@ -6544,7 +6544,7 @@ export interface components {
             /** @description Seconds to advance; work that becomes due is done */
             advance_seconds?: number;
             /**
-             * Format: date-time
+             * Format: iso-date-time
              * @description The new time
              */
             set?: string;
@@ -6736,7 +6736,7 @@ export interface components {
         PreviewSchedule: {
             schedule: components["schemas"]["CreateLifecyclePolicySchedule"];
             /**
-             * Format: date-time
+             * Format: iso-date-time
              * @description Only later run times are returned; by default the current time
              */
             from?: string;
@@ -8034,7 +8034,7 @@ export interface components {
             /** @description Ignored */
             last_message?: components["schemas"]["QuotasMessage"] | null;
             /**
-             * Format: date-time
+             * Format: iso-date-time
              * @description Ignored
              */
             last_sending?: string | null;

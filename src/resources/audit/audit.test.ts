@@ -241,7 +241,7 @@ describe('the log', () => {
     expect((await page('to_timestamp=2020-01-01T00:00:00Z')).results).toEqual([]);
     await cloud.db.$client.query(`update audit_entries set at = '2020-01-01T00:00:00Z' where id = $1`, [newest.id]);
     expect(names((await page('to_timestamp=2020-01-01T00:00:00Z')).results)).toEqual(['key-4']);
-    expect((await page('to_timestamp=2019-12-31T23:59:59Z')).results).toEqual([]);
+    expect((await page('to_timestamp=2019-12-31T23:59:59')).results).toEqual([]);
   });
 
   it('is filtered by the name of rows, also of deleted and renamed ones', async () => {

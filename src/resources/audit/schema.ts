@@ -7,7 +7,7 @@ import { Described, IntegerId, Nullable } from '../../http/shapes.ts';
 export const exportFormats = ['csv', 'jsonl'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-const Moment = Type.String({ format: 'date-time' });
+const Moment = Type.String({ format: 'iso-date-time' });
 
 export const ListAudit = Type.Object({
   operation: Type.Optional(Type.String({ maxLength: 100, description: 'Only changes by this operationId' })),

@@ -38,6 +38,15 @@ describe('the clock', () => {
     expect(Math.abs(nowOf(await move({ real: true })) - Date.now())).toBeLessThan(5000);
   });
 
+  it.each(['2030-01-01T00:00:00', '2030-01-01 02:00:00+02', '2029-12-31T19:00:00-0500'])(
+    'can be set to %s',
+    async (set) => {
+      const late = nowOf(await move({ set })) - Date.parse('2030-01-01T00:00:00Z');
+      expect(late).toBeGreaterThanOrEqual(0);
+      expect(late).toBeLessThan(60_000);
+    },
+  );
+
   it('is the same for every process, within a second', async () => {
     const other = await openDevelopmentClock(cloud.db);
     await move({ set: '2031-01-01T00:00:00Z' });

@@ -16,7 +16,7 @@ export const MoveClock = Type.Object(
         description: 'Seconds to advance; work that becomes due is done',
       }),
     ),
-    set: Type.Optional(Type.String({ format: 'date-time', description: 'The new time' })),
+    set: Type.Optional(Type.String({ format: 'iso-date-time', description: 'The new time' })),
     real: Type.Optional(Type.Literal(true, { description: 'Return to the real time' })),
   },
   {

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../authz/actor.ts';
 import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
-import { withZone } from '../../platform/clock.ts';
+import { instantOf, withZone } from '../../platform/clock.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
 import type { LifecyclePolicyRuns } from '../lifecycle-policies/runs/service.ts';
@@ -82,7 +82,7 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
 
   const move = async (body: MoveClock): Promise<void> => {
     if (body.advance_seconds !== undefined) await advance(body.advance_seconds);
-    else if (body.set !== undefined) await jump(new Date(body.set).getTime() - Date.now());
+    else if (body.set !== undefined) await jump(timeOf(body.set) - Date.now());
     else await jump(0);
   };
 
@@ -134,13 +134,16 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
   };
 }
 
+/** Milliseconds since 1970; NaN for a date that no column holds. */
+const timeOf = (text: string): number => instantOf(text)?.getTime() ?? NaN;
+
 function checkMove(body: MoveClock, now: Date): void {
   const given = Object.keys(body);
   if (given.length !== 1) {
     throw invalidInput([{ path: given[1] ?? '', message: 'send exactly one of advance_seconds, set, real' }]);
   }
   const path = given[0]!;
-  const to = body.set === undefined ? now.getTime() + (body.advance_seconds ?? 0) * 1000 : new Date(body.set).getTime();
+  const to = body.set === undefined ? now.getTime() + (body.advance_seconds ?? 0) * 1000 : timeOf(body.set);
   if (!(to >= 0 && new Date(to).getUTCFullYear() <= lastYear)) {
     throw invalidInput([{ path, message: `must be an instant from 1970 to ${lastYear}` }]);
   }

@@ -3,7 +3,7 @@ import type { Scope } from '../../authz/actor.ts';
 import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
-import { wholeSecond, withZone } from '../../platform/clock.ts';
+import { instantOf, wholeSecond, withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { createPause } from '../../platform/event-loop.ts';
@@ -51,8 +51,8 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
     /** The next runs of a schedule, as if it were created at `from`. */
     async preview(body: PreviewSchedule): Promise<SchedulePreview> {
       const { schedule, from, count = 10 } = body;
-      const after = from === undefined ? clock.now() : new Date(from);
-      if (!(after.getTime() >= 0) || after.getUTCFullYear() > 9999) {
+      const after = from === undefined ? clock.now() : instantOf(from);
+      if (!after || after.getTime() < 0) {
         throw invalidInput([{ path: 'from', message: 'must be an instant from 1970 to 9999' }]);
       }
       const checked = checkSchedule(schedule, wholeSecond(after), 'schedule');

@@ -198,7 +198,7 @@ describe('schedule preview and cost estimate', () => {
     const schedule = { type: 'cron', hour: '3', timezone: 'Europe/Berlin' };
     const preview = await cloud.post(`${policies}/preview_schedule`, {
       schedule,
-      from: '2026-03-28T02:00:00Z',
+      from: '2026-03-28T02:00:00',
       count: 2,
     });
     expect(preview.body).toEqual({
@@ -344,6 +344,7 @@ describe('bad input', () => {
     const none = [{ path: 'schedule', message: 'never fires again before the year 10000' }];
     expect(await errorsOf({ hour: '3' }, '9999-12-31T23:59:59Z')).toEqual(none);
     expect(await errorsOf({ type: 'interval', days: 1 }, '9999-12-31T23:59:59Z')).toEqual(none);
+    expect(await errorsOf({ hour: '3' }, '1969-12-31T23:59:59')).toMatchObject([{ path: 'from' }]);
   });
 
   it('refuses to add an eleventh schedule', async () => {

@@ -197,7 +197,7 @@ export const PreviewSchedule = Type.Object(
     schedule: CreateSchedule,
     from: Type.Optional(
       Type.String({
-        format: 'date-time',
+        format: 'iso-date-time',
         description: 'Only later run times are returned; by default the current time',
       }),
     ),

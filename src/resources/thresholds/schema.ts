@@ -71,7 +71,7 @@ export const SetThreshold = Type.Object(
   {
     threshold: Type.Optional(Percent),
     last_message: Type.Optional(Described(Nullable(QuotasMessage), 'Ignored')),
-    last_sending: Type.Optional(Described(Nullable(Type.String({ format: 'date-time' })), 'Ignored')),
+    last_sending: Type.Optional(Described(Nullable(Type.String({ format: 'iso-date-time' })), 'Ignored')),
   },
   { title: 'SetNotificationThreshold', additionalProperties: false, examples: [{ threshold: 80 }] },
 );

@@ -91,6 +91,7 @@ describe('the threshold', () => {
     };
     const answer = await put(client, { threshold: 70, last_message, last_sending: '2026-11-20T10:00:00Z' });
     expect(answer).toMatchObject({ status: 200, body: { threshold: 70, last_message: null, last_sending: null } });
+    expect((await put(client, { threshold: 70, last_sending: '2026-11-20T10:00:00.5' })).status).toBe(200);
   });
 
   it.each([
