@@ -1,5 +1,5 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gte, inArray, lte, ne, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lte, ne, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { columnsOf, prepared, preparedExists, preparedValue } from '../../platform/db.ts';
@@ -78,12 +78,21 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
     filter.region_id && inArray(e.regionId, filter.region_id),
     filter.from && gte(e.at, filter.from),
     filter.to && lte(e.at, filter.to),
-    ids && changedRows(undefined, ids),
+    ids && or(changedRows(undefined, ids), changedMembers(ids)),
     within(sql`${e.origin} ->> 'address'`, filter.source_user_ips),
     within(sql`${e.origin} ->> 'user_agent'`, filter.user_agents),
     name === undefined
       ? undefined
       : sql`jsonb_path_exists(${e.changes}, '$[*].*.name ? (@ == $name)', jsonb_build_object('name', ${name}::text))`,
+  );
+}
+
+/** Entries that added one of the volumes to a policy or removed it: these rows have no id, and are shown with the volume's. */
+function changedMembers(volumeIds: string[]): SQL | undefined {
+  const path = '$[*] ? (@.table == "lifecycle_policy_volumes").*.volume_id ? (@ == $ids[*])';
+  return and(
+    changedRows('lifecycle_policy_volumes', undefined),
+    sql`jsonb_path_exists(${auditEntries.changes}, ${path}, jsonb_build_object('ids', ${sql.param(volumeIds)}::text[]))`,
   );
 }
 

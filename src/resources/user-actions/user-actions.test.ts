@@ -125,6 +125,26 @@ describe('user actions', () => {
     }
   });
 
+  it('on the volumes of a policy are filtered by the volume', async () => {
+    const at = (what: string) => `/cloud/v1/${what}/${client.projectId}/1`;
+    const newVolume = async () => {
+      const answer = await cloud.post(at('volumes'), { name: 'data', size: 1, source: 'new-volume' }, client);
+      const { body } = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`, client);
+      return body.created_resources.volumes[0] as string;
+    };
+    const [volume, other] = [await newVolume(), await newVolume()];
+    const body = { action: 'volume_snapshot', name: 'nightly' };
+    const policy = `${at('lifecycle_policy')}/${(await cloud.post(at('lifecycle_policy'), body, client)).body.id}`;
+    for (const change of ['add_volumes_to_policy', 'remove_volumes_from_policy']) {
+      await cloud.request('PUT', `${policy}/${change}`, { volume_ids: [volume] }, client);
+    }
+    const found = async (query: string) =>
+      (await list(`?order_by=asc&${query}`)).results.map((one: any) => `${one.action_type} ${one.api_group}`);
+    const members = ['create lifecycle_policy_volume_member', 'delete lifecycle_policy_volume_member'];
+    expect(await found(`resource_id=x&resource_id=${volume}`)).toEqual(['create volume', ...members]);
+    expect(await found(`resource_id=${other}`)).toEqual(['create volume']);
+  });
+
   it('of one client are invisible to another one, and those of a project to tokens of other projects', async () => {
     const other = await cloud.newClient();
     await newNetwork('mine');
