@@ -45,7 +45,9 @@ function creatorOf(changes: Change[]): string | null {
 function resourceOf({ table, id, before, after }: Change): UserAction['resources'] {
   const type = resourceTypes[table];
   if (type === undefined) return [];
-  const body = after ?? before;
+  // A row that is marked as deleted is recorded whole in `before` (audit/triggers.ts).
+  const isDeletion = after === null || before?.['deleted_at'] === null;
+  const body = isDeletion ? before : after;
   const name = body?.['name'];
   // Members of a policy have no id of their own.
   const resourceId = id ?? body?.['volume_id'] ?? '';

@@ -145,6 +145,24 @@ describe('user actions', () => {
     expect(await found(`resource_id=${other}`)).toEqual(['create volume']);
   });
 
+  it('that delete show the whole resource, with its name', async () => {
+    const worker = await cloud.startWorker();
+    const body = { name: 'data', size: 1, source: 'new-volume' };
+    const created = await cloud.ended(
+      await cloud.post(`/cloud/v1/volumes/${client.projectId}/1`, body, client),
+      client,
+    );
+    const [id] = created.body.created_resources.volumes;
+    await cloud.delete(`/cloud/v1/volumes/${client.projectId}/1/${id}`, client);
+    await worker.stop();
+    expect((await list('?action_type=delete')).results[0].resources).toEqual([
+      {
+        ...{ resource_id: id, resource_type: 'volume', search_field: 'data' },
+        resource_body: expect.objectContaining({ name: 'data', size: 1, deleted_at: null }),
+      },
+    ]);
+  });
+
   it('of one client are invisible to another one, and those of a project to tokens of other projects', async () => {
     const other = await cloud.newClient();
     await newNetwork('mine');
