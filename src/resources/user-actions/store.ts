@@ -1,5 +1,5 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gte, inArray, lte, ne, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, lte, ne, or, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { columnsOf, prepared, preparedExists, preparedValue } from '../../platform/db.ts';
@@ -162,28 +162,40 @@ export async function findDelivery(db: Db, clientId: number, entryId: number): P
   return row ?? null;
 }
 
-/** Makes the delivery due now, in any state. Null if the client has no such delivery. */
+/**
+ * Makes the delivery due now, in any state, also while the subscription rests. Null if the client has no such delivery.
+ */
 export async function requestDelivery(tx: Tx, clientId: number, entryId: number): Promise<DeliveryRow | null> {
   const [row] = await tx
     .update(deliveries)
     .set({ state: 'pending', failures: 0, nextAttemptAt: sql`now()` })
     .where(isDelivery(tx, clientId, entryId))
     .returning();
-  return row ?? null;
+  if (!row) return null;
+  const { id, failures } = subscriptions;
+  await tx
+    .update(subscriptions)
+    .set({ busyUntil: null, failures: 0 })
+    .where(and(eq(id, row.subscriptionId), gt(failures, 0)));
+  return row;
 }
 
-/** Subscriptions with due deliveries that no process works on: they are ours for some seconds. */
+/**
+ * Subscriptions with due deliveries that no process works on: they are ours for some seconds. The row of a leased
+ * subscription has no failures, so that a replay ends a rest but not a lease.
+ */
 export const claimDue = prepared<SubscriptionRow, [limit: number, leaseSeconds: number], Db>(
   'user_action_subscriptions_claim',
-  `update user_action_subscriptions s set busy_until = now() + $2::int * interval '1 second'
-   where s.id in (
-     select id from user_action_subscriptions c
+  `with claimed as materialized (
+     select id, failures from user_action_subscriptions c
      where (c.busy_until is null or c.busy_until < now()) and exists (
        select from user_action_deliveries d
        where d.subscription_id = c.id and d.state = 'pending' and d.next_attempt_at <= now())
      order by c.busy_until nulls first limit $1 for update skip locked)
+   update user_action_subscriptions s set busy_until = now() + $2::int * interval '1 second', failures = 0
+   from claimed where s.id = claimed.id
    returning s.id, s.client_id as "clientId", s.url, s.auth_header_name as "authHeaderName",
-     s.auth_header_value as "authHeaderValue", s.created_at as "createdAt", s.failures, s.busy_until as "busyUntil"`,
+     s.auth_header_value as "authHeaderValue", s.created_at as "createdAt", claimed.failures, s.busy_until as "busyUntil"`,
 );
 
 /** Extends the lease, or lets the subscription rest. False if it was deleted. */

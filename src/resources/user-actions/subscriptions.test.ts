@@ -228,7 +228,6 @@ describe('a subscriber', () => {
       ...pending,
       attempts: [gone],
     });
-    await skipBackoff();
     await deliver();
     const delivered = { ...pending, state: 'delivered', next_attempt_at: null, attempts: [gone, thanks] };
     expect((await cloud.get(at(action.id), client)).body).toEqual(delivered);
@@ -236,6 +235,22 @@ describe('a subscriber', () => {
     const limited = { ...client, token: await cloud.newToken(client.clientId, 'admin', [client.projectId]) };
     expect((await cloud.get(at(action.id), limited)).status).toBe(403);
     expect((await cloud.post(`${at(action.id)}/replay`, undefined, limited)).status).toBe(403);
+  });
+
+  it('is not called by a second process because of a replay', async () => {
+    await subscribe();
+    await newProject('again');
+    const [{ id }] = (await list('?limit=1')).results;
+    receiver.answer((response) => void response.writeHead(500).end());
+    await deliver();
+    await skipBackoff();
+    receiver.answer(() => {});
+    const calling = startDeliveries();
+    await calling.deliverDue();
+    await expect.poll(() => receiver.calls.length).toBe(2);
+    expect((await cloud.post(`/cloudyard/v1/user_actions/${id}/delivery/replay`, undefined, client)).status).toBe(200);
+    await deliver();
+    expect(receiver.calls).toHaveLength(2);
   });
 
   it('has the last ten responses shown, oldest first', async () => {
