@@ -12,7 +12,7 @@ import {
 } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
-import { instantOf } from '../platform/clock.ts';
+import { instantOf, wholeSecond } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import { violatedConstraint, postgresCode } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -199,6 +199,15 @@ export function readInstant(path: string, text: string | undefined): Date | unde
   const date = instantOf(text);
   if (!date) throw invalidInput([{ path, message: notAnInstant }]);
   return date;
+}
+
+/**
+ * The end of a range of times that responses show in whole seconds: all of its second, so that the shown time of an entry
+ * selects the entry. @throws ClientError 400
+ */
+export function readEnd(path: string, text: string | undefined): Date | undefined {
+  const date = readInstant(path, text);
+  return date && new Date(wholeSecond(date).getTime() + 999);
 }
 
 /** The expiry that a request sets, null for none, and the errors in it. */

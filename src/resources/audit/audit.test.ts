@@ -239,7 +239,7 @@ describe('the log', () => {
       expect([filter, (await page(filter)).results]).toEqual([filter, []]);
     }
     expect((await page('to_timestamp=2020-01-01T00:00:00Z')).results).toEqual([]);
-    await cloud.db.$client.query(`update audit_entries set at = '2020-01-01T00:00:00Z' where id = $1`, [newest.id]);
+    await cloud.db.$client.query(`update audit_entries set at = '2020-01-01T00:00:00.4Z' where id = $1`, [newest.id]);
     expect(names((await page('to_timestamp=2020-01-01T00:00:00Z')).results)).toEqual(['key-4']);
     expect((await page('to_timestamp=2019-12-31T23:59:59')).results).toEqual([]);
   });

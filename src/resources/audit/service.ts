@@ -5,7 +5,7 @@ import { invalidInput } from '../../errors/catalogue.ts';
 import type { Db } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
-import { readInstant } from '../service-kit.ts';
+import { readEnd, readInstant } from '../service-kit.ts';
 import type { AuditEntry, ListAudit } from './schema.ts';
 import * as store from './store.ts';
 import type { EntryFilter, EntryRow } from './store.ts';
@@ -75,7 +75,7 @@ function filterOf({ row_id, row_name, ...query }: ListAudit, visible: EntryFilte
     visible,
     rowIds: row_id === undefined ? undefined : [row_id],
     from: readInstant('from_timestamp', query.from_timestamp),
-    to: readInstant('to_timestamp', query.to_timestamp),
+    to: readEnd('to_timestamp', query.to_timestamp),
   };
 }
 

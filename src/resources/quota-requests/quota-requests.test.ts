@@ -255,7 +255,7 @@ describe('the list of quota requests', () => {
   it('has the newest first, and filters by id, status and date', async () => {
     cloud.clock.set(new Date('2026-05-01T10:00:00Z'));
     const first = await newRequest();
-    cloud.clock.set(new Date('2026-05-02T10:00:00Z'));
+    cloud.clock.set(new Date('2026-05-02T10:00:00.4Z'));
     const second = await newRequest();
     cloud.clock.set(new Date('2026-05-03T10:00:00Z'));
     const third = await newRequest();

@@ -15,7 +15,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Kind } from '../../quota/kinds.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
+import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { decisionMessage, limitsOf } from './desired.ts';
 import type { RequestedLimit } from './desired.ts';
@@ -125,8 +125,12 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
 
     /** Newest first. */
     async list(actor: Actor, query: ListQuotaRequests): Promise<QuotaRequestCollection> {
-      const [from, to] = (['created_from', 'created_to'] as const).map((path) => readInstant(path, query[path]));
-      const filter = { ...query, clientId: visibleTo(actor), from, to };
+      const filter = {
+        ...query,
+        clientId: visibleTo(actor),
+        from: readInstant('created_from', query.created_from),
+        to: readEnd('created_to', query.created_to),
+      };
       return toCollection(await store.list(db, filter), toResponse);
     },
 

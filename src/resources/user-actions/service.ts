@@ -12,7 +12,7 @@ import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import { pageInGroups } from '../../platform/large-rows.ts';
 import type { PageInGroups } from '../../platform/large-rows.ts';
-import { readInstant, requireAllProjects, requireFound } from '../service-kit.ts';
+import { readEnd, readInstant, requireAllProjects, requireFound } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import { operationsOf } from './actions.ts';
 import { toUserAction } from './response.ts';
@@ -67,7 +67,7 @@ export function createUserActions(deps: UserActionsDeps) {
         visible: seesAllClients(actor) ? null : actor,
         operations: operationsOf(query.action_type, query.api_group),
         from: readInstant('from_timestamp', query.from_timestamp),
-        to: readInstant('to_timestamp', query.to_timestamp),
+        to: readEnd('to_timestamp', query.to_timestamp),
         ascending: (query.order_by ?? query.sorting) === 'asc',
       });
       const read = async (ids: number[]) =>

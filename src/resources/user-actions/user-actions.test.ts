@@ -89,7 +89,7 @@ describe('user actions', () => {
   it('are filtered by every parameter, in both orders', async () => {
     cloud.clock.set(new Date('2026-03-01T00:00:00Z'));
     await newProject('old');
-    cloud.clock.set(new Date('2026-03-02T00:00:00Z'));
+    cloud.clock.set(new Date('2026-03-02T00:00:00.4Z'));
     await newNetwork('wire');
     cloud.clock.set(null);
     const agent = { ...client, headers: { 'user-agent': 'terraform/1' } };
