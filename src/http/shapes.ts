@@ -25,6 +25,13 @@ export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 /** An integer in the range of the PostgreSQL type `integer`. */
 export const IntegerId = Type.Integer({ title: 'IntegerId', minimum: -2_147_483_648, maximum: 2_147_483_647 });
 
+/** An ID that a filter names, of 64 bits in the official API. One that no row can have matches nothing. */
+export const FilterId = Type.Integer({
+  title: 'FilterId',
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+});
+
 export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 export const Uuid = Type.String({ format: 'uuid' });
 

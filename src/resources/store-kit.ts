@@ -236,6 +236,11 @@ export function equals(column: PgColumn, value: unknown): SQL | undefined {
   return value === undefined ? undefined : eq(column, value);
 }
 
+/** True when an integer column has one of the values, also larger ones; no condition when they are not given. */
+export function isAnyOf(column: PgColumn, values: number[] | undefined): SQL | undefined {
+  return values && sql`${column} = any(${sql.param(values)}::bigint[])`;
+}
+
 /** Byte order, so that a list has the same order in every locale of the database. */
 export function bytewise(column: PgColumn): SQL {
   return sql`${column} collate "C"`;

@@ -5362,6 +5362,7 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["FileShareUsage"][];
         };
+        FilterId: number;
         FinishDeviceSignIn: {
             /** @description `device` of the sign-in that was started */
             device: string;
@@ -17088,7 +17089,7 @@ export interface operations {
                 /** @description Only requests created at or before this date */
                 created_to?: string;
                 /** @description Only requests with these IDs */
-                request_ids?: components["schemas"]["IntegerId"][];
+                request_ids?: components["schemas"]["FilterId"][];
                 /** @description Only requests in these states */
                 status?: ("done" | "in progress" | "rejected")[];
             };
@@ -18227,9 +18228,9 @@ export interface operations {
                 /** @description Use `order_by` */
                 sorting?: components["parameters"]["query_sorting"];
                 /** @description Only actions in these projects */
-                project_id?: components["schemas"]["IntegerId"][];
+                project_id?: components["schemas"]["FilterId"][];
                 /** @description Only actions in these regions */
-                region_id?: components["schemas"]["IntegerId"][];
+                region_id?: components["schemas"]["FilterId"][];
                 /** @description Only actions on resources with these IDs */
                 resource_id?: string[];
                 /** @description Only actions on resources with this name */

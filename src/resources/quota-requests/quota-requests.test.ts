@@ -266,6 +266,7 @@ describe('the list of quota requests', () => {
     expect(await ids('?status=rejected')).toEqual([second]);
     expect(await ids('?status=in%20progress&status=done')).toEqual([third, first]);
     expect(await ids(`?request_ids=${first}&request_ids=${second}`)).toEqual([second, first]);
+    expect(await ids('?request_ids=2147483648')).toEqual([]);
     expect(await ids('?created_from=2026-05-02T10:00:00Z')).toEqual([third, second]);
     expect(await ids('?created_to=2026-05-02T10:00:00Z')).toEqual([second, first]);
     expect((await cloud.get(`${path}?limit=1&offset=1`, client)).body).toMatchObject({

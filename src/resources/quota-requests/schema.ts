@@ -1,7 +1,7 @@
 /** Requests and responses of quota requests (docs/interface.md, "Quotas"). */
 import { Type } from 'typebox';
 import type { Static, TSchema } from 'typebox';
-import { Collection, Described, IntegerId, Nullable, Paging, Timestamp } from '../../http/shapes.ts';
+import { Collection, Described, FilterId, IntegerId, Nullable, Paging, Timestamp } from '../../http/shapes.ts';
 import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
 
@@ -87,7 +87,7 @@ export const ListQuotaRequests = Type.Object({
   created_from: Type.Optional(Described(Moment, 'Only requests created at or after this date')),
   created_to: Type.Optional(Described(Moment, 'Only requests created at or before this date')),
   request_ids: Type.Optional(
-    Type.Array(IntegerId, { maxItems: maxFilterValues, description: 'Only requests with these IDs' }),
+    Type.Array(FilterId, { maxItems: maxFilterValues, description: 'Only requests with these IDs' }),
   ),
   status: Type.Optional(
     Type.Array(Status, { maxItems: maxFilterValues, description: 'Only requests in these states' }),

@@ -23,7 +23,7 @@ export async function list(db: Db, filter: QuotaRequestFilter): Promise<kit.Foun
   const r = quotaRequests;
   const where = and(
     kit.equals(r.clientId, filter.clientId ?? undefined),
-    filter.request_ids && inArray(r.id, filter.request_ids),
+    kit.isAnyOf(r.id, filter.request_ids),
     filter.status && inArray(r.status, filter.status as QuotaRequestStatus[]),
     filter.from && gte(r.createdAt, filter.from),
     filter.to && lte(r.createdAt, filter.to),

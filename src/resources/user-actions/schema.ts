@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
-import { Collection, DateTime, Described, IntegerId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, FilterId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
 import { Attempt, State } from '../notifications/schema.ts';
 import { actionTypes, apiGroups, resourceTypes } from './actions.ts';
 
@@ -22,8 +22,8 @@ export const ListUserActions = Type.Object({
   to_timestamp: Type.Optional(Described(Instant, 'Only actions at or before this date')),
   order_by: Type.Optional(Order),
   sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true, description: 'Use `order_by`' })),
-  project_id: Type.Optional(Type.Array(IntegerId, filter('in these projects'))),
-  region_id: Type.Optional(Type.Array(IntegerId, filter('in these regions'))),
+  project_id: Type.Optional(Type.Array(FilterId, filter('in these projects'))),
+  region_id: Type.Optional(Type.Array(FilterId, filter('in these regions'))),
   resource_id: Type.Optional(Type.Array(ShortText, filter('on resources with these IDs'))),
   search_field: Type.Optional(Described(ShortText, 'Only actions on resources with this name')),
   source_user_ips: Type.Optional(Type.Array(ShortText, filter('from these addresses'))),

@@ -104,6 +104,7 @@ describe('user actions', () => {
     expect(await found('action_type=create&action_type=delete')).toHaveLength(3);
     expect(await found(`project_id=${client.projectId}`)).toEqual(['wire']);
     expect(await found('region_id=1&region_id=2')).toEqual(['wire']);
+    for (const name of ['project_id', 'region_id']) expect(await found(`${name}=2147483648`)).toEqual([]);
     expect(await found('from_timestamp=2026-03-02T00:00:00Z')).toEqual(['new', 'wire']);
     expect(await found('to_timestamp=2026-03-02T00:00:00Z')).toEqual(['wire', 'old']);
     expect(await found('search_field=old')).toEqual(['old']);
