@@ -299,6 +299,7 @@ describe('bad input', () => {
     [schedule({ resource_name_template: '{volume}' }), ['schedules.0.resource_name_template']],
     [schedule({ resource_name_template: '{volume_id' }), ['schedules.0.resource_name_template']],
     [schedule({ resource_name_template: '' }), ['schedules.0.resource_name_template']],
+    [schedule({ resource_name_template: 'a\nb' }), ['schedules.0.resource_name_template']],
     [schedule({ days: 1 }), ['schedules.0.days']],
     [schedule({ second: '1' }), ['schedules.0.second']],
     [schedule({ hour: 3 }), ['schedules.0.hour']],

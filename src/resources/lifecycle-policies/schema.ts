@@ -92,7 +92,7 @@ export const CreateSchedule = Type.Object(
     }),
     max_quantity: Type.Optional(Type.Integer({ ...maxQuantity, default: 2 })),
     resource_name_template: Maybe(
-      Type.String({ minLength: 1, maxLength: 255 }),
+      Type.String({ minLength: 1, maxLength: 255, pattern: noControlCharacters }),
       `Name of the snapshots; ${placeholders.map((name) => `\`{${name}}\``).join(', ')} are replaced; by default ` +
         `"${defaultTemplate}"`,
     ),
