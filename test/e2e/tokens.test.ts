@@ -146,3 +146,16 @@ describe('operator commands while a server runs', () => {
     expect(await yard.run(['quota', 'requests', 'decline', '2'])).toMatchObject({ code: 2 });
   });
 });
+
+describe('operator commands in development mode', () => {
+  let yard: Yard;
+  afterAll(() => yard?.cleanUp());
+
+  it('use the development clock', async () => {
+    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_DEV: '1' });
+    await yard.start(['start']);
+    expect((await yard.post('/cloudyard/v1/dev/clock', { advance_seconds: 2 * 86_400 })).status).toBe(200);
+    const { stdout } = await yard.run(['token', 'create', '--expires', '1h']);
+    expect((await yard.get(projects, { token: stdout.trim() })).status).toBe(200);
+  });
+});

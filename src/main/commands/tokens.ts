@@ -1,6 +1,6 @@
 import { roles } from '../../authz/actor.ts';
 import type { Role } from '../../authz/actor.ts';
-import { systemClock, withZone } from '../../platform/clock.ts';
+import { withZone } from '../../platform/clock.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
@@ -23,11 +23,11 @@ const create = command({
     name: { type: 'string', default: '', value: 'TEXT', description: 'a name, shown by token list' },
   },
   async run(settings, { client, role, project, expires, name }) {
+    const expiryAt = expires === undefined ? () => null : expiryOf(expires);
     const token = {
       clientId: wholeNumber('--client', client),
       role: roleOf(role),
       projectIds: project?.map((text) => wholeNumber('--project', text)) ?? null,
-      expiresAt: expires === undefined ? null : expiryOf(expires, systemClock.now()),
       name,
     };
     await withServices(settings, async (services) => {
@@ -36,7 +36,7 @@ const create = command({
         if ((await services.projects.clientOf(id)) === token.clientId) continue;
         throw new Error(`project ${id} of client ${token.clientId} not found`);
       }
-      print((await services.tokens.create(token)).text);
+      print((await services.tokens.create({ ...token, expiresAt: expiryAt(services.clock.now()) })).text);
     });
   },
 });
@@ -79,12 +79,14 @@ function roleOf(text: string): Role {
 
 const unitsMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 };
 
-/** A duration such as `30d`, `12h`, `10m` or `5s`, or a date. */
-function expiryOf(text: string, now: Date): Date {
+/** The expiry after a duration such as `30d`, `12h`, `10m` or `5s`, or at a date. */
+function expiryOf(text: string): (now: Date) => Date {
   const duration = /^(\d{1,6})([dhms])$/.exec(text);
-  const date = duration
-    ? new Date(now.getTime() + Number(duration[1]) * unitsMs[duration[2] as keyof typeof unitsMs])
-    : new Date(text);
-  if (!Number.isNaN(date.getTime())) return date;
+  if (duration) {
+    const ms = Number(duration[1]) * unitsMs[duration[2] as keyof typeof unitsMs];
+    return (now) => new Date(now.getTime() + ms);
+  }
+  const date = new Date(text);
+  if (!Number.isNaN(date.getTime())) return () => date;
   throw new UsageError(`--expires must be a duration such as 30d, or a date, not ${JSON.stringify(text)}`);
 }

@@ -3,6 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../platform/clock.ts';
 import { openDatabaseClock } from '../../platform/database-clock.ts';
 import type { DatabaseClock } from '../../platform/database-clock.ts';
+import { openDevelopmentClock } from '../../platform/development-clock.ts';
+import type { MovableClock } from '../../platform/development-clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
 import type { Settings } from '../settings.ts';
 import { program } from '../program.ts';
@@ -26,16 +28,18 @@ export async function withServices(settings: Settings, work: (services: Services
   const configuration = readConfiguration(configurationFiles(settings), log);
   const database = await openDatabase(settings, log);
   let services: Services | undefined;
-  let clock: DatabaseClock | undefined;
+  let clock: DatabaseClock | MovableClock | undefined;
   try {
     await refuseInterruptedRestore(settings, database.connection);
     const report = (text: string) => void process.stderr.write(`${text}\n`);
     await migrate(database.connection, backupBeforeMigration(settings, report), report);
     const db = database.connect('cloudyard command', poolSize);
-    if (settings.databaseUrl !== undefined) clock = await openDatabaseClock(db, log);
+    const movableClock = settings.development ? await openDevelopmentClock(db) : null;
+    clock = movableClock ?? (settings.databaseUrl === undefined ? undefined : await openDatabaseClock(db, log));
     services = await createServices({
       db,
       clock: clock ?? systemClock,
+      movableClock,
       log,
       configuration,
       keyring: openKeyFile(settings.keyFile),
