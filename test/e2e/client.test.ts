@@ -1,46 +1,22 @@
 /** The client's commands, as processes, on one server with simulated drivers. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { root } from '../../src/main/root.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Ended, Yard } from '../processes.ts';
-
-const bin = join(root, 'bin', 'cloudyard.mjs');
-const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
+import { bootstrapToken } from '../processes.ts';
+import type { Yard } from '../processes.ts';
+import { bin, openClient, pinnedNode } from './client.ts';
+import type { Client } from './client.ts';
 
 let yard: Yard;
-let env: Record<string, string>;
+let env: Client['env'];
+let run: Client['run'];
+let data: Client['data'];
 
-beforeAll(async () => {
-  yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_DEV: '1' });
-  await yard.start(['start']);
-  env = { PATH: process.env['PATH']!, HOME: yard.folder, XDG_CONFIG_HOME: join(yard.folder, 'config') };
-  const added = await run(['context', 'add', 'local', '--url', yard.url, '--token-file', '-'], `${bootstrapToken}\n`);
-  expect(added).toMatchObject({ code: 0, stdout: '', stderr: '' });
-});
+beforeAll(async () => void ({ yard, env, run, data } = await openClient()));
 afterAll(() => yard?.cleanUp());
-
-function run(args: string[], input = '', own: Record<string, string> = {}): Promise<Omit<Ended, 'signal'>> {
-  return new Promise((resolve) => {
-    const child = spawn(pinnedNode, [bin, ...args], { env: { ...env, ...own } });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    child.once('close', (code) => resolve({ code, stdout, stderr }));
-    child.stdin.end(input);
-  });
-}
-
-/** Runs a command that must succeed, and returns its data. */
-async function data(...args: string[]): Promise<any> {
-  const { code, stdout, stderr } = await run([...args, '-o', 'json']);
-  expect([args.join(' '), code, code === 0 ? '' : stderr]).toEqual([args.join(' '), 0, '']);
-  return stdout === '' ? undefined : JSON.parse(stdout);
-}
 
 const network = ['--network', 'network_id=default'];
 
@@ -260,93 +236,6 @@ describe('exit codes', () => {
       stderr: `cloudyard: ${own.CLOUDYARD_URL} redirects to https://other.example/; use that URL in the context\n`,
     });
     server.close();
-  });
-});
-
-const shop = `
-kind: listener
-name: shop-web
-protocol: HTTP
-protocol_port: 8090
-load_balancer_id: shop
----
-kind: load-balancer
-name: shop
-tags: {app: shop}
----
-- kind: file-share
-  name: uploads
-  protocol: NFS
-  size: 1
-  network: {network_id: shop}
-  access: [{ip_address: 10.0.0.1, access_mode: rw}]
-  tags: {app: shop}
-- {kind: subnet, name: shop-1, network_id: shop, cidr: 10.9.0.0/24}
-- {kind: network, name: shop, tags: {app: shop}}
-`;
-
-describe('apply', () => {
-  it('creates in the order of dependencies, changes what differs, and prunes by tag', async () => {
-    const actions = async (command: string, text: string, ...more: string[]) => {
-      const { code, stdout, stderr } = await run([command, '-f', '-', '-o', 'json', ...more], text);
-      expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
-      const rows = JSON.parse(stdout) as { action: string; kind: string; name: string }[];
-      return rows.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
-    };
-    const all = ['network shop', 'subnet shop-1', 'file-share uploads', 'load-balancer shop', 'listener shop-web'];
-    expect(await actions('diff', shop)).toEqual(all.map((name) => `create ${name}`));
-    expect(await actions('apply', shop)).toEqual(all.map((name) => `created ${name}`));
-    expect(await actions('apply', shop)).toEqual(all.map((name) => `unchanged ${name}`));
-    const changed = shop.replace('size: 1', 'size: 2').replace('10.0.0.1', '10.0.0.2');
-    expect((await run(['diff', '-f', '-', '--exit-code'], changed)).code).toBe(1);
-    expect(await actions('apply', changed)).toContain('updated file-share uploads');
-    expect(await data('file-share', 'show', 'uploads')).toMatchObject({ size: 2 });
-    expect(await data('file-share', 'access-rule', 'list', 'uploads')).toMatchObject([{ access_to: '10.0.0.2' }]);
-    expect(await actions('diff', changed)).toEqual([]);
-    const { name: project } = await data('project', 'show', '1');
-    const rest = `{kind: network, name: shop, project: ${project}, tags: {app: shop}}`;
-    expect(await actions('apply', rest, '--prune', 'app=shop')).toEqual([
-      'unchanged network shop',
-      'deleted load-balancer shop',
-      'deleted file-share uploads',
-    ]);
-    expect((await data('network', 'list')).map(({ name }: { name: string }) => name)).toContain('default');
-  });
-
-  it('creates a project and resources in it', async () => {
-    const file = join(yard.folder, 'annex.yaml');
-    writeFileSync(file, '- {kind: network, name: inner, project: annex}\n- {kind: project, name: annex}\n');
-    const apply = () => data('apply', '-f', file, '--columns', 'action,name');
-    const rows = (action: string) => [
-      { action, name: 'annex' },
-      { action, name: 'inner' },
-    ];
-    expect(await apply()).toEqual(rows('created'));
-    expect(await apply()).toEqual(rows('unchanged'));
-    writeFileSync(file, '{kind: project, name: annex, description: changed}');
-    expect(await apply()).toEqual([{ action: 'updated', name: 'annex' }]);
-    expect(await data('project', 'show', 'annex')).toMatchObject({ description: 'changed' });
-    expect(await data('project', 'show', '1')).not.toMatchObject({ description: 'changed' });
-  });
-
-  it('names every fault with its place and changes nothing', async () => {
-    const file = join(yard.folder, 'bad.yaml');
-    writeFileSync(file, shop.replace('size: 1', 'size: big').replace('kind: load-balancer', 'kind: balancer'));
-    const bad = await run(['apply', '-f', file]);
-    expect(bad).toMatchObject({ code: 2, stdout: '' });
-    expect(bad.stderr).toMatch(
-      new RegExp(`^cloudyard: ${file}:8:7: unknown kind "balancer".*\n${file}:15:9: size must be integer\n$`),
-    );
-    const lost = await run(['apply', '-f', '-'], shop.replace('network_id: shop', 'network_id: nowhere'));
-    expect(lost).toMatchObject({ code: 1, stderr: 'cloudyard: standard input:12:3: network nowhere not found\n' });
-    const balancers = (await data('load-balancer', 'list')) as { name: string }[];
-    expect(balancers.map(({ name }) => name)).not.toContain('shop');
-    const fixed = await run(
-      ['diff', '-f', '-'],
-      `${shop}\n---\nkind: volume\nname: disk\nsource: new-volume\nsize: 1\ntype_name: cold`,
-    );
-    expect(fixed).toMatchObject({ code: 1, stdout: '' });
-    expect(fixed.stderr).toMatch(/^cloudyard: standard input:\d+:12: volume disk cannot change /m);
   });
 });
 
