@@ -30,6 +30,12 @@ describe('formatted', () => {
     expect(await formatted([], fields, { output: 'yaml' })).toBe('[]\n');
   });
 
+  it('prints nothing for an empty object, except as JSON and YAML', async () => {
+    for (const options of [{}, { output: 'wide' }, { quiet: true }]) expect(await formatted({}, [], options)).toBe('');
+    expect(await formatted({}, [], { output: 'json' })).toBe('{}\n');
+    expect(await formatted({}, ['a_limit'], { columns: 'a_limit' })).toBe('a_limit  -\n');
+  });
+
   it('selects columns by path in every format', async () => {
     const options = { columns: 'id,network.id' };
     expect(JSON.parse(await formatted(rows, fields, { ...options, output: 'json' }))).toEqual([

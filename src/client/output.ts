@@ -46,7 +46,7 @@ export async function formatted(data: unknown, fields: string[], options: Output
   requireColumns(options, [...fields, ...rowsOf(data).flatMap((row) => Object.keys(row))]);
   if (options.quiet) {
     const values = (row: unknown) => columns?.map((name) => plainCell(valueAt(row, name))).join('\t');
-    return lines(rowsOf(data).map((row) => values(row) ?? identity(row)));
+    return lines(rowsOf(data).flatMap((row) => values(row) ?? identity(row)));
   }
   if (format === 'json') return `${JSON.stringify(columns ? selected(data, columns) : data, null, 2)}\n`;
   if (format === 'yaml') {
@@ -65,11 +65,11 @@ function rowsOf(data: unknown): Record<string, unknown>[] {
   return (Array.isArray(data) ? data : [data]).filter((row) => row !== null && row !== undefined) as never[];
 }
 
-/** What other commands accept: the id, or else the name. */
-function identity(row: Record<string, unknown>): string {
-  if (typeof row !== 'object') return String(row);
-  const value = row['id'] ?? row['name'] ?? row['key'] ?? Object.values(row)[0];
-  return cell(value);
+/** What other commands accept: the id, or else the name. None of an empty object, such as limits that nothing exceeds. */
+function identity(row: Record<string, unknown>): string[] {
+  if (typeof row !== 'object') return [String(row)];
+  const [first] = Object.values(row);
+  return first === undefined ? [] : [cell(row['id'] ?? row['name'] ?? row['key'] ?? first)];
 }
 
 function columnsGiven({ columns }: OutputOptions): string[] | undefined {
@@ -117,7 +117,7 @@ function propertyTable(data: unknown, columns: string[] | undefined): string {
 }
 
 function aligned(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0));
+  const widths = (rows[0] ?? []).map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0));
   return lines(
     rows.map((row) => row.map((text, i) => (i === row.length - 1 ? text : text.padEnd(widths[i]!))).join('  ')),
   );
