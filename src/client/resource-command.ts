@@ -72,7 +72,8 @@ export async function runOperation({ operation, operands, options, query, fields
     ...(operation.contentType && { contentType: operation.contentType }),
   });
   const tasks = await tasksOf(operation, response, values, api, names);
-  if (tasks.length === 0) return printResponse(response, operation, print, io);
+  // An update that changes nothing starts no task, and prints the resource like one that does.
+  if (tasks.length === 0 && operation.result !== 'tasks') return printResponse(response, operation, print, io);
   if (options.wait === false) return print(options.quiet ? tasks.map((id) => ({ id })) : { tasks });
   const progress = createProgress(io.err, options.quiet === true);
   const ended = await waitForTasks(api, tasks, timeout, progress);

@@ -65,6 +65,14 @@ describe('commands of resources', () => {
     expect(await data('file-share', 'access-rule', 'list', 'data')).toMatchObject([{ access_to: '10.0.0.1' }]);
     expect(await data('file-share', 'extend', 'data', '--size', '2')).toMatchObject({ id: share.id, size: 2 });
     expect(await data('file-share', 'update', share.id, '--name', 'data2')).toMatchObject({ name: 'data2' });
+    // Updates that change nothing print the resource, too.
+    const unchanged = ['file-share', 'update', 'data2', '--tags', 'team=web'];
+    expect(await data(...unchanged)).toMatchObject({ id: share.id, tags: share.tags });
+    expect(await run([...unchanged, '--quiet'])).toEqual({ code: 0, stdout: `${share.id}\n`, stderr: '' });
+    expect((await run([...unchanged, '-q', '--columns', 'connection_point'])).stdout).toBe(
+      `${share.connection_point}\n`,
+    );
+    expect(await data(...unchanged, '--no-wait')).toEqual({ tasks: [] });
     const table = await run(['file-share', 'list', '--columns', 'name,size']);
     expect(table.stdout).toBe('NAME   SIZE\ndata2  2\n');
     const deleted = await run(['file-share', 'delete', 'data2', '--quiet']);
@@ -98,7 +106,11 @@ describe('commands of resources', () => {
     expect((await run(['server', 'metrics'])).stdout).toContain('# TYPE ');
     expect(await data('api-token', 'create', '--name', 'ci', '--role', 'reader')).toMatchObject({ role: 'reader' });
     expect(await run(['api-token', 'revoke', 'ci'])).toMatchObject({ code: 0, stdout: '' });
-    expect(await data('file-share', 'check-limits', '--size', '1')).toEqual(expect.any(Object));
+    const fits = ['file-share', 'check-limits', '--size', '1'];
+    expect(await data(...fits)).toEqual({});
+    for (const options of [[], ['-o', 'wide'], ['-q']]) {
+      expect(await run([...fits, ...options])).toEqual({ code: 0, stdout: '', stderr: '' });
+    }
     expect(await data('fault', 'list')).toEqual([]);
   });
 
