@@ -32,7 +32,7 @@ export function addApiCommand(program: Command, io: Io): void {
     .option('--body <JSON>', 'the body as JSON or YAML, @FILE, or - for standard input')
     .option(
       '-f, --field <KEY=VALUE>',
-      'a field of the body, or of the query for GET; JSON values such as 1, true and null keep their type',
+      'a field of the body, where JSON values such as 1, true and null keep their type, or of the query for GET',
       (text: string, before: string[] = []) => [...before, text],
     )
     .option('--paginate', 'request all pages of a list and print one');
@@ -47,11 +47,11 @@ async function send(method: string, given: string, options: ApiOptions, io: Io):
   if (options.paginate && method !== 'GET') throw usageError('--paginate needs the method GET');
   const api = createApi(targetOf(options, io.env));
   const path = await withScope(given, api);
-  const fields = Object.fromEntries((options.field ?? []).map(fieldOf));
+  const fields = (options.field ?? []).map(fieldOf);
   const isRead = method === 'GET' || method === 'HEAD';
   if (isRead && options.body !== undefined) throw usageError(`--body needs another method than ${method}`);
   if (isRead) {
-    const query = withQuery(path, fields);
+    const query = fields.reduce((found, [name, text]) => withQuery(found, { [name]: text }), path);
     if (options.paginate) {
       const results = await listAll(api, query);
       return io.out(`${JSON.stringify({ count: results.length, results }, null, 2)}\n`);
@@ -59,9 +59,8 @@ async function send(method: string, given: string, options: ApiOptions, io: Io):
     return print(await api.send({ method, path: query }), io);
   }
   const body = options.body === undefined ? undefined : await parsedBody(await textOf('--body', options.body, io));
-  const hasFields = Object.keys(fields).length > 0;
-  if (hasFields && Array.isArray(body)) throw usageError('--body is an array, so -f cannot add to it');
-  const sent = hasFields ? { ...(body as object | undefined), ...fields } : body;
+  if (fields.length > 0 && Array.isArray(body)) throw usageError('--body is an array, so -f cannot add to it');
+  const sent = fields.length > 0 ? { ...(body as object | undefined), ...bodyFields(fields) } : body;
   await print(await api.send({ method, path, body: sent }), io);
 }
 
@@ -82,12 +81,28 @@ function print({ text, body }: { text: string; body: unknown }, io: Io): void {
   else if (text !== '') io.out(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-function fieldOf(text: string): [string, unknown] {
-  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-  if (key === undefined) throw usageError(`-f must be KEY=VALUE, not ${JSON.stringify(text)}`);
+type Field = readonly [name: string, text: string];
+
+function fieldOf(given: string): Field {
+  const [, name, text] = /^([^=]+)=(.*)$/s.exec(given) ?? [];
+  if (name === undefined) throw usageError(`-f must be KEY=VALUE, not ${JSON.stringify(given)}`);
+  return [name, text!];
+}
+
+/** @throws CommandError for a field that is given twice */
+function bodyFields(fields: Field[]): Record<string, unknown> {
+  const found = new Map<string, unknown>();
+  for (const [name, text] of fields) {
+    if (found.has(name)) throw usageError(`-f ${name} is given twice; write a list as JSON: -f '${name}=["a","b"]'`);
+    found.set(name, valueOf(text));
+  }
+  return Object.fromEntries(found);
+}
+
+function valueOf(text: string): unknown {
   try {
-    return [key, JSON.parse(value!)];
+    return JSON.parse(text);
   } catch {
-    return [key, value];
+    return text;
   }
 }

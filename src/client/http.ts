@@ -166,15 +166,22 @@ export function withQuery(path: string, query: Record<string, unknown>): string 
 
 const pageSize = 1000;
 
-/** All results of a list, page by page. A list without pages is requested once. */
+/**
+ * All results of a list, page by page: those from the `offset` of the path, in pages of its `limit`. A list without pages is
+ * requested once.
+ */
 export async function listAll(api: Api, path: string, { paged = true } = {}): Promise<any[]> {
   const found: any[] = [];
+  const [resource = '', given] = path.split(/\?(.*)/s);
+  const query = new URLSearchParams(given);
+  const start = Number(query.get('offset') ?? 0);
+  if (!query.has('limit')) query.set('limit', String(pageSize));
   for (;;) {
-    const page = paged ? withQuery(path, { limit: pageSize, offset: found.length }) : path;
-    const { body } = await api.send({ method: 'GET', path: page });
+    query.set('offset', String(start + found.length));
+    const { body } = await api.send({ method: 'GET', path: paged ? `${resource}?${query}` : path });
     const results = (body?.results ?? []) as unknown[];
     found.push(...results);
-    const count = typeof body?.count === 'number' ? body.count : found.length;
-    if (!paged || results.length === 0 || found.length >= count) return found;
+    const count = typeof body?.count === 'number' ? body.count : start + found.length;
+    if (!paged || results.length === 0 || start + found.length >= count) return found;
   }
 }

@@ -128,9 +128,24 @@ describe('commands of resources', () => {
     expect((await data('project', 'list', '--limit', '2')).length).toBe(2);
     const all = await run(['api', 'GET', '/cloud/v1/projects', '--paginate']);
     expect(JSON.parse(all.stdout)).toMatchObject({ count: 4 });
+    const byThree = await run(['api', 'GET', '/cloud/v1/projects?limit=3', '--paginate', '-f', 'offset=1']);
+    expect(JSON.parse(byThree.stdout).results).toEqual(JSON.parse(all.stdout).results.slice(1));
     expect((await data('volume', 'list', '--project', 'project two')).length).toBe(0);
     const named = await run(['api', 'GET', '/cloud/v1/volumes/{project}/{region}', '--project', 'project two']);
     expect(JSON.parse(named.stdout)).toMatchObject({ count: 0 });
+  });
+});
+
+describe('api', () => {
+  it('sends a parameter of the query as often as it is given', async () => {
+    const states = ['-f', 'state=FINISHED', '-f', 'state=ERROR'];
+    const { stdout } = await run(['api', 'GET', '/cloud/v1/tasks', ...states]);
+    expect(JSON.parse(stdout).count).toBeGreaterThan(0);
+  });
+
+  it('refuses a field of the body that is given twice', async () => {
+    const twice = await run(['api', 'POST', '/cloud/v1/projects', '-f', 'name=one', '-f', 'name=two']);
+    expect(twice).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('-f name is given twice;') });
   });
 });
 
