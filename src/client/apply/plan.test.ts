@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { isEqual } from './equality.ts';
 import { kinds } from './kinds.ts';
-import { isEqual, planUpdate, surplusOf } from './plan.ts';
+import { planUpdate, surplusOf } from './plan.ts';
 
 const kind = (name: string) => kinds().get(name)!;
 const tag = (key: string, value: string, read_only = false) => ({ key, value, read_only });
@@ -58,6 +59,12 @@ describe('planUpdate', () => {
     expect(plan.steps[0]!.values).toEqual({ access_rule_id: 'r1' });
   });
 
+  it('keeps the access rules of equal networks', () => {
+    const access = [{ id: 'r1', access_to: '10.0.0.1', access_level: 'rw' }];
+    const wanted = [{ ip_address: '10.0.0.1/32', access_mode: 'rw' }];
+    expect(planUpdate(kind('file-share'), { access: wanted }, { ...live, access }).steps).toEqual([]);
+  });
+
   it('reads fields of the creation where the resource has them', () => {
     const balancer = { id: 'x', name: 'lb', tags_v2: [tag('app', 'shop')], flavor: { flavor_id: 'lb1-1-2' } };
     const spec = { flavor: 'lb1-1-2', tags: { app: 'shop' } };
@@ -70,6 +77,13 @@ describe('planUpdate', () => {
 });
 
 describe('isEqual', () => {
+  it('of a date without a zone, in a place that is not in UTC', () => {
+    vi.stubEnv('TZ', 'Europe/Berlin');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(isEqual('2030-01-01T01:00:00', '2030-01-01T00:00:00Z')).toBe(false);
+    expect(isEqual('2030-01-01T00:00:00', '2030-01-01T00:00:00Z')).toBe(true);
+  });
+
   it.each([
     [{ a: 1 }, { a: 1, b: 2 }],
     [{ a: 1, secret: 'x' }, { a: 1 }],
@@ -85,6 +99,13 @@ describe('isEqual', () => {
       ],
     ],
     ['2030-01-01T00:00:00Z', '2030-01-01T00:00:00.000+00:00'],
+    ['2030-01-01 02:00:00+02', '2030-01-01T00:00:00.000000'],
+    ['2030-01-01T00:00:00', '2030-01-01T00:00:00Z'],
+    ['2001:DB8:0::/64', '2001:db8::/64'],
+    ['10.44.0.0/024', '10.44.0.0/24'],
+    ['10.0.0.1', '10.0.0.1/32'],
+    ['::ffff:10.0.0.0/120', '10.0.0.0/24'],
+    ['FD00::1', 'fd00::1/128'],
     [null, null],
   ])('of %j and %j', (wanted, live) => expect(isEqual(wanted, live)).toBe(true));
 
@@ -98,6 +119,11 @@ describe('isEqual', () => {
     [{ a: 1 }, null],
     [null, 'x'],
     ['2030-01-01', '2030-01-02'],
+    ['10.0.0.0/24', '10.0.0.0/25'],
+    ['10.0.0.0/24', '10.0.0.0'],
+    ['::/0', '0.0.0.0/0'],
+    ['1', '0.0.0.1/32'],
+    ['shop/1', 'shop/01'],
   ])('of %j and %j is false', (wanted, live) => expect(isEqual(wanted, live)).toBe(false));
 });
 

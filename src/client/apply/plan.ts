@@ -1,6 +1,7 @@
 /** Compares the described resources with those on the server. Pure: what it needs of the server is an argument. */
 import { propertiesOf } from '../table.ts';
 import type { Operation } from '../table.ts';
+import { isEqual } from './equality.ts';
 import { accessRules } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
@@ -70,31 +71,6 @@ function fieldChange(path: string, wanted: unknown, live: Live): Change | undefi
   return value === undefined || isEqual(wanted, value) ? undefined : { from: value, to: wanted };
 }
 
-/** Every property of `wanted` that the server returns has its value. The order of lists does not count. */
-export function isEqual(wanted: unknown, live: unknown): boolean {
-  if (Array.isArray(wanted)) {
-    if (!Array.isArray(live) || wanted.length !== live.length) return false;
-    const open = [...(live as unknown[])];
-    return wanted.every((item) => {
-      const index = open.findIndex((other) => isEqual(item, other));
-      if (index >= 0) open.splice(index, 1);
-      return index >= 0;
-    });
-  }
-  if (typeof wanted === 'object' && wanted !== null) {
-    if (typeof live !== 'object' || live === null) return false;
-    const properties = live as Record<string, unknown>;
-    return Object.entries(wanted).every(([name, value]) => !(name in properties) || isEqual(value, properties[name]));
-  }
-  if (typeof wanted === 'string' && typeof live === 'string') return wanted === live || isSameInstant(wanted, live);
-  return wanted === (live ?? null);
-}
-
-function isSameInstant(one: string, other: string): boolean {
-  const isDate = /^\d{4}-\d\d-\d\d(T|$)/;
-  return isDate.test(one) && isDate.test(other) && Date.parse(one) === Date.parse(other);
-}
-
 /** All tags but those of the system: omitted ones are removed. */
 function tagChange(wanted: unknown, live: Live): Change | undefined {
   const to = (wanted ?? {}) as Record<string, string>;
@@ -128,7 +104,7 @@ interface LiveRule {
 
 function planRules(wanted: Rule[], live: LiveRule[], plan: Plan): void {
   const isSame = (rule: Rule, other: LiveRule) =>
-    rule.ip_address === other.access_to && rule.access_mode === other.access_level;
+    isEqual(rule.ip_address, other.access_to) && rule.access_mode === other.access_level;
   const surplus = live.filter((rule) => !wanted.some((other) => isSame(other, rule)));
   const missing = wanted.filter((rule) => !live.some((other) => isSame(rule, other)));
   if (surplus.length + missing.length === 0) return;
