@@ -42,6 +42,13 @@ describe('planUpdate', () => {
     expect(plan).toEqual({ changes: [], steps: [], fixed: [{ field: 'protocol', from: 'NFS', to: 'SMB' }] });
   });
 
+  it.each(['file-share', 'volume'])('reports that a %s cannot shrink', (name) => {
+    const plan = planUpdate(kind(name), { size: 1 }, { id: 'x', size: 2 });
+    expect(plan).toEqual({ changes: [], steps: [], fixed: [{ field: 'size', from: 2, to: 1 }] });
+    const registry = planUpdate(kind('registry'), { storage_limit: 1 }, { id: 1, storage_limit: 2 });
+    expect(steps(registry)).toEqual([['resizeRegistry', { storage_limit: 1 }]]);
+  });
+
   it('removes the access rules that the file omits before it adds others', () => {
     const access = [
       { id: 'r1', access_to: '10.0.0.1', access_level: 'rw' },

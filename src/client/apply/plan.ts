@@ -46,17 +46,22 @@ export function planUpdate(kind: Kind, spec: Record<string, unknown>, live: Live
     const change = isTags ? tagChange(wanted, live) : fieldChange(kind.liveFields[field] ?? field, wanted, live);
     if (!change) continue;
     const action = kind.actions[field];
-    if (action) plan.steps.push({ operation: action, body: { [field]: wanted } });
-    else if (isTags && updatable.has('tags')) patch['tags'] = change.patch;
-    else if (updatable.has(field)) patch[field] = wanted;
-    else {
+    const updated = isTags ? 'tags' : field;
+    if (action ? isShrink(action, change) : !updatable.has(updated)) {
       plan.fixed.push({ field, from: change.from, to: change.to });
       continue;
     }
+    if (action) plan.steps.push({ operation: action, body: { [field]: wanted } });
+    else patch[updated] = isTags ? change.patch : wanted;
     plan.changes.push({ field, from: change.from, to: change.to });
   }
   if (Object.keys(patch).length > 0) plan.steps.unshift({ operation: kind.update!, body: patch });
   return plan;
+}
+
+/** Shares and volumes only grow. Other actions, such as a resize, take any value. */
+function isShrink({ command }: Operation, { from, to }: Change): boolean {
+  return command.at(-1) === 'extend' && Number(to) < Number(from);
 }
 
 interface Change {
