@@ -79,6 +79,38 @@ describe('apply', () => {
     expect(await data('project', 'show', '1')).not.toMatchObject({ description: 'changed' });
   });
 
+  it('names every unknown project, region and network with its place, and creates no project', async () => {
+    const file = join(yard.folder, 'lost.yaml');
+    const lines = [
+      '- {kind: network, name: one, region: 99}',
+      '- {kind: network, name: two, project: 99}',
+      '- {kind: network, name: three, project: nosuch, region: here}',
+      '- {kind: project, name: fresh}',
+      '- {kind: network, name: four, project: fresh, region: 99}',
+      '- {kind: subnet, name: five, network_id: nowhere, cidr: 10.9.0.0/24}',
+    ];
+    writeFileSync(file, lines.join('\n'));
+    const { code, stdout, stderr } = await run(['apply', '-f', file]);
+    expect({ code, stdout, faults: stderr.trim().split('\n') }).toEqual({
+      code: 1,
+      stdout: '',
+      faults: [
+        `cloudyard: ${file}:1:38: region 99 not found`,
+        `${file}:2:39: project 99 not found`,
+        `${file}:3:41: project nosuch not found`,
+        `${file}:3:57: region here not found`,
+        `${file}:5:55: region 99 not found`,
+        `${file}:6:3: network nowhere not found`,
+      ],
+    });
+    expect(JSON.stringify(await data('project', 'list'))).not.toContain('fresh');
+    // A context of another client may have no such project and region.
+    const elsewhere = ['--project', '99', '--region', '99'];
+    expect(await run(['diff', '-f', '-', ...elsewhere], '{kind: project, name: fresh}')).toMatchObject({ code: 0 });
+    const pruned = await run(['diff', '-f', '-', '--prune', 'a=b', ...elsewhere], lines[3]);
+    expect(pruned).toMatchObject({ code: 4, stderr: 'cloudyard: project 99 not found\n' });
+  });
+
   it('names every fault with its place and changes nothing', async () => {
     await data('volume', 'create', '--name', 'disk', '--source', 'new-volume', '--size', '1');
     const file = join(yard.folder, 'bad.yaml');
@@ -98,5 +130,12 @@ describe('apply', () => {
     );
     expect(fixed).toMatchObject({ code: 1, stdout: '' });
     expect(fixed.stderr).toMatch(/^cloudyard: standard input:\d+:12: volume disk cannot change /m);
+    const smaller = '- {kind: volume, name: disk, source: new-volume, size: 1}\n- {kind: network, name: other}';
+    await data('volume', 'extend', 'disk', '--size', '2');
+    expect(await run(['apply', '-f', '-'], smaller)).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: 'cloudyard: standard input:1:56: volume disk cannot change size: 2 -> 1\n',
+    });
+    expect(JSON.stringify(await data('network', 'list'))).not.toContain('other');
   });
 });

@@ -132,8 +132,9 @@ async function plan(options: ApplyOptions, io: Io): Promise<Action[]> {
   const faults: string[] = [];
   const placed: Placed[] = [];
   for (const resource of sorted) {
-    const scope = await withPlace(scopes.of(resource), resource.at(), faults);
-    if (scope) placed.push({ resource, scope });
+    const project = await withPlace(scopes.project(resource), resource.at('project'), faults);
+    const region = await withPlace(scopes.region(resource), resource.at('region'), faults);
+    if (project !== undefined && region !== undefined) placed.push({ resource, scope: scopes.of(project, region) });
   }
   refuseDuplicates(placed);
   const actions: Action[] = [];
@@ -241,7 +242,7 @@ async function withRules(
 
 /** Dependents first: the reverse order of creation. */
 async function planDeletions(tag: Tag, placed: Placed[], scopes: Scopes): Promise<Action[]> {
-  await scopes.of({});
+  scopes.of(await scopes.project({}), await scopes.region({}));
   const actions: Action[] = [];
   for (const scope of scopes.all()) {
     for (const kind of [...kinds().values()].filter(({ tagged }) => tagged).reverse()) {

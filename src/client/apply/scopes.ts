@@ -5,12 +5,13 @@
  * resources that the files describe under the other one.
  */
 import type { Target } from '../contexts.ts';
-import { CommandError, exitCodes } from '../errors.ts';
+import { exitCodes } from '../errors.ts';
+import type { CommandError } from '../errors.ts';
 import { createApi, listAll } from '../http.ts';
 import type { Api } from '../http.ts';
 import { createNames } from '../names.ts';
 import type { Names } from '../names.ts';
-import { pathParameters } from '../table.ts';
+import { operationById, pathParameters } from '../table.ts';
 import type { Kind } from './kinds.ts';
 import type { Resource } from './manifest.ts';
 import type { Live } from './plan.ts';
@@ -24,33 +25,60 @@ export interface Scope {
   live(kind: Kind): Promise<Live[]>;
 }
 
+/** What names a project and a region: a resource, or the context if it has no kind. */
+type Placed = Partial<Pick<Resource, 'kind' | 'project' | 'region'>>;
+
 export interface Scopes {
-  /** Of the resource, or of the context where it names neither project nor region. */
-  of(resource: Pick<Resource, 'project' | 'region'>): Promise<Scope>;
+  /** The ID of the project, or the name of one that the files create. @throws CommandError if it does not exist */
+  project(of: Placed): Promise<string>;
+  /** The ID of the region. @throws CommandError if it does not exist */
+  region(of: Placed): Promise<string>;
+  of(project: string, region: string): Scope;
   all(): Scope[];
 }
 
+/** Resources that name no project or region are in those of `target`. */
 export function createScopes(target: Target, resources: Resource[]): Scopes {
   const known = new Map<string, Scope>();
-  const names = createNames(createApi(target));
+  const api = createApi(target);
+  const names = createNames(api);
+  const created = new Set<string>();
+  const requests = new Map<string, Promise<unknown>>();
   const isCreated = (project: string) =>
     resources.some(({ kind, name }) => kind.name === 'project' && name === project);
+  /** A text that has the form of an ID may name nothing. A kind without projects or regions ignores those of the context. */
+  const existing = async (parameter: 'project_id' | 'region_id', id: string, given: unknown, kind?: Kind) => {
+    if (kind && given === undefined && !pathParameters(kind.list.path).includes(parameter)) return id;
+    const show = operationById(parameter === 'project_id' ? 'getProject' : 'getRegion');
+    const path = await names.path(show.path, { [parameter]: id });
+    await memoized(requests, path, () => api.send({ method: 'GET', path }));
+    return id;
+  };
   return {
-    async of({ project = target.project, region = target.region }) {
-      let isNew = false;
-      const projectId = await names.id('project_id', project).catch((error: CommandError) => {
-        isNew = error.exitCode === exitCodes.notFound && isCreated(project);
-        if (!isNew) throw error;
-        return project;
+    async project({ kind, project: given }) {
+      const project = given ?? target.project;
+      const id = await names.id('project_id', project).catch((error: CommandError) => {
+        if (error.exitCode !== exitCodes.notFound || !isCreated(project)) throw error;
+        created.add(project);
+        return undefined;
       });
-      const own = { ...target, project: projectId, region: await names.id('region_id', region) };
-      const key = JSON.stringify([own.project, own.region]);
-      const scope = known.get(key) ?? createScope(own, isNew);
-      known.set(key, scope);
-      return scope;
+      return id === undefined ? project : existing('project_id', id, given, kind);
     },
+    async region({ kind, region: given }) {
+      return existing('region_id', await names.id('region_id', given ?? target.region), given, kind);
+    },
+    of: (project, region) =>
+      memoized(known, JSON.stringify([project, region]), () =>
+        createScope({ ...target, project, region }, created.has(project)),
+      ),
     all: () => [...known.values()],
   };
+}
+
+function memoized<K, V>(known: Map<K, V>, key: K, create: (key: K) => V): V {
+  const value = known.get(key) ?? create(key);
+  known.set(key, value);
+  return value;
 }
 
 function createScope(target: Target, isNew: boolean): Scope {
@@ -63,10 +91,6 @@ function createScope(target: Target, isNew: boolean): Scope {
   };
   return {
     ...{ target, api, names },
-    live(kind) {
-      const list = lists.get(kind) ?? read(kind);
-      lists.set(kind, list);
-      return list;
-    },
+    live: (kind) => memoized(lists, kind, read),
   };
 }
