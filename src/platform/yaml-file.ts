@@ -9,10 +9,12 @@ import type { FieldError } from '../errors/catalogue.ts';
 /** A file that cannot be read or is invalid. The message has a line for each fault. */
 export class ConfigurationFileError extends Error {}
 
-const ajv = new Ajv.default({ allErrors: true, strict: false });
+/** `verbose`: errors have their schema. */
+const ajv = new Ajv.default({ allErrors: true, strict: false, verbose: true });
 
 /**
- * Reads and checks a file; `check` does what a schema cannot.
+ * Reads and checks a file; `check` does what a schema cannot. A schema of a value may have a `rule`, which continues "must be "
+ * in its errors.
  * @throws ConfigurationFileError with a line `file:line:column: path: message` for each error
  */
 export function readYamlFile<T extends TSchema>(
@@ -36,7 +38,9 @@ export function readYamlFile<T extends TSchema>(
       for (const error of validate.errors ?? []) {
         const path = error.instancePath.split('/').slice(1);
         const name = error.params.additionalProperty as string | undefined;
-        if (name === undefined) faults.push(at(path, error.message ?? 'is invalid'));
+        const rule = error.parentSchema?.rule as string | undefined;
+        const message = rule === undefined ? error.message : `must be ${rule}`;
+        if (name === undefined) faults.push(at(path, message ?? 'is invalid'));
         else faults.push(at([...path, name], 'is not a known field'));
       }
     }

@@ -157,15 +157,11 @@ export const ListFlavors = Type.Object({
 });
 export type ListFlavors = Static<typeof ListFlavors>;
 
-/** A plain decimal. Quotes keep it exact: YAML parsers round numbers. */
-const Decimal = Type.Union([
-  Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,12})?$' }),
-  Type.Number({ minimum: 0, maximum: 1e12 }),
-]);
-const Percent = Type.Union([
-  Type.String({ pattern: '^(100(\\.0+)?|\\d{1,2}(\\.\\d{1,6})?)$' }),
-  Type.Number({ minimum: 0, maximum: 100 }),
-]);
+/** A number, or its digits in quotes, which keep it exact: YAML parsers round numbers. `rule`: see platform/yaml-file.ts. */
+const Digits = (pattern: string, maximum: number, rule: string) =>
+  Type.Unsafe<string | number>({ type: ['string', 'number'], pattern, minimum: 0, maximum, rule });
+const Decimal = Digits('^\\d{1,12}(\\.\\d{1,12})?$', 1e12, 'a price from 0 to 1,000,000,000,000 such as "0.015"');
+const Percent = Digits('^(100(\\.0+)?|\\d{1,2}(\\.\\d{1,6})?)$', 100, 'a percentage from 0 to 100 such as "2.5"');
 
 export const PriceBook = Type.Object(
   {
