@@ -48,7 +48,8 @@ describe('apply', () => {
     expect(await actions('apply', shop)).toEqual(all.map((name) => `created ${name}`));
     expect(await actions('apply', shop)).toEqual(all.map((name) => `unchanged ${name}`));
     const changed = shop.replace('size: 1', 'size: 2').replace('10.0.0.1', '10.0.0.2');
-    expect((await run(['diff', '-f', '-', '--exit-code'], changed)).code).toBe(1);
+    const differs = { code: 1, stderr: 'cloudyard: 1 resource differs\n' };
+    expect(await run(['diff', '-f', '-', '--exit-code'], changed)).toMatchObject(differs);
     expect(await actions('apply', changed)).toContain('updated file-share uploads');
     expect(await data('file-share', 'show', 'uploads')).toMatchObject({ size: 2 });
     expect(await data('file-share', 'access-rule', 'list', 'uploads')).toMatchObject([{ access_to: '10.0.0.2' }]);

@@ -89,7 +89,8 @@ async function printDifferences(options: ApplyOptions, io: Io): Promise<void> {
   const actions = (await plan(options, io)).filter(({ action }) => action !== 'none');
   await print(actions, options, io, false);
   if (options.exitCode && actions.length > 0) {
-    throw new CommandError(`${actions.length} resources differ`, exitCodes.failed);
+    const subject = actions.length === 1 ? '1 resource differs' : `${actions.length} resources differ`;
+    throw new CommandError(subject, exitCodes.failed);
   }
 }
 
