@@ -17,6 +17,8 @@ export interface Schema {
   items?: Schema;
   anyOf?: Schema[];
   additionalProperties?: boolean | Schema;
+  propertyNames?: Schema;
+  pattern?: string;
   default?: unknown;
 }
 
@@ -46,6 +48,8 @@ export interface Table {
   operations: Operation[];
   /** Referenced by `#/schemas/NAME`. */
   schemas: Record<string, Schema>;
+  /** What the patterns in the schemas require, which continues "must be ". */
+  rules: Record<string, string>;
   /** Path parameters, by name. */
   parameters: Record<string, Schema>;
   /** The operation that lists what an id names, by the name of the path parameter. */

@@ -6,6 +6,7 @@
  * fails `npm run generate`.
  */
 import type { Operation, Schema, Table } from '../client/table.ts';
+import { ruleOf } from '../http/patterns.ts';
 import type { Command } from './command-line.ts';
 
 interface Reference {
@@ -174,6 +175,7 @@ export function clientTable(document: Document, commands: Command[]): Table {
   return {
     operations,
     schemas: shapes.used(),
+    rules: shapes.rules(),
     parameters,
     lists: listsOf(operations),
     groups: groupsOf(operations),
@@ -183,9 +185,12 @@ export function clientTable(document: Document, commands: Command[]): Table {
 
 type Shapes = ReturnType<typeof createShapes>;
 
-/** Shapes without what the client does not use. `used` returns those that were referred to. */
+/**
+ * Shapes without what the client does not use. `used` returns those that were referred to, `rules` the words of their patterns.
+ */
 function createShapes({ components }: Document) {
   const used: Record<string, Schema> = {};
+  const rules: Record<string, string> = {};
   const follow = (value: Reference): any => {
     if (!value.$ref) return value;
     const [, kind, name] = /^#\/components\/(\w+)\/(.+)$/.exec(value.$ref)!;
@@ -193,6 +198,8 @@ function createShapes({ components }: Document) {
   };
   const compact = (schema: DocumentSchema): Schema => {
     const { title: _, examples: __, ...kept } = schema;
+    const rule = kept.pattern === undefined ? undefined : ruleOf(kept.pattern);
+    if (rule !== undefined) rules[kept.pattern!] = rule;
     if (kept.$ref) {
       const name = kept.$ref.split('/').at(-1)!;
       if (!used[name]) {
@@ -209,9 +216,10 @@ function createShapes({ components }: Document) {
       ...(typeof kept.additionalProperties === 'object' && {
         additionalProperties: compact(kept.additionalProperties),
       }),
+      ...(kept.propertyNames && { propertyNames: compact(kept.propertyNames) }),
     };
   };
-  return { follow, compact, used: () => used };
+  return { follow, compact, used: () => used, rules: () => rules };
 }
 
 function mapValues<T, U>(values: Record<string, T>, map: (value: T) => U): Record<string, U> {

@@ -64,6 +64,20 @@ describe('readManifest', () => {
     ]);
   });
 
+  it('says in words what a name or the key of a tag must be, once', () => {
+    expect(faultsOf(`kind: network\nname: "-"\ntags: {a b: c, "${'d'.repeat(300)}": e}\n`)).toEqual([
+      'a.yaml:2:7: name must be 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
+      'a.yaml:3:8: tags.a b must be 1 to 255 characters without whitespace and `=`',
+      `a.yaml:3:16: tags.${'d'.repeat(300)} must NOT have more than 255 characters`,
+    ]);
+    expect(faultsOf(`kind: network\nname: ${'n'.repeat(64)}\n`)).toEqual([
+      'a.yaml:2:7: name must NOT have more than 63 characters',
+    ]);
+    expect(faultsOf('kind: project\nname: shop\ndescription: 5\n')).toEqual([
+      'a.yaml:3:14: description must be string',
+    ]);
+  });
+
   it('compares with the variant that the file means', () => {
     expect(faultsOf('kind: volume\nname: disk\nsource: snapshot\nsize: 1\n')).toEqual([
       'a.yaml:1:1: snapshot_id is required',

@@ -168,9 +168,17 @@ function validatorOf(schema: Schema): ValidateFunction {
 }
 
 function relevant(errors: ErrorObject[], spec: unknown): SpecFault[] {
+  const isSamePlace = (one: ErrorObject, other: ErrorObject) =>
+    one.instancePath === other.instancePath && one.propertyName === other.propertyName;
+  const isAlsoAt = (error: ErrorObject, isOther: (other: ErrorObject) => boolean) =>
+    errors.some((other) => other !== error && isSamePlace(other, error) && isOther(other));
   const faults = errors
     // Reported together with the fault of each variant.
     .filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames' && keyword !== 'if')
+    // Of a field that may be null, the fault of the other type says more.
+    .filter((error) => error.params['type'] !== 'null' || !isAlsoAt(error, ({ keyword }) => keyword !== 'anyOf'))
+    // Text that is too long does not match its pattern, either.
+    .filter((error) => error.keyword !== 'pattern' || !isAlsoAt(error, ({ keyword }) => keyword === 'maxLength'))
     .map((error) => specFault(error))
     .filter(({ path }) => !isName(path, spec));
   const seen = new Set<string>();
@@ -186,11 +194,13 @@ function isName(path: string[], spec: unknown): boolean {
   return typeof value === 'string' && value !== '' && referenceOf(field) !== undefined;
 }
 
-function specFault({ keyword, instancePath, params, message = '' }: ErrorObject): SpecFault {
-  const path = instancePath
+function specFault({ keyword, instancePath, params, propertyName, message = '' }: ErrorObject): SpecFault {
+  const parent = instancePath
     .split('/')
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const isKey = propertyName !== undefined;
+  const path = isKey ? [...parent, propertyName] : parent;
   const subject = path.join('.');
   const given = params as Record<string, string>;
   switch (keyword) {
@@ -204,7 +214,15 @@ function specFault({ keyword, instancePath, params, message = '' }: ErrorObject)
       return { path, message: `${subject} must be one of: ${(params['allowedValues'] as unknown[]).join(', ')}` };
     case 'const':
       return { path, message: `${subject} must be one of: ${String(params['allowedValue'])}` };
+    case 'type': {
+      const types = ([params['type']].flat() as string[]).filter((type) => type !== 'null');
+      return { path, message: `${subject} must be ${types.join(' or ') || 'null'}` };
+    }
+    case 'pattern': {
+      const rule = table().rules[given['pattern']!];
+      return { path, message: `${subject} ${rule === undefined ? message : `must be ${rule}`}`, isKey };
+    }
     default:
-      return { path, message: `${subject} ${message}` };
+      return { path, message: `${subject} ${message}`, isKey };
   }
 }
