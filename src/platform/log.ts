@@ -17,15 +17,27 @@ const redacted = [
   'req.headers.authorization',
 ];
 
-/** JSON lines in production, readable lines on a terminal. Messages are constant; variable data goes into fields. */
-export function createLogger(options: { level: string; pretty: boolean }): Logger {
-  const base = { level: options.level, redact: { paths: redacted, censor: '[redacted]' } };
+interface LoggerOptions {
+  level: string;
+  /** Readable lines for a terminal instead of JSON. */
+  pretty: boolean;
+  /** Instead of standard output. */
+  toStandardError?: boolean;
+}
+
+/** Messages are constant; variable data goes into fields. */
+export function createLogger({ level, pretty, toStandardError = false }: LoggerOptions): Logger {
+  const base = { level, redact: { paths: redacted, censor: '[redacted]' } };
   if (!isMainThread) return pino(base);
+  const descriptor = toStandardError ? 2 : 1;
   // Not by a thread, as is pino's default: at the exit, lines that it still writes would come after later ones.
-  if (!options.pretty) return pino(base, linesOfTurn(pino.destination({ dest: 1, sync: true })));
+  if (!pretty) return pino(base, linesOfTurn(pino.destination({ dest: descriptor, sync: true })));
   return pino({
     ...base,
-    transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' } },
+    transport: {
+      target: 'pino-pretty',
+      options: { destination: descriptor, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' },
+    },
   });
 }
 

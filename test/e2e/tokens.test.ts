@@ -1,5 +1,7 @@
 /** Commands for tokens, clients and quotas while the server runs. */
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { root } from '../../src/main/root.ts';
@@ -84,6 +86,19 @@ describe('operator commands while a server runs', () => {
       const { code, stderr } = await yard.run(['token', 'create', ...args]);
       expect(code).not.toBe(0);
       expect(stderr).toContain(why);
+    }
+  });
+
+  it('log to standard error, so that standard output has only the result', async () => {
+    const region = '{ id: 1, display_name: here, country: LU, price_book: prices.yaml }';
+    const regions = join(yard.folder, 'regions.yaml');
+    writeFileSync(regions, `regions: [${region}]\n`);
+    writeFileSync(join(yard.folder, 'prices.yaml'), 'currency: EUR\ntax_percent: "0"\nunit_hours: {snapshot_gib: x}\n');
+    for (const format of ['json', 'pretty']) {
+      const own = { CLOUDYARD_REGIONS_FILE: regions, CLOUDYARD_LOG_FORMAT: format };
+      const { code, stdout, stderr } = await yard.run(['client', 'list'], own);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: await output('client', 'list').then((text) => `${text}\n`) });
+      expect(stderr).toContain('the price book is invalid');
     }
   });
 

@@ -10,7 +10,7 @@ import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';
-import { print, printTable } from './with-services.ts';
+import { createCommandLogger, print, printTable } from './with-services.ts';
 
 const backup = command({
   name: 'backup',
@@ -146,11 +146,9 @@ export async function withDatabase(
   settings: Settings,
   work: (database: import('../database.ts').Database) => Promise<void>,
 ): Promise<void> {
-  const { createLogger } = await import('../../platform/log.ts');
   const { openDatabase } = await import('../database.ts');
   mkdirSync(settings.dataDir, { recursive: true });
-  const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
-  const database = await openDatabase(settings, log);
+  const database = await openDatabase(settings, await createCommandLogger(settings));
   try {
     await work(database);
   } finally {

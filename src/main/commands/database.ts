@@ -8,7 +8,7 @@ import type { Settings } from '../settings.ts';
 import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';
 import { withDatabase, withSource } from './backups.ts';
-import { print } from './with-services.ts';
+import { createCommandLogger, print } from './with-services.ts';
 
 /** `file` is the manifest of a backup, or an archive of one. */
 export async function rollBack(settings: Settings, file: string): Promise<void> {
@@ -60,10 +60,8 @@ export async function moveDatabase(settings: Settings, file: string): Promise<vo
   const { fillDatabase, withUnusedDatabase } = await import('../../backup/replace.ts');
   const { backupOptions, migrations } = await import('../backups.ts');
   const { migrate, openDatabase } = await import('../database.ts');
-  const { createLogger } = await import('../../platform/log.ts');
   const copy = async (connection: ConnectionOptions, folder: string) => {
-    const log = createLogger({ level: 'error', pretty: false });
-    const target = await openDatabase({ ...settings, databaseUrl: url }, log);
+    const target = await openDatabase({ ...settings, databaseUrl: url }, await createCommandLogger(settings));
     try {
       const source = await openBackupDirectory(folder);
       const manifest = await makeBackup({ ...backupOptions(settings, connection, 'command'), copyFiles: null }, source);

@@ -6,6 +6,7 @@ import type { DatabaseClock } from '../../platform/database-clock.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { Settings } from '../settings.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
@@ -18,13 +19,12 @@ const poolSize = 2;
  * interrupted, or the database cannot be reached
  */
 export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
-  const { createLogger } = await import('../../platform/log.ts');
   const { migrate, openDatabase } = await import('../database.ts');
   const { configurationFiles, readConfiguration } = await import('../configuration.ts');
   const { backupBeforeMigration, refuseInterruptedRestore } = await import('../migration-backup.ts');
   const { createServices } = await import('../services.ts');
   mkdirSync(settings.dataDir, { recursive: true });
-  const log = createLogger({ level: 'error', pretty: settings.logFormat === 'pretty' });
+  const log = await createCommandLogger(settings);
   const configuration = readConfiguration(configurationFiles(settings), log);
   const database = await openDatabase(settings, log);
   let services: Services | undefined;
@@ -51,6 +51,12 @@ export async function withServices(settings: Settings, work: (services: Services
     clock?.stop();
     await database.close();
   }
+}
+
+/** Logs errors to standard error: standard output contains only the result of the command. */
+export async function createCommandLogger({ logFormat }: Settings): Promise<Logger> {
+  const { createLogger } = await import('../../platform/log.ts');
+  return createLogger({ level: 'error', pretty: logFormat === 'pretty', toStandardError: true });
 }
 
 /** @throws Error with the command that lists clients */
