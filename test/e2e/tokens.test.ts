@@ -72,8 +72,15 @@ describe('operator commands while a server runs', () => {
     };
     await until(isAccepted, 60, 'a token that is used before it expires');
     await until(async () => (await status(brief)) === 401, seconds + 10, 'the token expired');
-    const past = await output('token', 'create', '--expires', '2020-01-01');
-    expect(await status(past)).toBe(401);
+    for (const [expires, listed] of [
+      ['2030-01-01', '2030-01-01T00:00:00Z'],
+      ['2031-01-01T12:00:00', '2031-01-01T12:00:00Z'],
+      ['2032-01-01T12:00:00+02:00', '2032-01-01T10:00:00Z'],
+    ]) {
+      const { stdout } = await yard.run(['token', 'create', '--expires', expires!], { TZ: 'Europe/Berlin' });
+      expect(await status(stdout.trim())).toBe(200);
+      expect(await output('token', 'list')).toContain(`\t${listed}\t`);
+    }
   });
 
   it('refuse wrong options and report the reason', async () => {
@@ -82,6 +89,14 @@ describe('operator commands while a server runs', () => {
       [['--client', '99'], 'client 99 not found'],
       [['--project', '99'], 'project 99 of client 1 not found'],
       [['--expires', 'tomorrow'], '--expires must be a duration'],
+      [['--expires', '90'], '--expires must be a duration'],
+      [['--expires', '12'], '--expires must be a duration'],
+      [['--expires', '2030-02-31'], '--expires must be a duration'],
+      [['--expires', '2020-01-01'], '--expires 2020-01-01 is in the past'],
+      [['--expires', '0d'], '--expires 0d is in the past'],
+      [['--name', ''], '--name must NOT have fewer than 1 characters'],
+      [['--name', 'n'.repeat(256)], '--name must NOT have more than 255 characters'],
+      [['--name', 'a\tb'], '--name must be text without control characters'],
     ] as const) {
       const { code, stderr } = await yard.run(['token', 'create', ...args]);
       expect(code).not.toBe(0);

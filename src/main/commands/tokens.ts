@@ -1,6 +1,7 @@
+import type { TSchema } from 'typebox';
 import { roles } from '../../authz/actor.ts';
 import type { Role } from '../../authz/actor.ts';
-import { withZone } from '../../platform/clock.ts';
+import { instantOf, withZone } from '../../platform/clock.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
@@ -20,15 +21,15 @@ const create = command({
       description: 'a project that the token may use; repeat for more; omitted: all projects of the client',
     },
     expires: { type: 'string', value: 'WHEN', description: 'a duration (30d, 12h, 10m, 5s) or a date; omitted: never' },
-    name: { type: 'string', default: '', value: 'TEXT', description: 'a name, shown by token list' },
+    name: { type: 'string', value: 'TEXT', description: 'a name, shown by token list' },
   },
   async run(settings, { client, role, project, expires, name }) {
-    const expiryAt = expires === undefined ? () => null : expiryOf(expires);
+    const expiryAt = expires === undefined ? () => null : await expiryOf(expires);
     const token = {
       clientId: wholeNumber('--client', client),
       role: roleOf(role),
       projectIds: project?.map((text) => wholeNumber('--project', text)) ?? null,
-      name,
+      name: name === undefined ? '' : await nameOf(name),
     };
     await withServices(settings, async (services) => {
       await requireClient(services, token.clientId);
@@ -79,14 +80,41 @@ function roleOf(text: string): Role {
 
 const unitsMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 };
 
-/** The expiry after a duration such as `30d`, `12h`, `10m` or `5s`, or at a date. */
-function expiryOf(text: string): (now: Date) => Date {
-  const duration = /^(\d{1,6})([dhms])$/.exec(text);
-  if (duration) {
-    const ms = Number(duration[1]) * unitsMs[duration[2] as keyof typeof unitsMs];
-    return (now) => new Date(now.getTime() + ms);
+/** The expiry after a duration such as `30d`, or at a date. @throws UsageError, also if it is in the past */
+async function expiryOf(text: string): Promise<(now: Date) => Date> {
+  const [, number, unit] = /^(\d{1,6})([dhms])$/.exec(text) ?? [];
+  const ms = unit === undefined ? null : Number(number) * unitsMs[unit as keyof typeof unitsMs];
+  const date = ms === null ? await dateOf(text) : null;
+  if (ms === null && date === null) {
+    const forms = 'a duration such as 30d, or a date such as 2030-01-01 or 2030-01-01T12:00:00Z';
+    throw new UsageError(`--expires must be ${forms}, not ${JSON.stringify(text)}`);
   }
-  const date = new Date(text);
-  if (!Number.isNaN(date.getTime())) return () => date;
-  throw new UsageError(`--expires must be a duration such as 30d, or a date, not ${JSON.stringify(text)}`);
+  return (now) => {
+    const expiry = date ?? new Date(now.getTime() + ms!);
+    if (expiry <= now) throw new UsageError(`--expires ${text} is in the past`);
+    return expiry;
+  };
+}
+
+/** A date, or a date and time as in the API; without a zone it is UTC. Null for other text. */
+async function dateOf(text: string): Promise<Date | null> {
+  const { CreateToken } = await import('../../resources/tokens/schema.ts');
+  const time = text.replace(/^\d{4}-\d\d-\d\d$/, '$&T00:00:00');
+  const fault = await faultOf(CreateToken.properties.expires_at, time);
+  return fault === undefined ? instantOf(time) : null;
+}
+
+/** @throws UsageError for a name that the API refuses */
+async function nameOf(text: string): Promise<string> {
+  const { CreateToken } = await import('../../resources/tokens/schema.ts');
+  const fault = await faultOf(CreateToken.properties.name, text);
+  if (fault === undefined) return text;
+  throw new UsageError(`--name ${fault}`);
+}
+
+/** What the API says of the value of a field; undefined if it is valid. */
+async function faultOf(schema: TSchema, value: unknown): Promise<string | undefined> {
+  const { compileValidator } = await import('../../http/validation.ts');
+  const result = compileValidator({ schema, httpPart: 'body' })(value);
+  return result === true ? undefined : result.error.errors[0]!.message;
 }
