@@ -104,6 +104,19 @@ describe('operator commands while a server runs', () => {
     }
   });
 
+  it('export the audit log from a date, which is UTC', async () => {
+    for (const from of ['90', '2030-02-31', 'today']) {
+      const { code, stdout, stderr } = await yard.run(['audit', 'export', '--from', from]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain(`--from must be a date such as 2030-01-01 or 2030-01-01T12:00:00Z, not "${from}"`);
+    }
+    const entries = (await output('audit', 'export', '--operation', 'createToken')).split('\n');
+    const at = (JSON.parse(entries[0]!) as { at: string }).at.replace('Z', '');
+    const { stdout } = await yard.run(['audit', 'export', '--from', at], { TZ: 'Asia/Tokyo' });
+    expect(stdout).toContain(entries[0]);
+    expect(stdout).not.toContain(entries.at(-1));
+  });
+
   it('log to standard error, so that standard output has only the result', async () => {
     const region = '{ id: 1, display_name: here, country: LU, price_book: prices.yaml }';
     const regions = join(yard.folder, 'regions.yaml');

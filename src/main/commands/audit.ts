@@ -6,6 +6,7 @@ import type { ExportFormat } from '../../resources/audit/schema.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { UsageError } from '../usage-error.ts';
+import { dateForms, dateOf } from './values.ts';
 import { wholeNumber, withServices } from './with-services.ts';
 
 const exportLog = command({
@@ -29,8 +30,8 @@ const exportLog = command({
       ...(operation !== undefined && { operation }),
       ...(table !== undefined && { table }),
       ...(row !== undefined && { row_id: row }),
-      ...(from !== undefined && { from_timestamp: from }),
-      ...(to !== undefined && { to_timestamp: to }),
+      ...(from !== undefined && { from_timestamp: await instantText('--from', from) }),
+      ...(to !== undefined && { to_timestamp: await instantText('--to', to) }),
     };
     const { exportText } = await import('../../resources/audit/export.ts');
     await withServices(settings, async ({ auditLog }) => {
@@ -40,7 +41,7 @@ const exportLog = command({
       } catch (error) {
         // The reader, such as `head`, has enough.
         if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
-        if (error instanceof ClientError) throw new UsageError(error.message.replace('_timestamp', ''));
+        if (error instanceof ClientError) throw new UsageError(error.message);
         throw error;
       }
     });
@@ -48,3 +49,10 @@ const exportLog = command({
 });
 
 export const auditCommands: Command[] = [exportLog];
+
+/** @throws UsageError that names the option */
+async function instantText(option: string, text: string): Promise<string> {
+  const date = await dateOf(text);
+  if (date === null) throw new UsageError(`${option} must be ${dateForms}, not ${JSON.stringify(text)}`);
+  return date.toISOString();
+}

@@ -1,11 +1,11 @@
-import type { TSchema } from 'typebox';
 import { roles } from '../../authz/actor.ts';
 import type { Role } from '../../authz/actor.ts';
-import { instantOf, withZone } from '../../platform/clock.ts';
+import { withZone } from '../../platform/clock.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
+import { dateForms, dateOf, faultOf } from './values.ts';
 import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
 
 const create = command({
@@ -86,8 +86,7 @@ async function expiryOf(text: string): Promise<(now: Date) => Date> {
   const ms = unit === undefined ? null : Number(number) * unitsMs[unit as keyof typeof unitsMs];
   const date = ms === null ? await dateOf(text) : null;
   if (ms === null && date === null) {
-    const forms = 'a duration such as 30d, or a date such as 2030-01-01 or 2030-01-01T12:00:00Z';
-    throw new UsageError(`--expires must be ${forms}, not ${JSON.stringify(text)}`);
+    throw new UsageError(`--expires must be a duration such as 30d, or ${dateForms}, not ${JSON.stringify(text)}`);
   }
   return (now) => {
     const expiry = date ?? new Date(now.getTime() + ms!);
@@ -96,25 +95,10 @@ async function expiryOf(text: string): Promise<(now: Date) => Date> {
   };
 }
 
-/** A date, or a date and time as in the API; without a zone it is UTC. Null for other text. */
-async function dateOf(text: string): Promise<Date | null> {
-  const { CreateToken } = await import('../../resources/tokens/schema.ts');
-  const time = text.replace(/^\d{4}-\d\d-\d\d$/, '$&T00:00:00');
-  const fault = await faultOf(CreateToken.properties.expires_at, time);
-  return fault === undefined ? instantOf(time) : null;
-}
-
 /** @throws UsageError for a name that the API refuses */
 async function nameOf(text: string): Promise<string> {
   const { CreateToken } = await import('../../resources/tokens/schema.ts');
-  const fault = await faultOf(CreateToken.properties.name, text);
+  const fault = await faultOf(text, CreateToken.properties.name);
   if (fault === undefined) return text;
   throw new UsageError(`--name ${fault}`);
-}
-
-/** What the API says of the value of a field; undefined if it is valid. */
-async function faultOf(schema: TSchema, value: unknown): Promise<string | undefined> {
-  const { compileValidator } = await import('../../http/validation.ts');
-  const result = compileValidator({ schema, httpPart: 'body' })(value);
-  return result === true ? undefined : result.error.errors[0]!.message;
 }
