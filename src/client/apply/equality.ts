@@ -23,20 +23,23 @@ export function isEqual(wanted: unknown, live: unknown): boolean {
 
 function isEqualText(wanted: string, live: string): boolean {
   if (wanted === live) return true;
-  return [instantOf, networkOf].some((valueOf) => {
+  return [secondOf, networkOf].some((valueOf) => {
     const value = valueOf(wanted);
     return value !== undefined && value === valueOf(live);
   });
 }
 
-/** The milliseconds of a date or of a date and time; without a zone it is UTC, as on the server. Undefined for other text. */
-function instantOf(text: string): number | undefined {
+/**
+ * The second of a date or of a date and time, because responses have no fraction; without a zone it is UTC, as on the server.
+ * Undefined for other text.
+ */
+function secondOf(text: string): number | undefined {
   const [, day, time, zone = ''] =
     /^(\d{4}-\d\d-\d\d)(?:[T\s](\d\d:\d\d[\d:.]*)(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(text.toUpperCase()) ?? [];
   if (day === undefined) return undefined;
   const offset = zone === '' ? 'Z' : zone.length === 3 ? `${zone}:00` : zone;
   const instant = Date.parse(time === undefined ? day : `${day}T${time}${offset}`);
-  return Number.isNaN(instant) ? undefined : instant;
+  return Number.isNaN(instant) ? undefined : Math.floor(instant / 1000);
 }
 
 /** The same text for equal networks: an address is a network of one, and `::ffff:1.2.3.4` is `1.2.3.4`. Undefined for other text. */
