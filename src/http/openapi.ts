@@ -34,7 +34,7 @@ const ErrorBody = Type.Object(
         exception_class: 'InvalidInput',
         message: 'the request is invalid',
         request_id: requestId,
-        errors: [{ path: 'size', message: 'must be >= 1' }],
+        errors: [{ path: 'size', message: 'must be at least 1' }],
       },
     ],
   },

@@ -4,14 +4,15 @@
  * The types of body fields are not converted (a number as text is invalid). Paths and queries are text and are converted.
  */
 import Ajv from 'ajv';
-import type { ErrorObject } from 'ajv';
 import type { TSchema } from 'typebox';
 import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
+import { typeNames } from '../errors/keyword-message.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
-import { addRequestFormats, formats } from './formats.ts';
-import { ruleOf } from './patterns.ts';
-import { boundItems, boundedPatterns, maxExamined } from './validation-bounds.ts';
+import { addRequestFormats } from './formats.ts';
+import { boundItems, boundedPatterns } from './validation-bounds.ts';
+import { distinguishBranches } from './unions.ts';
+import { describe } from './validation-messages.ts';
 
 export type Check = (data: unknown) => true | { error: ValidationError };
 
@@ -58,6 +59,8 @@ function createAjv(coerceTypes: boolean | 'array') {
     code: { regExp: boundedPatterns, optimize: false },
   });
   boundItems(ajv);
+  // Where types are converted, the type of a value selects no branch; no path and no query has a union.
+  if (!coerceTypes) distinguishBranches(ajv);
   addRequestFormats(ajv);
   return ajv;
 }
@@ -87,7 +90,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
       ...found.filter(({ path }) => !repeated.includes(path)),
     ];
     for (const { name: path, type } of misspelt) {
-      if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${type}` });
+      if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${typeNames[type]}` });
     }
     if (knownNames) errors.push(...unknownParameters(data as object, knownNames));
     return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxErrors)) };
@@ -145,65 +148,4 @@ function unstorable(data: unknown): FieldError[] {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
-
-/** Converts the errors of the validator, in one pass because their number grows with the body. */
-function describe(found: ErrorObject[]): FieldError[] {
-  const examined = found.slice(0, maxExamined);
-  const counts = new Map<string, number>();
-  const tooLong = new Set<string>();
-  for (const { instancePath, keyword } of examined) {
-    counts.set(instancePath, (counts.get(instancePath) ?? 0) + 1);
-    if (keyword === 'maxLength') tooLong.add(instancePath);
-  }
-  const described = new Map<string, FieldError>();
-  for (const error of examined) {
-    if (described.size === maxErrors) break;
-    // A union reports each branch and then itself. A property name reports itself and then its map.
-    if (['anyOf', 'if', 'propertyNames'].includes(error.keyword)) continue;
-    // For a nullable field, report the errors of the other type only.
-    if (error.params.type === 'null' && counts.get(error.instancePath)! > 1) continue;
-    // Text that is too long fails its pattern and format, too.
-    if ((error.keyword === 'pattern' || error.keyword === 'format') && tooLong.has(error.instancePath)) continue;
-    const field = fieldError(error);
-    const key = `${field.path} ${field.message}`;
-    if (!described.has(key)) described.set(key, field);
-  }
-  return [...described.values()];
-}
-
-function fieldError(error: ErrorObject): FieldError {
-  const base = error.instancePath
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const at = (name?: string) => [...base, ...(name === undefined ? [] : [name])].join('.');
-  switch (error.keyword) {
-    case 'required':
-      return { path: at(error.params.missingProperty), message: 'is required' };
-    case 'additionalProperties':
-    case 'unevaluatedProperties':
-      return { path: at(error.params.additionalProperty), message: 'is not a known field' };
-    case 'enum':
-      return { path: at(), message: `must be one of ${error.params.allowedValues.map(show).join(', ')}` };
-    case 'uniqueItems': {
-      // Which of the two is the first one depends on the type of the items.
-      const { i, j } = error.params as { i: number; j: number };
-      return { path: at(String(Math.max(i, j))), message: `repeats item ${Math.min(i, j)}` };
-    }
-    case 'const':
-      return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
-    case 'format':
-      return { path: at(), message: `must be ${formats[error.params.format]?.description ?? error.params.format}` };
-    case 'pattern': {
-      const rule = ruleOf(error.params.pattern);
-      return { path: at(error.propertyName), message: rule === undefined ? error.message! : `must be ${rule}` };
-    }
-    default:
-      return { path: at(error.propertyName), message: error.message ?? 'is invalid' };
-  }
-}
-
-function show(value: unknown): string {
-  return JSON.stringify(value);
 }

@@ -5,6 +5,7 @@ import type { Static, TSchema } from 'typebox';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import type { FieldError } from '../errors/catalogue.ts';
+import { keywordMessage } from '../errors/keyword-message.ts';
 
 /** A file that cannot be read or is invalid. The message has a line for each fault. */
 export class ConfigurationFileError extends Error {}
@@ -39,8 +40,7 @@ export function readYamlFile<T extends TSchema>(
         const path = error.instancePath.split('/').slice(1);
         const name = error.params.additionalProperty as string | undefined;
         const rule = error.parentSchema?.rule as string | undefined;
-        const message = rule === undefined ? error.message : `must be ${rule}`;
-        if (name === undefined) faults.push(at(path, message ?? 'is invalid'));
+        if (name === undefined) faults.push(at(path, rule === undefined ? keywordMessage(error) : `must be ${rule}`));
         else faults.push(at([...path, name], 'is not a known field'));
       }
     }

@@ -152,7 +152,7 @@ function merge(current: Tags, patch: Exclude<UpdateTags, null>, at: string): Mer
     else if (systemTags.includes(key)) errors.push({ path, message: 'is set by the system' });
     else merged.set(key, { value, read_only: false });
   }
-  if (merged.size > maxTags) errors.push({ path: at, message: `must NOT have more than ${maxTags} tags` });
+  if (merged.size > maxTags) errors.push({ path: at, message: `must have at most ${maxTags} tags` });
   // fromEntries defines own properties, so a key such as `__proto__` is an ordinary key.
   return { tags: Object.fromEntries(merged), errors };
 }

@@ -124,7 +124,7 @@ def is_explained(message, value):
     if RULE_OF_PATTERN.match(message) and str(value).endswith("\n"):
         return True
     # In a query, 1e-5 is not taken for a number.
-    if message == "must be number" and isinstance(value, float):
+    if message == "must be a number" and isinstance(value, float):
         return "e" in str(value)
     return any(rule.search(message) for rule in EXPLAINED)
 

@@ -186,7 +186,7 @@ describe('exit codes', () => {
     [4, ['file-share', 'show', 'nothing'], 'file share nothing not found'],
     [4, ['file-share', 'show', '00000000-0000-4000-8000-000000000000'], 'not found'],
     [4, ['api', 'GET', '/cloud/v1/nothing'], ''],
-    [1, ['file-share', 'create', '--name', 'x', '--size', '0', ...network], 'size: must be >= 1'],
+    [1, ['file-share', 'create', '--name', 'x', '--size', '0', ...network], 'size: must be at least 1'],
   ])('%i of %j', async (code, args, message) => {
     const ended = await run(args);
     expect(ended).toMatchObject({ code, stdout: '' });

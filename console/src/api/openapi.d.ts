@@ -8999,7 +8999,7 @@ export interface components {
          *       "errors": [
          *         {
          *           "path": "size",
-         *           "message": "must be >= 1"
+         *           "message": "must be at least 1"
          *         }
          *       ]
          *     }

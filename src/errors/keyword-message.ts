@@ -1,0 +1,47 @@
+/** What is wrong with a value, for the keywords of JSON Schema whose messages the validator writes in its own words. */
+
+export const typeNames: Record<string, string> = {
+  array: 'a list',
+  boolean: 'true or false',
+  integer: 'an integer',
+  null: 'null',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+};
+
+const bounds: Record<string, string> = {
+  minimum: 'at least',
+  maximum: 'at most',
+  exclusiveMinimum: 'greater than',
+  exclusiveMaximum: 'less than',
+};
+
+const units: Record<string, [singular: string, plural: string]> = {
+  Length: ['character', 'characters'],
+  Items: ['item', 'items'],
+  Properties: ['entry', 'entries'],
+};
+
+/** An error of the validator. */
+interface KeywordError {
+  keyword: string;
+  params: Record<string, unknown>;
+  message?: string;
+}
+
+/** Continues the name of the field: `must have at most 10 items`. */
+export function keywordMessage({ keyword, params, message = 'is invalid' }: KeywordError): string {
+  const { limit, type } = params;
+  if (keyword === 'type')
+    return `must be ${orList([type].flat().map((name) => typeNames[String(name)] ?? String(name)))}`;
+  if (bounds[keyword]) return `must be ${bounds[keyword]} ${limit}`;
+  const unit = units[keyword.slice(3)];
+  if (!unit) return message;
+  return `must have ${keyword.startsWith('min') ? 'at least' : 'at most'} ${limit} ${unit[limit === 1 ? 0 : 1]}`;
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+export function orList(texts: string[]): string {
+  return texts.length < 2 ? texts.join() : `${texts.slice(0, -1).join(', ')} or ${texts.at(-1)}`;
+}

@@ -1,0 +1,69 @@
+/** Describes the errors of the validator: each fault of a field once, in plain words. */
+import type { ErrorObject } from 'ajv';
+import { maxErrors } from '../errors/catalogue.ts';
+import type { FieldError } from '../errors/catalogue.ts';
+import { keywordMessage } from '../errors/keyword-message.ts';
+import { formats } from './formats.ts';
+import { ruleOf } from './patterns.ts';
+import { oneOf, show } from './unions.ts';
+import { maxExamined } from './validation-bounds.ts';
+
+/** In two passes, because the number of errors grows with the body. */
+export function describe(found: ErrorObject[]): FieldError[] {
+  const errors = found.slice(0, maxExamined);
+  const keywords = new Map<string, Set<string>>();
+  for (const { instancePath, keyword } of errors) {
+    keywords.set(instancePath, (keywords.get(instancePath) ?? new Set()).add(keyword));
+  }
+  const described = new Map<string, FieldError>();
+  for (const error of errors) {
+    if (described.size === maxErrors) break;
+    if (isImplied(error, keywords.get(error.instancePath)!)) continue;
+    const field = fieldError(error);
+    const key = `${field.path} ${field.message}`;
+    if (!described.has(key)) described.set(key, field);
+  }
+  return [...described.values()];
+}
+
+/** Whether another error of the value says as much. `others`: the keywords that the value violates. */
+function isImplied({ keyword }: ErrorObject, others: Set<string>): boolean {
+  // A property name reports itself and then its map.
+  if (keyword === 'if' || keyword === 'propertyNames') return true;
+  // The valid values have the type.
+  if (keyword === 'type') return others.has('const') || others.has('enum');
+  // Text that is too long fails its pattern and format, too.
+  return (keyword === 'pattern' || keyword === 'format') && others.has('maxLength');
+}
+
+function fieldError(error: ErrorObject): FieldError {
+  const base = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const at = (name?: string) => [...base, ...(name === undefined ? [] : [name])].join('.');
+  switch (error.keyword) {
+    case 'required':
+      return { path: at(error.params.missingProperty), message: 'is required' };
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return { path: at(error.params.additionalProperty), message: 'is not a known field' };
+    case 'enum':
+      return { path: at(), message: `must be ${oneOf(error.params.allowedValues)}` };
+    case 'uniqueItems': {
+      // Which of the two is the first one depends on the type of the items.
+      const { i, j } = error.params as { i: number; j: number };
+      return { path: at(String(Math.max(i, j))), message: `repeats item ${Math.min(i, j)}` };
+    }
+    case 'const':
+      return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
+    case 'format':
+      return { path: at(), message: `must be ${formats[error.params.format]?.description ?? error.params.format}` };
+    case 'pattern': {
+      const rule = ruleOf(error.params.pattern);
+      return { path: at(error.propertyName), message: rule === undefined ? error.message! : `must be ${rule}` };
+    }
+    default:
+      return { path: at(error.propertyName), message: keywordMessage(error) };
+  }
+}
