@@ -28,7 +28,10 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
     } catch (other) {
       failure = other;
     }
-    const clientError = asClientError(failure, request);
+    const clientError =
+      failure instanceof ValidationError
+        ? invalidInput(await faultsOf(request, failure))
+        : asClientError(failure, request);
     if (clientError.code === 'Unavailable') deps.onUnavailable?.(failure);
     if (clientError.status >= 500) request.log.error({ reqId: request.id, err: failure }, 'request failed');
     const isDrainable = Number(request.headers['content-length']) <= drainable;
@@ -127,7 +130,6 @@ function errorBody(error: ClientError, requestId: string): string {
 
 function asClientError(error: unknown, request: FastifyRequest): ClientError {
   if (error instanceof ClientError) return error;
-  if (error instanceof ValidationError) return invalidInput(faultsOf(request, error));
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request);
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {

@@ -4,6 +4,7 @@ import { invalidInput } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import type { Repeat } from './error-handling.ts';
 import type { RequestContext } from '../authz/actor.ts';
+import { faultsOf, faultsOfIdempotencyKey } from './request-faults.ts';
 
 export interface IdempotencyDeps {
   fingerprintOf(method: string, path: string, body: unknown): string;
@@ -18,7 +19,7 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
   const repeat: preHandlerHookHandler = (request, reply, done) => {
     const key = request.headers['idempotency-key'];
     if (key === undefined || !request.by) return done();
-    repeatIfKnown(deps, request, reply, key).then((repeated) => {
+    repeatIfKnown(deps, request, reply, String(key)).then((repeated) => {
       if (!repeated) done();
     }, done);
   };
@@ -39,11 +40,9 @@ async function repeatIfKnown(
   deps: IdempotencyDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-  key: string | string[],
+  key: string,
 ): Promise<boolean> {
-  if (typeof key !== 'string' || key.length === 0 || key.length > 255) {
-    throw invalidInput([{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }]);
-  }
+  if (faultsOfIdempotencyKey(request).length > 0) throw invalidInput(await faultsOf(request));
   // With the query, which is part of the request that the key identifies.
   const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
   request.by.idempotency = { key, fingerprint, claimed: false };

@@ -94,10 +94,14 @@ interface OperationDefinition<
   query?: Query;
   body?: Body;
   /**
-   * Pure: the rules of the body that its shape cannot express. Called only for invalid requests, so that the response names all
-   * faults at once; the service checks valid ones.
+   * The rules of the body that its shape cannot express and that need no database. Called only for invalid requests, so that the
+   * response names all faults at once; the service checks valid ones. `params` is empty if one of them is invalid.
    */
-  faults?(body: ValidFields<Valid<Body>>, isInvalid: IsInvalid): FieldError[];
+  faults?(
+    body: ValidFields<Valid<Body>>,
+    isInvalid: IsInvalid,
+    params: Partial<Params<Path, Own>>,
+  ): FieldError[] | Promise<FieldError[]>;
   /** The shape of the response body. Without one the body is empty. */
   answer?: Answer;
   /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */

@@ -12,7 +12,7 @@ import type { Check, ValidationError } from './validation.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The rules of the body. A fault of a field that is known to be invalid, or of the object that has it, is not reported. */
-    faults?: ((body: never, isInvalid: IsInvalid) => FieldError[]) | undefined;
+    faults?: ((body: never, isInvalid: IsInvalid, params: never) => FieldError[] | Promise<FieldError[]>) | undefined;
   }
 }
 
@@ -20,13 +20,22 @@ declare module 'fastify' {
 const parts = ['params', 'body', 'querystring'] as const;
 type Part = (typeof parts)[number];
 
-export function faultsOf(request: FastifyRequest, error: ValidationError): FieldError[] {
+/** `error`: of the first invalid part; absent if only a header is invalid. */
+export async function faultsOf(request: FastifyRequest, error?: ValidationError): Promise<FieldError[]> {
   const found = { params: [], body: [], querystring: [] } as Record<Part, FieldError[]>;
-  const first = parts.indexOf(error.validationContext as Part);
-  if (first < 0) return error.errors;
-  found[parts[first]!] = error.errors;
+  const first = error ? parts.indexOf(error.validationContext as Part) : parts.length;
+  if (error && first < 0) return error.errors;
+  if (error) found[parts[first]!] = error.errors;
   for (const part of parts.slice(first + 1)) found[part] = faultsOfPart(request, part);
-  return [...found.params, ...found.body, ...faultsOfRules(request, found.body), ...found.querystring];
+  const ofRules = await faultsOfRules(request, found);
+  return [...found.params, ...found.body, ...ofRules, ...found.querystring, ...faultsOfIdempotencyKey(request)];
+}
+
+/** Only a POST of an authenticated caller has a key. */
+export function faultsOfIdempotencyKey({ method, by, headers }: FastifyRequest): FieldError[] {
+  const key = headers['idempotency-key'];
+  if (method !== 'POST' || !by || key === undefined || (key.length > 0 && key.length <= 255)) return [];
+  return [{ path: 'Idempotency-Key', message: 'must be 1 to 255 characters' }];
 }
 
 function faultsOfPart(request: FastifyRequest, part: Part): FieldError[] {
@@ -35,9 +44,10 @@ function faultsOfPart(request: FastifyRequest, part: Part): FieldError[] {
   return result === true ? [] : result.error.errors;
 }
 
-function faultsOfRules(request: FastifyRequest, known: FieldError[]): FieldError[] {
+async function faultsOfRules(request: FastifyRequest, found: Record<Part, FieldError[]>): Promise<FieldError[]> {
   const { faults } = request.routeOptions.config;
   const { body } = request;
+  const known = found.body;
   if (!faults || !isContainer(body) || known.some(({ path }) => path === '')) return [];
   // There are more invalid fields than errors list, so the rules could meet one.
   if (known.length >= maxErrors) return [];
@@ -45,7 +55,8 @@ function faultsOfRules(request: FastifyRequest, known: FieldError[]): FieldError
   for (const { path } of known) if (removeField(valid, path.split('.'))) return [];
   const isInvalid: IsInvalid = (path) => known.some((fault) => `${fault.path}.`.startsWith(`${path}.`));
   const isKnown = ({ path }: FieldError) => isInvalid(path) || known.some((fault) => path.startsWith(`${fault.path}.`));
-  return faults(valid as never, isInvalid).filter((fault) => !isKnown(fault));
+  const params = found.params.length === 0 ? request.params : {};
+  return (await faults(valid as never, isInvalid, params as never)).filter((fault) => !isKnown(fault));
 }
 
 /** Returns whether the container must be removed, too: a list with an invalid item. */
