@@ -5,15 +5,16 @@
  * excepted), for a project that it cannot use, or that is valid for longer.
  */
 import type { Actor, RequestContext } from '../../../authz/actor.ts';
-import { ClientError, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
+import { ClientError, invalidInput, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
+import type { ValidFields } from '../../../errors/valid-fields.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Clients } from '../../clients/service.ts';
 import type { Projects } from '../../projects/service.ts';
-import { readExpiry, requireFound, toCollection } from '../../service-kit.ts';
+import { readExpiry, requireFound, toCollection, withErrors } from '../../service-kit.ts';
 import type { CreateToken, ListTokens, NewToken, Token, TokenCollection } from '../schema.ts';
 import type { Tokens } from '../service.ts';
 import * as store from '../store.ts';
@@ -63,12 +64,19 @@ export function createTokenManagement(deps: TokenManagementDeps) {
     last_used_at: withZone(row.lastUsedAt),
   });
 
-  /** The errors of the projects that are not of the client. */
-  const faultsOfProjects = async (clientId: number, ids: number[]): Promise<FieldError[]> => {
-    const owners = await Promise.all(ids.map((id) => projects.clientOf(id)));
-    return ids.flatMap((id, at) =>
-      owners[at] === clientId ? [] : [{ path: `project_ids.${at}`, message: `project ${id} of the client not found` }],
-    );
+  /** The client of a new token. @throws ClientError 400 if it, or one of the projects, does not exist or is of another client */
+  const ownerOf = async (actor: Actor, named: number | undefined, projectIds: number[]): Promise<number> => {
+    const clientId = await clientOf(actor, named).catch((error: unknown) => {
+      if (!(error instanceof ClientError) || error.code !== 'NotFound') throw error;
+      throw invalidInput([{ path: 'client_id', message: error.message }]);
+    });
+    const owners = await Promise.all(projectIds.map((id) => projects.clientOf(id)));
+    const errors = projectIds.map((id, at) => ({
+      path: `project_ids.${at}`,
+      message: `project ${id} of the client not found`,
+    }));
+    requireNoErrors(errors.filter((_, at) => owners[at] !== clientId));
+    return clientId;
   };
 
   /** The errors of an expiry that is in the past, or later than that of the caller's token. */
@@ -81,15 +89,18 @@ export function createTokenManagement(deps: TokenManagementDeps) {
   };
 
   return {
+    /** For an invalid body. */
+    faults: ({ expires_at }: ValidFields<CreateToken>): FieldError[] =>
+      readExpiry('expires_at', expires_at, clock.now()).errors,
+
     async create(context: RequestContext, body: CreateToken): Promise<NewToken> {
       const { actor } = context;
-      const clientId = await clientOf(actor, body.client_id);
       const projectIds = body.project_ids ?? null;
       if (!isWithin(projectIds, actor.projectIds)) {
         throw new ClientError('Forbidden', `project_ids must be among those of your token (${actor.projectIds})`);
       }
       const expiry = await readExpiryFor(actor, body.expires_at);
-      requireNoErrors([...(await faultsOfProjects(clientId, projectIds ?? [])), ...expiry.errors]);
+      const clientId = await withErrors(expiry.errors, ownerOf(actor, body.client_id, projectIds ?? []));
       const { name, role } = body;
       return idempotency.sealedTransaction(db, context, async (tx, act) => {
         act.clientId = clientId;
