@@ -146,9 +146,11 @@ export function isEmpty(changes: object): boolean {
   return Object.keys(changes).length === 0;
 }
 
-/** The tags after a merge patch that a request may contain. */
-export function patchedTags(current: Tags, patch: UpdateTags | undefined): Tags {
-  return patch === undefined ? current : mergeTags(current, patch);
+/** The tags after a merge patch that a request may contain. @throws ClientError 400 with its errors and those of other fields */
+export function patchedTags(current: Tags, patch: UpdateTags | undefined, others: FieldError[] = []): Tags {
+  if (patch !== undefined) return mergeTags(current, patch, 'tags', others);
+  requireNoErrors(others);
+  return current;
 }
 
 /** An update may repeat the current size, as clients do that send every field; to change it is an operation of its own. */

@@ -10,6 +10,7 @@ import { ShortText } from '../http/shapes.ts';
 import {
   CreateTags,
   deleting,
+  faultsOfTagMap,
   ListTags,
   merging,
   pageOfTags,
@@ -64,6 +65,7 @@ export function metadataOperations(
       summary,
       access: projectMember,
       body: CreateTags,
+      faults: faultsOfTagMap,
       handle: (request) => tagged.changeTags(request.by, request.scope, idOf(request), change(request.body)),
     });
 

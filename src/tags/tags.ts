@@ -123,25 +123,30 @@ export function faultsOfNewTags(
   return errors.filter(({ path }) => !(isPartial && path === 'metadata'));
 }
 
-/** What `mergeTags` refuses in a patch without its invalid fields, whatever the current tags are. */
-export function faultsOfTagPatch(patch: ValidFields<UpdateTags> | undefined, at = 'tags'): FieldError[] {
-  return patch ? merge({}, patch as Exclude<UpdateTags, null>, at).errors : [];
+/** What `mergeTags` refuses in the tags of an update without its invalid fields, whatever the current tags are. */
+export function faultsOfTagPatch({ tags }: { tags?: ValidFields<UpdateTags> | undefined }): FieldError[] {
+  return tags ? merge({}, tags as UpdateTags, 'tags').errors : [];
+}
+
+/** What `merging` and `replacingBy` refuse in a map of tags without its invalid fields, whatever the current tags are. */
+export function faultsOfTagMap(tags: ValidFields<UpdateTags>): FieldError[] {
+  return merge({}, withoutNulls((tags ?? {}) as Exclude<UpdateTags, null>), inBody).errors;
 }
 
 const isEmpty = (tags: CreateTags) => Object.keys(tags).length === 0;
 
 /**
- * Applies a merge patch. `at`: the request field that contains the tags; empty: the body.
- * @throws ClientError 400 if the patch writes a read-only or system tag, or the result has more than 64 tags
+ * Applies a merge patch. `at`: the request field that contains the tags; empty: the body. `others`: errors of other fields.
+ * @throws ClientError 400 with all errors if the patch writes a read-only or system tag, or the result has more than 64 tags
  */
-export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags'): Tags {
-  if (patch === null) return readOnly(current);
+export function mergeTags(current: Tags, patch: UpdateTags, at = 'tags', others: FieldError[] = []): Tags {
   const { tags, errors } = merge(current, patch, at);
-  requireNoErrors(errors);
+  requireNoErrors([...others, ...errors]);
   return tags;
 }
 
-function merge(current: Tags, patch: Exclude<UpdateTags, null>, at: string): Merged {
+function merge(current: Tags, patch: UpdateTags, at: string): Merged {
+  if (patch === null) return { tags: readOnly(current), errors: [] };
   const errors: FieldError[] = [];
   const merged = new Map(Object.entries(current));
   for (const [key, value] of Object.entries(patch)) {
@@ -174,8 +179,13 @@ export const merging =
 
 /** Replaces all user-managed tags; entries whose value is null are ignored. */
 export function replacingBy(tags: Record<string, string | null>): TagChange {
+  const given = withoutNulls(tags);
+  return (current) => replaceTags(current, given, inBody);
+}
+
+function withoutNulls(tags: Record<string, string | null>): CreateTags {
   const given = Object.entries(tags).filter((entry): entry is [string, string] => entry[1] !== null);
-  return (current) => replaceTags(current, Object.fromEntries(given), inBody);
+  return Object.fromEntries(given);
 }
 
 /** Deletes one tag. Without a key it changes nothing. */

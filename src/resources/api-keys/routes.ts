@@ -88,6 +88,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     description: 'Changes the containers, the description and the expiry, or disables and enables the key.',
     access: projectMember,
     body: UpdateApiKey,
+    faults: apiKeys.faultsOfUpdate,
     answer: ApiKey,
     route,
     handle: ({ by, scope, params, body }) => apiKeys.update(by, scope, params.key_name, body),

@@ -60,7 +60,16 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
   return {
     /** For an invalid body. */
-    faults: ({ expire }: ValidFields<CreateApiKey>): FieldError[] => readExpiry('expire', expire, clock.now()).errors,
+    faults: ({ containers = [], expire }: ValidFields<CreateApiKey>): FieldError[] => [
+      ...containerErrors(containers),
+      ...readExpiry('expire', expire, clock.now()).errors,
+    ],
+
+    /** For an invalid body. A past expiry is not reported, because it may be that of the key. */
+    faultsOfUpdate({ containers, expire }: ValidFields<UpdateApiKey>): FieldError[] {
+      const { date, errors } = readExpiry('expire', expire, clock.now());
+      return [...containerErrors(containers ?? []), ...(date === null ? errors : [])];
+    },
 
     async create(context: RequestContext, scope: Scope, body: CreateApiKey): Promise<CreatedApiKey> {
       const expiry = readExpiry('expire', body.expire, clock.now());
@@ -160,9 +169,11 @@ async function write(tx: Tx, key: ApiKeyRow, changes: Partial<ApiKeyRow>): Promi
   return { ...key, ...all };
 }
 
-function containerErrors(containers: Container[]): FieldError[] {
+/** Containers without a valid name or namespace are ignored. */
+function containerErrors(containers: ValidFields<Container>[]): FieldError[] {
   const first = new Map<string, number>();
   return containers.flatMap(({ name, namespace }, i) => {
+    if (name === undefined || namespace === undefined) return [];
     const before = first.get(`${name}/${namespace}`);
     if (before === undefined) first.set(`${name}/${namespace}`, i);
     return before === undefined ? [] : [{ path: `containers.${i}`, message: `is the same as containers.${before}` }];

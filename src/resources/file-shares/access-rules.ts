@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Tx } from '../../platform/db.ts';
 import { requireFound } from '../service-kit.ts';
@@ -29,6 +30,10 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
   };
 
   return {
+    /** For an invalid body. */
+    faultsOfAccessRule: ({ ip_address: address }: ValidFields<CreateAccessRule>): FieldError[] =>
+      address === undefined ? [] : prefixErrors(canonicalNetwork(address)!, 'ip_address'),
+
     async createAccessRule(
       context: RequestContext,
       scope: Scope,

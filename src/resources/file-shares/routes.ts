@@ -4,6 +4,7 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
+import { faultsOfTagPatch } from '../../tags/tags.ts';
 import {
   AccessRule,
   AccessRuleCollection,
@@ -76,6 +77,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     description: 'Changes the name, tags and settings that the body contains.',
     access: projectMember,
     body: UpdateFileShare,
+    faults: faultsOfTagPatch,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => fileShares.update(by, scope, params.file_share_id, body),
   }),
@@ -86,6 +88,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     deprecated: true,
     access: projectMember,
     body: UpdateFileShare,
+    faults: faultsOfTagPatch,
     answer: FileShare,
     handle: ({ by, scope, params, body }) => fileShares.updateV1(by, scope, params.file_share_id, body),
   }),
@@ -113,6 +116,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
       'An access rule allows the hosts of a network to mount the share. Only standard shares have access rules.',
     access: projectMember,
     body: CreateAccessRule,
+    faults: fileShares.faultsOfAccessRule,
     answer: AccessRule,
     handle: ({ by, scope, params, body }) => fileShares.createAccessRule(by, scope, params.file_share_id, body),
   }),

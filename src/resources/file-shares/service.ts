@@ -1,12 +1,12 @@
 /** The rules of file shares. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { ValidFields } from '../../errors/valid-fields.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { newTags, toTagList } from '../../tags/tags.ts';
+import { faultsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
@@ -69,10 +69,10 @@ export function createFileShares(deps: FileSharesDeps) {
     idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
       const { share_settings: settings = {}, tags, size, ...fields } = body;
-      requireNoErrors([...settingsErrors(share.typeName, settings), ...sizeErrors(share.size, size)]);
+      const errors = [...settingsErrors(share.typeName, settings), ...sizeErrors(share.size, size)];
       const rowChanges = changedColumns(share, {
         ...fields,
-        tags: patchedTags(share.tags, tags),
+        tags: patchedTags(share.tags, tags, errors),
         rootSquash: settings.root_squash,
       });
       const hostChanges = settingsChanges(share, settings);
@@ -91,7 +91,7 @@ export function createFileShares(deps: FileSharesDeps) {
 
   return {
     ...createAccessRules({ ...deps, lockForChange, requireShare: view }),
-    faults: faultsOfInvalid,
+    faults: createFaults(deps.regions),
 
     async create(context: RequestContext, scope: Scope, body: CreateFileShare): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
@@ -99,7 +99,11 @@ export function createFileShares(deps: FileSharesDeps) {
       const settings = body.share_settings ?? {};
       const access = 'access' in body ? (body.access ?? []) : [];
       const { tags, errors } = newTags(body);
-      errors.push(...createErrors(deps.regions, scope, typeName, settings, access));
+      errors.push(
+        ...settingsErrors(typeName, settings),
+        ...typeErrors(deps.regions, regionId, typeName),
+        ...accessErrors(access),
+      );
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const given = 'network' in body ? body.network : undefined;
         const network = await withErrors(errors, deps.networks.forNewResource(scope, given));
@@ -215,29 +219,27 @@ function typeOf(body: Pick<CreateFileShare, 'type_name' | 'volume_type'>): FileS
   return body.type_name ?? (body.volume_type === 'vast_share_type' ? 'vast' : 'standard');
 }
 
-function createErrors(
-  regions: Regions,
-  scope: Scope,
-  typeName: FileShareTypeName,
-  settings: ShareSettingsInput,
-  access: Parameters<typeof accessErrors>[0],
-): FieldError[] {
-  const errors = settingsErrors(typeName, settings);
-  const offered = regions.get(scope.regionId)!.fileShareTypes;
-  if (!offered.includes(typeName)) {
-    errors.push({ path: 'type_name', message: `the region offers ${offered.join(', ') || 'no file shares'}` });
-  }
-  return [...errors, ...accessErrors(access)];
-}
+/** Returns the errors of an invalid body. A rule that needs an invalid field is skipped. */
+const createFaults =
+  (regions: Regions) =>
+  (body: ValidFields<CreateFileShare>, isInvalid: IsInvalid, { region_id }: { region_id?: number }): FieldError[] => {
+    const access = ('access' in body && body.access) || [];
+    const isWhole = access.every((rule) => rule.ip_address !== undefined);
+    const isTyped = !isInvalid('type_name') && !isInvalid('volume_type');
+    const typeName = typeOf(body);
+    return [
+      ...faultsOfNewTags(body, isInvalid),
+      ...(isTyped ? settingsErrors(typeName, body.share_settings ?? {}) : []),
+      ...(isTyped ? typeErrors(regions, region_id, typeName) : []),
+      ...(isWhole ? accessErrors(access as CreateAccessRule[]) : []),
+    ];
+  };
 
-/** The faults of a body with invalid fields. */
-function faultsOfInvalid(body: ValidFields<CreateFileShare>): FieldError[] {
-  const access = ('access' in body && body.access) || [];
-  const isWhole = access.every((rule) => rule.ip_address !== undefined);
-  return [
-    ...settingsErrors(typeOf(body), body.share_settings ?? {}),
-    ...(isWhole ? accessErrors(access as CreateAccessRule[]) : []),
-  ];
+/** None for an unknown region, which is an error of the path. */
+function typeErrors(regions: Regions, regionId: number | undefined, typeName: FileShareTypeName): FieldError[] {
+  const region = regionId === undefined ? null : regions.get(regionId);
+  if (!region || region.fileShareTypes.includes(typeName)) return [];
+  return [{ path: 'type_name', message: `the region offers ${region.fileShareTypes.join(', ') || 'no file shares'}` }];
 }
 
 function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInput): FieldError[] {

@@ -4,6 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
+import { faultsOfTagPatch } from '../../tags/tags.ts';
 import { faultsOfLoadBalancer } from './faults.ts';
 import { loadBalancerMetadataOperations } from './metadata/routes.ts';
 import {
@@ -101,6 +102,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Changes the name, tags and settings that the body contains. Without a change no task starts.',
     access: projectMember,
     body: UpdateLoadBalancer,
+    faults: faultsOfTagPatch,
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => loadBalancers.update(by, scope, params.load_balancer_id, body),
   }),
@@ -111,6 +113,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     deprecated: true,
     access: projectMember,
     body: UpdateLoadBalancerV1,
+    faults: faultsOfTagPatch,
     answer: LoadBalancer,
     handle: ({ by, scope, params, body }) => loadBalancers.updateV1(by, scope, params.load_balancer_id, body),
   }),

@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
@@ -73,6 +74,22 @@ export function createSecrets(deps: SecretsDeps) {
   };
 
   return {
+    /** For an invalid body. */
+    async faults({ payload, expiration }: ValidFields<CreateSecret>): Promise<FieldError[]> {
+      const now = clock.now();
+      const { certificate, certificate_chain, private_key } = payload ?? {};
+      const isWhole = certificate !== undefined && certificate_chain !== undefined && private_key !== undefined;
+      const read = isWhole ? await readTlsPayload({ certificate, certificate_chain, private_key }, now) : null;
+      return [...(read?.faults ?? []), ...readExpiry('expiration', expiration, now).errors];
+    },
+
+    /** For an invalid body. A payload whose type is invalid is only decoded, like that of a symmetric key. */
+    async faultsV1({ secret_type = 'symmetric', payload, expiration }: ValidFields<CreateSecretV1>) {
+      const now = clock.now();
+      const read = payload === undefined ? null : await readPayload(secret_type, payload, now);
+      return [...(read?.faults ?? []), ...readExpiry('expiration', expiration, now).errors];
+    },
+
     async create(context: RequestContext, scope: Scope, body: CreateSecret): Promise<TaskIds> {
       const now = clock.now();
       const expiration = readExpiry('expiration', body.expiration, now);

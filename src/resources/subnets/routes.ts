@@ -4,6 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
+import { faultsOfTagPatch } from '../../tags/tags.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { networkTag } from '../networks/routes.ts';
 import {
@@ -55,6 +56,7 @@ export const subnetOperations = (subnets: Subnets) => [
     description: 'Changes the name, tags, gateway, DHCP, DNS servers and routes that the body contains.',
     access: projectMember,
     body: UpdateSubnet,
+    faults: faultsOfTagPatch,
     answer: Subnet,
     handle: ({ by, scope, params, body }) => subnets.update(by, scope, params.subnet_id, body),
   }),

@@ -4,14 +4,14 @@ import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { ValidFields } from '../../errors/valid-fields.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import type { PageInGroups } from '../../platform/large-rows.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, toTagList } from '../../tags/tags.ts';
+import { faultsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import {
@@ -63,10 +63,11 @@ export function createSubnets(deps: SubnetsDeps) {
 
   return {
     /** For an invalid body. A rule that needs an invalid field is skipped. */
-    faults({ cidr, host_routes: routes, ...body }: ValidFields<CreateSubnet>): FieldError[] {
-      if (cidr === undefined) return [];
+    faults({ cidr, host_routes: routes, ...body }: ValidFields<CreateSubnet>, isInvalid: IsInvalid): FieldError[] {
+      const errors = faultsOfNewTags(body, isInvalid);
+      if (cidr === undefined) return errors;
       const isWhole = routes?.every((route) => route.destination !== undefined && route.nexthop !== undefined);
-      return createErrors({ ...body, cidr, host_routes: isWhole ? routes : null } as CreateSubnet);
+      return [...errors, ...createErrors({ ...body, cidr, host_routes: isWhole ? routes : null } as CreateSubnet)];
     },
 
     async create(context: RequestContext, scope: Scope, body: CreateSubnet): Promise<TaskIds> {
@@ -99,10 +100,7 @@ export function createSubnets(deps: SubnetsDeps) {
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateSubnet): Promise<Subnet> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        await change(tx, scope, id, (subnet) => {
-          requireNoErrors(settingsErrors(subnet.cidr, body));
-          return changesOf(subnet, body);
-        });
+        await change(tx, scope, id, (subnet) => changesOf(subnet, body));
         return toResponse(await view(tx, scope, id), scope.regionName);
       });
     },
@@ -261,7 +259,7 @@ function newSubnet(scope: Scope, body: CreateSubnet, now: Date): Omit<SubnetRow,
   };
 }
 
-/** The columns after a patch. Null empties a list or the gateway; a null name keeps the name. */
+/** The columns after a patch. Null empties a list or the gateway; a null name keeps the name. @throws ClientError 400 */
 function changesOf(subnet: SubnetRow, body: UpdateSubnet): Partial<SubnetRow> {
   return {
     name: body.name ?? subnet.name,
@@ -269,7 +267,7 @@ function changesOf(subnet: SubnetRow, body: UpdateSubnet): Partial<SubnetRow> {
     gatewayIp: body.gateway_ip,
     dnsNameservers: body.dns_nameservers === null ? [] : body.dns_nameservers,
     hostRoutes: body.host_routes === null ? [] : body.host_routes,
-    tags: patchedTags(subnet.tags, body.tags),
+    tags: patchedTags(subnet.tags, body.tags, settingsErrors(subnet.cidr, body)),
   };
 }
 

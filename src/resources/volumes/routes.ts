@@ -4,6 +4,7 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
+import { faultsOfTagPatch } from '../../tags/tags.ts';
 import {
   AttachVolume,
   CreateVolume,
@@ -43,6 +44,7 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'The volume is empty, or has the data and the size of a snapshot.',
     access: projectMember,
     body: CreateVolume,
+    faults: volumes.faults,
     answer: TaskIds,
     handle: ({ by, scope, body }) => volumes.create(by, scope, body),
   }),
@@ -68,6 +70,7 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'Changes the name and the tags that the body contains. `size` can only be repeated.',
     access: projectMember,
     body: UpdateVolume,
+    faults: faultsOfTagPatch,
     answer: Volume,
     handle: ({ by, scope, params, body }) => volumes.update(by, scope, params.volume_id, body),
   }),

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, toTagList } from '../../tags/tags.ts';
+import { faultsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
@@ -80,6 +81,18 @@ export function createVolumes(deps: VolumesDeps) {
     });
 
   return {
+    /** For an invalid body. A rule that needs an invalid field is skipped. */
+    faults(body: ValidFields<CreateVolume>, isInvalid: IsInvalid, { region_id }: { region_id?: number }): FieldError[] {
+      const offered = region_id === undefined ? undefined : deps.regions.get(region_id)?.volumeTypes;
+      const isTypeValid = body.source !== undefined && !isInvalid('type_name');
+      return [
+        ...faultsOfNewTags(body, isInvalid),
+        ...instanceErrors(body),
+        ...(body.source === 'image' ? [noImages] : []),
+        ...(offered && isTypeValid ? newTypeErrors(offered, body) : []),
+      ];
+    },
+
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
       const { tags, errors } = newTags(body);
@@ -121,8 +134,7 @@ export function createVolumes(deps: VolumesDeps) {
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateVolume): Promise<Volume> {
       const { name, tags, size } = body;
       return updateAndShow(context, scope, id, (volume) => {
-        requireNoErrors(sizeErrors(volume.size, size));
-        return { name, tags: patchedTags(volume.tags, tags) };
+        return { name, tags: patchedTags(volume.tags, tags, sizeErrors(volume.size, size)) };
       });
     },
 
@@ -193,7 +205,7 @@ async function sourceOf(snapshots: Snapshots, tx: Tx, scope: Scope, body: Create
   if (body.source === 'new-volume') {
     return { sourceSnapshotId: null, size: body.size, typeName: body.type_name ?? ('standard' as const) };
   }
-  if (body.source === 'image') throw noImages();
+  if (body.source === 'image') throw invalidInput([noImages]);
   const { snapshot, volume } = await snapshots.lockForCopy(tx, scope, body.snapshot_id);
   requireSizeOf(snapshot, body.size);
   return { sourceSnapshotId: snapshot.id, size: snapshot.size, typeName: body.type_name ?? volume.typeName };
@@ -209,14 +221,17 @@ function offeredTypes({ regions }: VolumesDeps, { regionId }: Scope): VolumeType
 
 /** All errors but those of the source and the policies. */
 function createErrors(offered: VolumeTypeName[], body: CreateVolume): FieldError[] {
-  const errors: FieldError[] = [];
-  if (body.instance_id_to_attach_to !== undefined) {
-    errors.push({ path: 'instance_id_to_attach_to', message: 'instances are not supported' });
-  }
-  // A volume from a snapshot has the type of the snapshot's volume by default, even if the region no longer offers it.
-  const typeName = body.type_name ?? (body.source === 'snapshot' ? null : 'standard');
-  if (typeName !== null) errors.push(...typeErrors(offered, 'type_name', typeName));
-  return errors;
+  return [...instanceErrors(body), ...newTypeErrors(offered, body)];
+}
+
+function instanceErrors({ instance_id_to_attach_to: instance }: ValidFields<CreateVolume>): FieldError[] {
+  return instance === undefined ? [] : [{ path: 'instance_id_to_attach_to', message: 'instances are not supported' }];
+}
+
+/** A volume from a snapshot has the type of the snapshot's volume by default, even if the region no longer offers it. */
+function newTypeErrors(offered: VolumeTypeName[], { source, type_name }: ValidFields<CreateVolume>): FieldError[] {
+  const typeName = type_name ?? (source === 'snapshot' ? null : 'standard');
+  return typeName === null ? [] : typeErrors(offered, 'type_name', typeName);
 }
 
 function typeErrors(offered: VolumeTypeName[], path: string, typeName: VolumeTypeName): FieldError[] {
@@ -224,9 +239,7 @@ function typeErrors(offered: VolumeTypeName[], path: string, typeName: VolumeTyp
   return [{ path, message: `the region offers ${offered.join(', ') || 'no volumes'}` }];
 }
 
-function noImages(): ClientError {
-  return invalidInput([{ path: 'source', message: 'must be new-volume or snapshot; images are not supported' }]);
-}
+const noImages = { path: 'source', message: 'must be new-volume or snapshot; images are not supported' };
 
 /** @throws ClientError 409 when the volume was never created on the host, lost its data, or its deletion has begun */
 function requireData(volume: VolumeRow): void {

@@ -4,7 +4,16 @@ import { operationsOf } from '../../../http/operations.ts';
 import type { OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { deleting, ListTags, merging, pageOfTags, replacingBy, Tag, TagCollection } from '../../../tags/tags.ts';
+import {
+  deleting,
+  faultsOfTagMap,
+  ListTags,
+  merging,
+  pageOfTags,
+  replacingBy,
+  Tag,
+  TagCollection,
+} from '../../../tags/tags.ts';
 import { AddTags, MetadataKey, OptionalMetadataKey, ReplaceTags } from './schema.ts';
 import type { LoadBalancerMetadata } from './service.ts';
 
@@ -22,6 +31,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       summary: 'Add or change tags of a load balancer',
       access: projectMember,
       body: AddTags,
+      faults: faultsOfTagMap,
       answer: TaskIds,
       handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, merging(body)),
     }),
@@ -31,6 +41,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       summary: 'Replace the tags of a load balancer',
       access: projectMember,
       body: AddTags,
+      faults: faultsOfTagMap,
       answer: TaskIds,
       handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, replacingBy(body)),
     }),
@@ -50,6 +61,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       summary: 'Add or change tags of a load balancer (v1)',
       access: projectMember,
       body: AddTags,
+      faults: faultsOfTagMap,
       handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, merging(body)),
     }),
     operation('GET', `${v1}/metadata`, {
@@ -68,6 +80,7 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       summary: 'Replace the tags of a load balancer (v1)',
       access: projectMember,
       body: ReplaceTags,
+      faults: faultsOfTagMap,
       handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, replacingBy(body)),
     }),
     operation('GET', `${v1}/metadata_item`, {

@@ -12,6 +12,7 @@ import {
   RegistryUserWithSecret,
   UpdateRegistryUser,
 } from '../schema.ts';
+import { faultsOfUsers } from './service.ts';
 import type { RegistryUsers } from './service.ts';
 
 const tag = {
@@ -45,6 +46,7 @@ export const registryUserOperations = (users: RegistryUsers) => [
     description: 'Creates all users or none. The response contains the secrets, which no other response repeats.',
     access: projectMember,
     body: CreateRegistryUsers,
+    faults: faultsOfUsers,
     answer: RegistryUsersWithSecrets,
     status: 201,
     handle: ({ by, scope, params, body }) => users.createMany(by, scope, params.registry_id, body.users),

@@ -5,6 +5,8 @@
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
+import type { FieldError } from '../../../errors/catalogue.ts';
+import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
@@ -88,16 +90,8 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       registryId: number,
       users: CreateRegistryUser[],
     ): Promise<RegistryUsersWithSecrets> {
-      const names = users.map(({ name }) => name);
-      const pathOfName = (index: number) => `users.${index}.name`;
-      requireNoErrors(
-        names.flatMap((name, i) =>
-          names.indexOf(name) < i
-            ? [{ path: pathOfName(i), message: `repeats ${pathOfName(names.indexOf(name))}` }]
-            : [],
-        ),
-      );
-      return createAll(context, scope, registryId, users, pathOfName, (results) => ({
+      requireNoErrors(faultsOfUsers({ users }));
+      return createAll(context, scope, registryId, users, pathInList, (results) => ({
         ...results[0]!,
         count: results.length,
         results,
@@ -149,6 +143,17 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       });
     },
   };
+}
+
+const pathInList = (index: number) => `users.${index}.name`;
+
+/** The names that a list repeats. Users without a valid name are ignored. */
+export function faultsOfUsers({ users = [] }: ValidFields<{ users: CreateRegistryUser[] }>): FieldError[] {
+  const names = users.map(({ name }) => name);
+  return names.flatMap((name, i) => {
+    const first = names.indexOf(name);
+    return name === undefined || first === i ? [] : [{ path: pathInList(i), message: `repeats ${pathInList(first)}` }];
+  });
 }
 
 async function requireFreeNames(
