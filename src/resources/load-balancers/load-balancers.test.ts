@@ -171,6 +171,16 @@ describe('creating a load balancer', () => {
     expect(new Set(results.map((balancer: any) => balancer.vip_address)).size).toBe(5);
   });
 
+  it('names the network without a subnet that is used by default', async () => {
+    const project = await cloud.post('/cloud/v1/projects', { name: 'one network' });
+    const of = (resource: string) => `/cloud/v1/${resource}/${project.body.id}/1`;
+    const made = await cloud.ended(await cloud.post(of('networks'), { name: 'a network' }));
+    const [network] = made.body.created_resources.networks;
+    const message = `network ${network}, which is used by default, has no subnet; create one, or name another network`;
+    const refused = await cloud.post(of('loadbalancers'), { name: 'a balancer' });
+    expect(refused.body.errors).toEqual([{ path: 'vip_network_id', message }]);
+  });
+
   it('assigns the lowest free address of the region, and responds with 409 if there is none', async () => {
     const small = '/cloud/v1/loadbalancers/1/2';
     const network = (await cloud.post('/cloud/v1/networks/1/2', { name: 'a network' })).body.tasks[0];

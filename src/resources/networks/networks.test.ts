@@ -361,7 +361,7 @@ describe('the network of a new file share', () => {
     const client = await newClient();
     const scope = { clientId: client.clientId, projectId: client.projectId, regionId: 1, regionName: 'local' };
     const chosen = () => cloud.services.networks.forNewResource(scope);
-    const oldest = await createNetwork(client, { name: 'oldest' });
+    const oldest = await createNetwork(client);
     const subnet = await createSubnet(client, oldest['id']);
     const { body } = await cloud.get(`${client.networks}?name=default`, client.options);
     const [byDefault] = body.results;
@@ -372,12 +372,15 @@ describe('the network of a new file share', () => {
     expect(await client.usage()).toMatchObject({ network_count_usage: 2, subnet_count_usage: 2 });
 
     await cloud.delete(`${client.subnets}/${byDefault.subnets[0]}`, client.options);
-    await expect(chosen()).rejects.toMatchObject({ code: 'InvalidInput', errors: [{ path: 'network' }] });
+    const unusable = (id: unknown) => `network ${id}, which is used by default, has no subnet; create one`;
+    const refusal = (id: unknown) => ({ errors: [{ path: '', message: unusable(id) }] });
+    await expect(chosen()).rejects.toMatchObject(refusal(byDefault.id));
     await cloud.delete(`${client.networks}/${byDefault.id}`, client.options);
     expect(await chosen()).toEqual({ networkId: oldest['id'], subnetId: subnet });
     await cloud.delete(`${client.subnets}/${subnet}`, client.options);
+    await expect(chosen()).rejects.toMatchObject(refusal(oldest['id']));
     await cloud.delete(`${client.networks}/${oldest['id']}`, client.options);
-    await expect(chosen()).rejects.toMatchObject({ code: 'InvalidInput', errors: [{ path: 'network' }] });
+    await expect(chosen()).rejects.toMatchObject({ code: 'InvalidInput', errors: [{ path: '' }] });
   });
 });
 

@@ -35,10 +35,10 @@ interface GivenNetwork {
 interface NetworkFields {
   network: string;
   subnet: string;
-  /** The field to report when the project has no network. */
-  none: string;
+  /** The field to report if the network that is used by default cannot be; null: a request that names none cannot name one. */
+  none: string | null;
 }
-const nestedFields = { network: 'network.network_id', subnet: 'network.subnet_id', none: 'network' };
+const nestedFields = { network: 'network.network_id', subnet: 'network.subnet_id', none: null };
 
 export function createNetworks(deps: ServiceDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
@@ -214,9 +214,9 @@ function changesOf({ tags }: NetworkRow, body: UpdateNetwork): Partial<Pick<Netw
 function noNetwork(fields: NetworkFields, given: GivenNetwork | undefined, found: string | undefined) {
   if (!given) {
     const message = found
-      ? `the default network ${found} has no subnet; create one, or name another network`
+      ? `network ${found}, which is used by default, has no subnet; create one${fields.none ? ', or name another network' : ''}`
       : 'the project has no network in this region; create one with a subnet first';
-    return invalidInput([{ path: fields.none, message }]);
+    return invalidInput([{ path: fields.none ?? '', message }]);
   }
   if (!found) {
     const message = `network ${given.network_id} not found in this project and region`;
