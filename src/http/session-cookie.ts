@@ -62,7 +62,7 @@ export function csrfTokenOf(cookie: string): string {
 export function requireSameOrigin(request: FastifyRequest): void {
   const { origin, 'sec-fetch-site': site } = request.headers;
   const isOwn = site === undefined ? origin === undefined || isOwnOrigin(request, origin) : isOwnSite(site);
-  if (!isOwn) throw new ClientError('Forbidden', 'a page of another site sent this request with the session cookie');
+  if (!isOwn) throw new ClientError('Forbidden', 'a page of another site sent this request');
 }
 
 /** `none`: a person opened the URL. */

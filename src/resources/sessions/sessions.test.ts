@@ -244,6 +244,7 @@ describe('a request with the cookie of a session', () => {
     expect((await cloud.get(clients, by(session, headers))).status).toBe(expected);
     const signedIn = await cloud.post(path, { token }, { token: null, headers });
     expect(signedIn.status).toBe(expected === 200 ? 201 : 403);
+    if (expected === 403) expect(signedIn.body.message).toBe('a page of another site sent this request');
   });
 
   it('may come from the public URL when a proxy changes the header Host', async () => {
