@@ -15,7 +15,7 @@ import { descriptorLimit } from '../platform/descriptors.ts';
 import { isInNetworks } from '../platform/network-address.ts';
 import { createServer } from '../platform/node-http.ts';
 import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
-import { currentResponse, refuseConnection } from './error-handling.ts';
+import { currentResponse, refuseConnection, refuseRequest } from './error-handling.ts';
 
 export interface ConnectionLimits {
   /** From the first byte of a request, or from the start of the connection, until all headers have arrived. */
@@ -75,25 +75,28 @@ export function limitedServer({
   quick,
   trustedProxies = [],
   certificate,
-  ...options
+  limits: overrides,
 }: ServerOptions): FastifyServerFactory {
-  const limits = { ...defaultConnectionLimits(), ...options.limits };
+  const limits = { ...defaultConnectionLimits(), ...overrides };
   return (handle, { http }) => {
     const answer: RequestListener = (request, response) => {
+      if (lacksHost(request)) return refuseRequest(response, 'Host', 'is required');
       if (declaresBody(request) && isMistrusted(request)) response.shouldKeepAlive = false;
       // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
     };
-    const times = {
+    const options = {
       headersTimeout: limits.headersSeconds * 1000,
       requestTimeout: limits.requestSeconds * 1000,
       keepAliveTimeout: limits.idleSeconds * 1000,
       connectionsCheckingInterval: limits.checkSeconds * 1000,
+      // Node would reject the request without a body.
+      requireHostHeader: false,
     };
     const listener = inTurn(limits.pipelinedRequests, answer);
     const server: Server = certificate
-      ? secureServer(certificate, { ...times, handshakeTimeout: limits.headersSeconds * 1000 }, listener)
-      : createServer({ ...(http as object | undefined), ...times }, listener);
+      ? secureServer(certificate, { ...options, handshakeTimeout: limits.headersSeconds * 1000 }, listener)
+      : createServer({ ...(http as object | undefined), ...options }, listener);
     server.maxConnections = limits.connections;
     limitAddresses(server, limits, log, trustedProxies);
     closeStalled(server, limits);
@@ -122,6 +125,10 @@ export function connectionEvent(server: Server): 'connection' | 'secureConnectio
  */
 function isMistrusted({ method, httpVersionMinor }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD' || httpVersionMinor === 0;
+}
+
+function lacksHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
+  return headers.host === undefined && httpVersionMajor === 1 && httpVersionMinor === 1;
 }
 
 /** Whether the headers announce a body that is not empty. */

@@ -95,12 +95,26 @@ export function refuseConnection(socket: Socket): void {
   socket.destroy();
 }
 
+/** Rejects a request before the framework handles it, and closes the connection. `path`: the header at fault. */
+export function refuseRequest(response: ServerResponse, path: string, message: string): void {
+  const id = randomUUID();
+  const body = errorBody(invalidInput([{ path, message }]), id);
+  const headers = {
+    connection: 'close',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'x-request-id': id,
+  };
+  response.writeHead(400, headers).end(body);
+}
+
 /** Writes an error response without a response object of Node. */
 function writeError(socket: Socket, status: number, error: ClientError): void {
-  const body = errorBody(error, randomUUID());
+  const id = randomUUID();
+  const body = errorBody(error, id);
   const headers = Object.entries(error.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n${headers.join('')}` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nX-Request-Id: ${id}\r\n${headers.join('')}` +
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

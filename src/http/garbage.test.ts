@@ -92,8 +92,15 @@ describe('a connection', () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(bytes);
     const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
-    return { status: Number(head.split(' ')[1]), body: JSON.parse(body), headers: {} };
+    const headers = { 'x-request-id': /^x-request-id: (.*)$/im.exec(head)?.[1] };
+    return { status: Number(head.split(' ')[1]), body: JSON.parse(body), headers };
   }
+
+  it('gets an error body that names the header Host, which HTTP/1.1 requires', async () => {
+    const answer = await answerTo('GET /healthz HTTP/1.1\r\nX: y\r\n\r\n');
+    expectRefused(answer, 'Host');
+    expect(await answerTo('GET /healthz HTTP/1.0\r\n\r\n')).toMatchObject({ status: 200 });
+  });
 
   it.each([
     ['random bytes', 400, Buffer.from([0, 255, 254, 13, 10, 13, 10])],
@@ -109,6 +116,7 @@ describe('a connection', () => {
     const answer = await answerTo(bytes);
     expect(answer).toMatchObject({ status, body: { exception_class: 'InvalidInput', errors: [{ path: '' }] } });
     expect(answer.body.request_id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(answer.headers['x-request-id']).toBe(answer.body.request_id);
   });
 
   it('gets 413 for each body of 2 MiB, and stays open', async () => {
