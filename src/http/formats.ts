@@ -21,6 +21,7 @@ export const formats: Record<string, Format> = {
     maxLength: 49,
     description: 'an IPv4 or IPv6 address, or a network such as 10.0.0.0/24 without host bits',
   },
+  'ip-cidr': { maxLength: 49, description: 'an IPv4 or IPv6 network such as 10.0.0.0/24 without host bits' },
 };
 
 type Matches = (text: string) => boolean;
@@ -35,6 +36,7 @@ export function addRequestFormats(ajv: Ajv.default): void {
   ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
   ajv.addFormat('ip-address', isAddress);
   ajv.addFormat('ip-network', (text: string) => canonicalNetwork(text) !== null);
+  ajv.addFormat('ip-cidr', (text: string) => text.includes('/') && canonicalNetwork(text) !== null);
   for (const [name, { maxLength }] of Object.entries(formats)) {
     const matches = matcherOf(ajv.formats[name]);
     ajv.addFormat(name, (text: string) => text.length <= maxLength && matches(text));

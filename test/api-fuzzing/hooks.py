@@ -14,10 +14,9 @@ ipv4 = st.builds("10.{}.{}.{}".format, octet, octet, octet)
 ipv6 = st.builds("fd00::{:x}:{:x}".format, st.integers(1, 65535), st.integers(1, 65535))
 schemathesis.openapi.format("ip-address", ipv4 | ipv6)
 schemathesis.openapi.format("iso-date-time", st.datetimes(MIN_DATE, MAX_DATE).map("{:%Y-%m-%dT%H:%M:%SZ}".format))
-schemathesis.openapi.format(
-    "ip-network",
-    ipv4 | ipv6 | st.builds("10.{}.{}.0/24".format, octet, octet) | st.builds("fd00:{:x}::/64".format, st.integers(1, 65535)),
-)
+cidr = st.builds("10.{}.{}.0/24".format, octet, octet) | st.builds("fd00:{:x}::/64".format, st.integers(1, 65535))
+schemathesis.openapi.format("ip-cidr", cidr)
+schemathesis.openapi.format("ip-network", ipv4 | ipv6 | cidr)
 
 # IDs of the token of the run, and of no token.
 OWN_TOKEN = os.environ["TEST_FUZZ_TOKEN_ID"]

@@ -53,6 +53,7 @@ const formats: Record<string, string> = {
   password: 'x',
   uuid: '11111111-1111-4111-8111-111111111111',
   'ip-network': '10.0.0.0/24',
+  'ip-cidr': '10.0.0.0/24',
   'ip-address': '10.0.0.1',
   'date-time': '2026-11-20T09:52:52Z',
   'iso-date-time': '2026-11-20T09:52:52Z',

@@ -157,6 +157,7 @@ const ofFormat: Record<string, string> = {
   uri: `https://example.com/${'a'.repeat(1900)}`,
   'ip-address': '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff',
   'ip-network': '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/128',
+  'ip-cidr': '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/128',
 };
 
 /** A nearly valid body whose lists have `share` of their maximum number of items. */

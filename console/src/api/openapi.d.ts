@@ -4751,7 +4751,7 @@ export interface components {
              */
             network_id: string;
             /**
-             * Format: ip-network
+             * Format: ip-cidr
              * @description Address range in CIDR notation
              */
             cidr: string;

@@ -47,7 +47,7 @@ export const CreateSubnet = Type.Object(
     ...settings,
     name: Name,
     network_id: Described(Uuid, 'ID of the network'),
-    cidr: Described(IpNetwork, 'Address range in CIDR notation'),
+    cidr: Type.String({ format: 'ip-cidr', description: 'Address range in CIDR notation' }),
     ip_version: Type.Optional(IpVersion),
     connect_to_network_router: Type.Optional(
       Type.Boolean({ description: 'Accepted and ignored: packets are not routed' }),

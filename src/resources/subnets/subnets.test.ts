@@ -141,6 +141,11 @@ describe('creating a subnet', () => {
     expect(paths(refused)).toContain(path);
   });
 
+  it.each(['ten', '10.0.0.1', '10.0.0.1/24'])('needs a network, not %s', async (cidr) => {
+    const message = 'must be an IPv4 or IPv6 network such as 10.0.0.0/24 without host bits';
+    expect((await post(await newNetwork(), { cidr })).body.errors).toEqual([{ path: 'cidr', message }]);
+  });
+
   it('reports all invalid fields at once', async () => {
     const refused = await post(await newNetwork(), {
       network_id: unknownId,
@@ -264,6 +269,11 @@ describe('changing a subnet', () => {
     expect(emptied.body).toMatchObject({ gateway_ip: null, dns_nameservers: [], host_routes: [], tags: [] });
     expect(emptied.body).toMatchObject({ name: 'renamed', total_ips: 254, available_ips: 254 });
     cloud.clock.set(null);
+  });
+
+  it.each(['ten', '10.0.0.1', '10.0.0.1/24'])('needs a network, not %s', async (cidr) => {
+    const message = 'must be an IPv4 or IPv6 network such as 10.0.0.0/24 without host bits';
+    expect((await post(await newNetwork(), { cidr })).body.errors).toEqual([{ path: 'cidr', message }]);
   });
 
   it('reports all invalid fields at once', async () => {

@@ -81,6 +81,10 @@ const FORMATS: Readonly<Record<string, { readonly test: RegExp; readonly name: s
     test: /^([\d.]+|[\da-f:.]*:[\da-f:.]*)(\/\d{1,3})?$/i,
     name: 'an IP address or network, such as 10.0.0.0/24',
   },
+  'ip-cidr': {
+    test: /^([\d.]+|[\da-f:.]*:[\da-f:.]*)\/\d{1,3}$/i,
+    name: 'an IP network, such as 10.0.0.0/24',
+  },
 };
 
 function validateText(schema: JsonSchema, value: string, path: string): Problem[] {
