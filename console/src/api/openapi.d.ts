@@ -1005,7 +1005,7 @@ export interface paths {
         put?: never;
         /**
          * Create an access rule of a file share
-         * @description An access rule allows the hosts of a network to mount the share. Only standard shares have access rules.
+         * @description An access rule allows the hosts of a network to mount the share. Without access rules no host can mount it.
          */
         post: operations["createFileShareAccessRule"];
         delete?: never;
@@ -5249,7 +5249,7 @@ export interface components {
             /** @description Tags, by key */
             tags: components["schemas"]["Tag"][];
             /**
-             * @description `standard` or `vast`; both are NFS shares, and only standard shares have a network and access rules
+             * @description `standard` or `vast`; both are NFS shares. Only the request for a standard share names its network and its first access rules
              * @enum {unknown}
              */
             type_name: "standard" | "vast";
@@ -5320,11 +5320,11 @@ export interface components {
         /** @description Settings of the share */
         FileShareSettings: {
             /**
-             * @description `standard` or `vast`; both are NFS shares, and only standard shares have a network and access rules
+             * @description `standard` or `vast`; both are NFS shares. Only the request for a standard share names its network and its first access rules
              * @enum {unknown}
              */
             type_name: "standard" | "vast";
-            /** @description Present in standard shares only when true: the root user of clients is mapped to an unprivileged user */
+            /** @description Whether the root user of clients is mapped to an unprivileged user; absent from standard shares for which it was never set, which do not map it */
             root_squash?: boolean;
             allowed_characters?: ("LCD" | "NPL") | null;
             path_length?: ("LCD" | "NPL") | null;

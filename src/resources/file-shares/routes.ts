@@ -27,7 +27,7 @@ const tag = {
   name: 'File shares',
   description:
     'NFS shares. A share has a size in GiB and a `connection_point` (`host:/path`) that clients mount once `status` is ' +
-    '`available`. Access rules decide which networks may mount a standard share, and whether read-only.',
+    '`available`. Access rules decide which networks may mount a share, and whether read-only.',
 };
 const file_share_id = IdOf('the file share');
 const operation = operationsOf(tag, { file_share_id, access_rule_id: IdOf('the access rule') });
@@ -113,7 +113,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     id: 'createFileShareAccessRule',
     summary: 'Create an access rule of a file share',
     description:
-      'An access rule allows the hosts of a network to mount the share. Only standard shares have access rules.',
+      'An access rule allows the hosts of a network to mount the share. Without access rules no host can mount it.',
     access: projectMember,
     body: CreateAccessRule,
     faults: fileShares.faultsOfAccessRule,

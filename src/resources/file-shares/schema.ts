@@ -22,7 +22,8 @@ import { selectBranch } from '../../http/validation.ts';
 import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
 
 export const FileShareTypeName = Type.Enum(['standard', 'vast'], {
-  description: '`standard` or `vast`; both are NFS shares, and only standard shares have a network and access rules',
+  description:
+    '`standard` or `vast`; both are NFS shares. Only the request for a standard share names its network and its first access rules',
 });
 export type FileShareTypeName = Static<typeof FileShareTypeName>;
 
@@ -210,8 +211,9 @@ export const FileShare = Type.Object(
         root_squash: Type.Optional(
           Described(
             shareSettings.root_squash,
-            // Where it is off it is omitted: the Terraform provider would take `false` for a change.
-            'Present in standard shares only when true: the root user of clients is mapped to an unprivileged user',
+            // Where it was never set it is omitted: the Terraform provider would take `false` for a change.
+            'Whether the root user of clients is mapped to an unprivileged user; absent from standard shares for which it was ' +
+              'never set, which do not map it',
           ),
         ),
         allowed_characters: Type.Optional(Nullable(shareSettings.allowed_characters)),

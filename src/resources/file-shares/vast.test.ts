@@ -1,0 +1,34 @@
+/** Shares of the type vast, in a region that offers them. */
+import { expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+
+const cloud = useCloudyard({
+  configuration: (shipped) => ({
+    ...shipped,
+    regions: shipped.regions.map((region) => ({ ...region, file_share_types: ['standard' as const, 'vast' as const] })),
+  }),
+});
+const shares = '/cloud/v1/file_shares/1/1';
+const vast = { name: 'a share', protocol: 'NFS', size: 1, type_name: 'vast' };
+
+it('a vast share gets the default network, and can have access rules', async () => {
+  const made = await cloud.ended(await cloud.post(shares, vast));
+  const path = `${shares}/${made.body.created_resources.file_shares[0]}`;
+  const { results } = (await cloud.get('/cloud/v1/networks/1/1')).body;
+  expect((await cloud.get(path)).body).toMatchObject({
+    network_id: results[0].id,
+    share_network_name: null,
+    share_settings: { type_name: 'vast', root_squash: true },
+  });
+  const rule = await cloud.post(`${path}/access_rule`, { access_mode: 'ro', ip_address: '10.0.0.0/24' });
+  expect(rule).toMatchObject({ status: 200, body: { access_to: '10.0.0.0/24', access_level: 'ro' } });
+});
+
+it('a vast share of a project whose network has no subnet is refused with what to do', async () => {
+  const project = await cloud.post('/cloud/v1/projects', { name: 'one network' });
+  const of = (resource: string) => `/cloud/v1/${resource}/${project.body.id}/1`;
+  const made = await cloud.ended(await cloud.post(of('networks'), { name: 'a network' }));
+  const [network] = made.body.created_resources.networks;
+  const message = `network ${network}, which is used by default, has no subnet; create one`;
+  expect((await cloud.post(of('file_shares'), vast)).body.errors).toEqual([{ path: '', message }]);
+});
