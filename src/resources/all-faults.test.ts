@@ -102,6 +102,20 @@ const cases: Case[] = [
     ['expiration', 'name', 'payload'],
   ],
   ['POST', of('secrets'), { name: '', secret_type: 'x', payload: '*' }, ['name', 'payload', 'secret_type']],
+  ['PATCH', '/cloudyard/v1/clients/1', { name: '', emails: ['a@b.example', 'A@b.example'] }, ['emails.1', 'name']],
+  [
+    'PATCH',
+    '/cloudyard/v1/clients/1/quotas',
+    { sfs_count_limit: 1, network_count_limit: -1 },
+    ['network_count_limit', 'sfs_count_limit'],
+  ],
+  ['PATCH', '/cloudyard/v1/clients/1/quotas', { sfs_count_limit: 1, region_id: 'x' }, ['region_id']],
+  [
+    'POST',
+    '/cloud/v1/user_actions/subscribe',
+    { url: 'x', auth_header_name: 'Host', auth_header_value: 'x' },
+    ['auth_header_name', 'url'],
+  ],
   ['POST', '/cloudyard/v1/tokens', { name: '', role: 'reader', expires_at: past }, ['expires_at', 'name']],
 ];
 

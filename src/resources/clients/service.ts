@@ -3,6 +3,8 @@ import { commandAction } from '../../audit/audit.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
@@ -53,7 +55,7 @@ export function createClients(deps: ClientsDeps) {
         const message = 'only the operator may rename a client';
         throw new ClientError('Forbidden', message, { errors: [{ path: 'name', message }] });
       }
-      requireNoErrors(repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' })));
+      requireNoErrors(faultsOfClient(body));
       if (name !== undefined || emails) {
         await deps.idempotency.auditedTransaction(db, context, async (tx) => {
           // Sessions show the name.
@@ -122,6 +124,11 @@ function toResponse({ id, name, emails, createdAt }: ClientRow): Client {
 
 function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
   return orNameTaken(write, 'clients_name_unique', `another client has the name ${JSON.stringify(name)}`);
+}
+
+/** The rules of an update that its schema cannot express. */
+export function faultsOfClient({ emails }: ValidFields<UpdateClient>): FieldError[] {
+  return repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
 }
 
 /** Positions of repeated addresses. Case is ignored, because it does not distinguish mailboxes. */

@@ -1,6 +1,8 @@
 /** Limits and usage of a client's quotas, and how the operator changes limits. The counters are in src/quota. */
 import type { RequestContext } from '../../authz/actor.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import type { Drift } from '../../quota/audit.ts';
 import { globalKinds, globalRegion, regionalKinds } from '../../quota/kinds.ts';
 import type { Kind } from '../../quota/kinds.ts';
@@ -60,13 +62,7 @@ export function createClientQuotas(deps: ClientQuotasDeps) {
       if (regionId !== undefined && !deps.regions.get(regionId)) {
         throw invalidInput([{ path: 'region_id', message: `region ${regionId} not found` }]);
       }
-      const allowed: readonly string[] = regionId === undefined ? globalKinds : regionalKinds;
-      const misplaced = Object.keys(limits).filter((name) => !allowed.includes(kindOf(name)));
-      if (misplaced.length > 0) {
-        const message =
-          regionId === undefined ? 'is a regional quota; send region_id' : 'is a global quota; omit region_id';
-        throw invalidInput(misplaced.map((path) => ({ path, message })));
-      }
+      requireNoErrors(misplacedLimits(body));
       const byKind = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [kindOf(name), limit]));
       const scope = { clientId, regionId: regionId ?? globalRegion };
       await deps.idempotency.auditedTransaction(db, context, async (tx, act) => {
@@ -92,4 +88,17 @@ export function toDrifts(drifts: Drift[]): QuotaDriftCollection {
     in_use: Number(inRows),
   }));
   return { count: results.length, results };
+}
+
+/** The errors of an invalid body. */
+export function faultsOfLimits(body: ValidFields<UpdateClientQuotas>, isInvalid: IsInvalid): FieldError[] {
+  return isInvalid('region_id') ? [] : misplacedLimits(body);
+}
+
+/** Regional quotas without a region, and global quotas with one. */
+function misplacedLimits({ region_id: regionId, ...limits }: ValidFields<UpdateClientQuotas>): FieldError[] {
+  const allowed: readonly string[] = regionId === undefined ? globalKinds : regionalKinds;
+  const message = regionId === undefined ? 'is a regional quota; send region_id' : 'is a global quota; omit region_id';
+  const misplaced = Object.keys(limits).filter((name) => !allowed.includes(kindOf(name)));
+  return misplaced.map((path) => ({ path, message }));
 }

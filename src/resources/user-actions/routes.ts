@@ -11,6 +11,7 @@ import {
   UserActionDelivery,
   UserActionId,
 } from './schema.ts';
+import { faultsOfSubscription } from './service.ts';
 import type { UserActions } from './service.ts';
 
 const operation = operationsOf(
@@ -41,6 +42,7 @@ export const userActionOperations = (userActions: UserActions) => [
     description: 'A client has one subscription. It has the actions from now on.',
     access: tokenAdmin,
     body: Subscribe,
+    faults: faultsOfSubscription,
     handle: ({ by, body }) => userActions.subscribe(by, body),
   }),
   operation('POST', `${all}/unsubscribe`, {

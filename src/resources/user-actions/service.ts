@@ -7,6 +7,7 @@
 import type { Actor, RequestContext } from '../../authz/actor.ts';
 import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
@@ -80,11 +81,7 @@ export function createUserActions(deps: UserActionsDeps) {
       requireAllProjects(context.actor, scopeOfSubscriptions);
       const { clientId } = context.actor;
       const { url, auth_header_name: authHeaderName } = body;
-      const errors: FieldError[] = [];
-      const name = authHeaderName.toLowerCase();
-      if (reservedHeaders.has(name) || name.startsWith('cloudyard-')) {
-        errors.push({ path: 'auth_header_name', message: `${authHeaderName} is set by Cloudyard; use another header` });
-      }
+      const errors = faultsOfSubscription(body);
       // Name resolution needs the network, so it is done before the transaction.
       const refusal = await deps.refuseUrl(url);
       if (refusal) errors.push({ path: 'url', message: refusal });
@@ -151,4 +148,11 @@ function toDelivery({ entryId, state, failures, nextAttemptAt, attempts }: store
     next_attempt_at: state === 'pending' ? withZone(nextAttemptAt) : null,
     attempts,
   };
+}
+
+/** The rules of a subscription that need no name resolution. */
+export function faultsOfSubscription({ auth_header_name: header = '' }: ValidFields<Subscribe>): FieldError[] {
+  const name = header.toLowerCase();
+  if (!reservedHeaders.has(name) && !name.startsWith('cloudyard-')) return [];
+  return [{ path: 'auth_header_name', message: `${header} is set by Cloudyard; use another header` }];
 }
