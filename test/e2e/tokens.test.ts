@@ -94,8 +94,8 @@ describe('operator commands while a server runs', () => {
       [['--expires', '2030-02-31'], '--expires must be a duration'],
       [['--expires', '2020-01-01'], '--expires 2020-01-01 is in the past'],
       [['--expires', '0d'], '--expires 0d is in the past'],
-      [['--name', ''], '--name must NOT have fewer than 1 characters'],
-      [['--name', 'n'.repeat(256)], '--name must NOT have more than 255 characters'],
+      [['--name', ''], '--name must have at least 1 character'],
+      [['--name', 'n'.repeat(256)], '--name must have at most 255 characters'],
       [['--name', 'a\tb'], '--name must be text without control characters'],
     ] as const) {
       const { code, stderr } = await yard.run(['token', 'create', ...args]);

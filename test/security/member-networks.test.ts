@@ -66,7 +66,7 @@ function refusesEverywhere(cloud: Cloudyard, name: string, member: object, field
     await refused('members.0.', 'PATCH', `${v2(pools)}/${pool}`, { members: [member] });
     await refused('', 'POST', `${pools}/${pool}/member`, member);
     await refused('', 'POST', `${balancers}/pools/${pool}/members`, member);
-    await refused('members.1.', 'PUT', `${balancers}/pools/${pool}/members`, [good, member]);
+    await refused('1.', 'PUT', `${balancers}/pools/${pool}/members`, [good, member]);
   });
 }
 

@@ -173,7 +173,7 @@ describe('known attacks do not block the event loop', () => {
     const rare = { type: 'cron', month: '2', day: '29', day_of_week: 'mon', timezone: 'Australia/Lord_Howe' };
     const dense = (i: number) => ({
       ...{ type: 'cron', hour: `${i}`, minute: '7', timezone: ['Europe/Berlin', 'Australia/Lord_Howe'][i % 2] },
-      ...{ max_quantity: 10_000, retention_time: { weeks: 1_000_000 } },
+      ...{ max_quantity: 10_000, retention_time: { weeks: 400_000 } },
     });
     const all = Array.from({ length: 10 }, (_, i) => dense(i));
     const policy = { name: 'policy', action: 'volume_snapshot' };

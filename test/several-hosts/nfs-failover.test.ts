@@ -107,27 +107,6 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     await survived('Ganesha alone dies');
   });
 
-  it('has extended a share when its server accepts more, although CephFS notifies it late', async () => {
-    const delay = { ms_inject_delay_type: 'mds', ms_inject_delay_probability: '1', ms_inject_delay_max: '0.4' };
-    const configure = (prefix: string, name: string, value?: string) =>
-      region.cluster.command({ prefix, who: `client.cloudyard.1.${filled.id}`, name, value });
-    onTestFinished(async () => {
-      for (const name of Object.keys(delay)) await configure('config rm', name);
-    });
-    for (const [name, value] of Object.entries(delay)) await configure('config set', name, value);
-    // Clients of Ceph read their configuration when they start.
-    process.kill((await region.server(GROUP)).ganesha(GROUP), 'SIGKILL');
-    await survived('Ganesha dies again');
-    const filler = region.writer(client);
-    await filler.open(filled.id, { name: 'filler', lock: false });
-    for (const sizeGib of [3, 4, 5]) {
-      expect(await filler.writeAt((sizeGib - 0.5) * GIB)).toBe('DQUOT');
-      await region.driver.apply({ ...filled, sizeGib, settledGib: sizeGib - 1 }, signal);
-      expect(await filler.writeAt((sizeGib - 0.5) * GIB)).toBeNull();
-    }
-    await filler.close();
-  });
-
   it('moves the group when its host dies', async () => {
     const first = await region.server(GROUP);
     await first.node.die();
@@ -258,6 +237,27 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     expect(await hasAddress(host)).toBe(false);
     await survived('drain', { barMs: 6000 });
     await host.call('serve');
+  });
+
+  it('has extended a share when its server accepts more, although CephFS notifies it late', async () => {
+    const delay = { ms_inject_delay_type: 'mds', ms_inject_delay_probability: '1', ms_inject_delay_max: '0.4' };
+    const configure = (prefix: string, name: string, value?: string) =>
+      region.cluster.command({ prefix, who: `client.cloudyard.1.${filled.id}`, name, value });
+    onTestFinished(async () => {
+      for (const name of Object.keys(delay)) await configure('config rm', name);
+    });
+    for (const [name, value] of Object.entries(delay)) await configure('config set', name, value);
+    // Clients of Ceph read their configuration when they start.
+    process.kill((await region.server(GROUP)).ganesha(GROUP), 'SIGKILL');
+    await survived('Ganesha dies again');
+    const filler = region.writer(client);
+    await filler.open(filled.id, { name: 'filler', lock: false });
+    for (const sizeGib of [3, 4, 5]) {
+      expect(await filler.writeAt((sizeGib - 0.5) * GIB)).toBe('DQUOT');
+      await region.driver.apply({ ...filled, sizeGib, settledGib: sizeGib - 1 }, signal);
+      expect(await filler.writeAt((sizeGib - 0.5) * GIB)).toBeNull();
+    }
+    await filler.close();
   });
 
   it('has lost nothing that was written', async () => {
