@@ -65,7 +65,7 @@ function rowsOf(data: unknown): Record<string, unknown>[] {
   return (Array.isArray(data) ? data : [data]).filter((row) => row !== null && row !== undefined) as never[];
 }
 
-/** What other commands accept: the id, or else the name. None of an empty object, such as limits that nothing exceeds. */
+/** The id, or else the name, which other commands accept. None of an empty object, such as limits that nothing exceeds. */
 function identity(row: Record<string, unknown>): string[] {
   if (typeof row !== 'object') return [String(row)];
   const [first] = Object.values(row);

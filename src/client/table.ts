@@ -48,7 +48,7 @@ export interface Table {
   operations: Operation[];
   /** Referenced by `#/schemas/NAME`. */
   schemas: Record<string, Schema>;
-  /** What the patterns in the schemas require, which continues "must be ". */
+  /** The words of the patterns in the schemas, which continue "must be ". */
   rules: Record<string, string>;
   /** Path parameters, by name. */
   parameters: Record<string, Schema>;

@@ -1,4 +1,4 @@
-/** What is wrong with a value, for the keywords of JSON Schema whose messages the validator writes in its own words. */
+/** Messages for invalid values, by the keyword of JSON Schema, in place of those of the validator. */
 
 export const typeNames: Record<string, string> = {
   array: 'a list',

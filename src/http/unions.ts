@@ -80,7 +80,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** What the branches of a union accept: `must be empty or a UUID`. */
+/** Describes the values that the branches of a union accept: `must be empty or a UUID`. */
 function describeBranches(branches: Branch[]): string {
   return `must be ${orList([...new Set(branches.map(describeBranch))])}`;
 }

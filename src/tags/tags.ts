@@ -112,7 +112,7 @@ export function newTags({ tags = {}, metadata = {} }: { tags?: CreateTags; metad
   return { ...merged, errors: [{ path: 'metadata', message: 'conflicts with tags; send only one' }] };
 }
 
-/** What `newTags` refuses in a body without its invalid fields. */
+/** The errors of `newTags` for a body without its invalid fields. */
 export function faultsOfNewTags(
   { tags, metadata }: { tags?: ValidFields<CreateTags> | undefined; metadata?: ValidFields<CreateTags> | undefined },
   isInvalid: IsInvalid,
@@ -123,12 +123,12 @@ export function faultsOfNewTags(
   return errors.filter(({ path }) => !(isPartial && path === 'metadata'));
 }
 
-/** What `mergeTags` refuses in the tags of an update without its invalid fields, whatever the current tags are. */
+/** The errors of `mergeTags` for the tags of an update without its invalid fields, whatever the current tags are. */
 export function faultsOfTagPatch({ tags }: { tags?: ValidFields<UpdateTags> | undefined }): FieldError[] {
   return tags ? merge({}, tags as UpdateTags, 'tags').errors : [];
 }
 
-/** What `merging` and `replacingBy` refuse in a map of tags without its invalid fields, whatever the current tags are. */
+/** The errors of `merging` and `replacingBy` for a map of tags without its invalid fields, whatever the current tags are. */
 export function faultsOfTagMap(tags: ValidFields<UpdateTags>): FieldError[] {
   return merge({}, withoutNulls((tags ?? {}) as Exclude<UpdateTags, null>), inBody).errors;
 }

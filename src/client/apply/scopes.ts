@@ -25,7 +25,7 @@ export interface Scope {
   live(kind: Kind): Promise<Live[]>;
 }
 
-/** What names a project and a region: a resource, or the context if it has no kind. */
+/** Names a project and a region: a resource, or the context if it has no kind. */
 type Placed = Partial<Pick<Resource, 'kind' | 'project' | 'region'>>;
 
 export interface Scopes {

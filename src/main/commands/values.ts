@@ -2,7 +2,7 @@
 import type { TSchema } from 'typebox';
 import { instantOf } from '../../platform/clock.ts';
 
-/** What `dateOf` accepts, for errors. */
+/** The forms that `dateOf` accepts, for errors. */
 export const dateForms = 'a date such as 2030-01-01 or 2030-01-01T12:00:00Z';
 
 /** A date, or a date and time as in the API; without a zone it is UTC. Null for other text. */
@@ -12,7 +12,7 @@ export async function dateOf(text: string): Promise<Date | null> {
   return fault === undefined ? instantOf(time) : null;
 }
 
-/** What the API says of the value of a field; undefined if it is valid. */
+/** The error of the API for the value of a field; undefined if it is valid. */
 export async function faultOf(value: unknown, schema: TSchema): Promise<string | undefined> {
   const { compileValidator } = await import('../../http/validation.ts');
   const result = compileValidator({ schema, httpPart: 'body' })(value);

@@ -26,7 +26,7 @@ export interface L7RulesDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempot
   checkPattern(pattern: string): Promise<string | null>;
 }
 
-/** What the check of a pattern depends on. */
+/** The settings that the check of a pattern depends on. */
 const patternOf = ({ type, compareType, value }: L7RuleSettings) => `${type} ${compareType} ${value}`;
 
 export function createL7Rules(deps: L7RulesDeps) {
