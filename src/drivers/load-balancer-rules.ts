@@ -6,6 +6,7 @@
  *
  * Every function returns all violations at once. Fields have the names of the API, because clients read the messages.
  */
+import { orList } from '../errors/keyword-message.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 import type { MemberRefusal, MemberRule } from '../platform/member-networks.ts';
 import type {
@@ -156,7 +157,7 @@ function protocolViolations({ protocol }: PoolSettings, listeners: ListenerProto
   const unfit = listeners.find((listener) => !poolProtocols[listener].includes(protocol));
   const fit = unfit && poolProtocols[unfit];
   if (fit?.length === 0) report('protocol', `${unfit} listeners cannot have a pool`);
-  else if (fit) report('protocol', `must be ${alternatives(fit)} behind ${unfit} listeners`);
+  else if (fit) report('protocol', `must be ${orList(fit)} behind ${unfit} listeners`);
   if (poolModes(protocol, listeners).length > 1) {
     report('protocol', 'must not be used by listeners that balance requests and by listeners that balance bytes');
   }
@@ -307,10 +308,6 @@ function firstOf(items: string[]): number[] {
     if (!first.has(item)) first.set(item, i);
     return first.get(item)!;
   });
-}
-
-function alternatives(words: string[]): string {
-  return words.length > 1 ? `${words.slice(0, -1).join(', ')} or ${words.at(-1)}` : words.join();
 }
 
 function isPort(port: number): boolean {
