@@ -99,7 +99,7 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
   const { operatorId } = await services.clients.bootstrap();
   const alert = createHostAlert({
     ...{ db, regionIds, operatorId, host: hostname(), notifications: services.notifications },
-    ...{ statuses: hostStatuses, now: Date.now },
+    ...{ statuses: hostStatuses, now: () => performance.now() },
   });
   const refreshControlPlane = async () => {
     await addAnnouncedServers(controlPlane, services.db);

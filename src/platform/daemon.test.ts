@@ -107,6 +107,19 @@ test('a process of another account or in another mount namespace is not taken fo
   }
 });
 
+test('a clock that is set forward neither ends a start nor kills a process that is stopping', async () => {
+  const hours = vi.spyOn(Date, 'now');
+  let now = 0;
+  hours.mockImplementation(() => (now += 3_600_000));
+  try {
+    const daemon = await supervise(options());
+    await daemon.stop();
+    expect(events()).toEqual(['start', 'term']);
+  } finally {
+    hours.mockRestore();
+  }
+});
+
 test('a daemon starts in its own process group with a pid file and a log, and stop terminates it', async () => {
   const daemon = await supervise(options());
   const pid = daemon.pid() as number;

@@ -163,13 +163,13 @@ async function supervise(supervision: Supervision): Promise<void> {
   const { name, log } = options;
   let backoff = FIRST_BACKOFF_MS;
   while (supervision.current && !ending.aborted) {
-    const upSince = Date.now();
+    const upSince = performance.now();
     const { pid, exited } = supervision.current;
     const exit = await Promise.race([exited, aborted(ending)]);
     if (ending.aborted) return;
     supervision.current = null;
     log.warn({ daemon: name, daemonPid: pid, ...exit }, 'daemon died');
-    backoff = backoffAfter(backoff, Date.now() - upSince);
+    backoff = backoffAfter(backoff, performance.now() - upSince);
 
     while (!supervision.current) {
       await sleep(backoff, undefined, { signal: ending }).catch(() => undefined);
@@ -332,13 +332,13 @@ async function waitForResponse(
   { options, ending }: Supervision,
   running: Running,
 ): Promise<'responds' | 'exited' | 'silent' | 'ending'> {
-  const deadline = Date.now() + options.startTimeout * 1000;
+  const deadline = performance.now() + options.startTimeout * 1000;
   const probe = async () => {
     await options.probe();
     return !options.readPid || (await options.readPid()) === running.pid;
   };
   while (!running.hasExited()) {
-    const left = deadline - Date.now();
+    const left = deadline - performance.now();
     if (ending.aborted) return 'ending';
     if (left <= 0) return 'silent';
     const over = new AbortController();
@@ -357,10 +357,10 @@ async function waitForResponse(
 
 async function terminate(options: DaemonOptions, running: Running): Promise<void> {
   send(running, options.stopSignal);
-  const killAt = Date.now() + (options.stopTimeout ?? STOP_TIMEOUT) * 1000;
+  const killAt = performance.now() + (options.stopTimeout ?? STOP_TIMEOUT) * 1000;
   let killed = false;
   while (!running.hasExited()) {
-    if (!killed && Date.now() > killAt) {
+    if (!killed && performance.now() > killAt) {
       options.log.warn({ daemon: options.name, daemonPid: running.pid }, 'daemon did not stop, killing it');
       send(running, 'SIGKILL');
       killed = true;

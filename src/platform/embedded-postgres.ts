@@ -192,12 +192,12 @@ function removeStaleSocketLock(host: string, pgData: string): void {
 
 /** After a kill -9 of the postmaster its backends hold the shared memory until they notice. */
 async function superviseOnceFree(supervise: () => Promise<Daemon>): Promise<Daemon> {
-  const deadline = Date.now() + LINGERING_BACKENDS_MS;
+  const deadline = performance.now() + LINGERING_BACKENDS_MS;
   for (;;) {
     try {
       return await supervise();
     } catch (err) {
-      if (Date.now() > deadline || !/shared memory block .* is still in use/.test(String(err))) throw err;
+      if (performance.now() > deadline || !/shared memory block .* is still in use/.test(String(err))) throw err;
       await sleep(200);
     }
   }
@@ -260,12 +260,12 @@ async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
       try {
         return await register();
       } catch (err) {
-        if (Date.now() > giveUp) throw err;
+        if (performance.now() > giveUp) throw err;
         await sleep(100, undefined, { ref: giveUp !== Number.POSITIVE_INFINITY });
       }
     }
   };
-  await persist(Date.now() + REGISTER_TIMEOUT_MS);
+  await persist(performance.now() + REGISTER_TIMEOUT_MS);
   return {
     async end() {
       ended = true;
@@ -294,9 +294,9 @@ async function whenUnused(host: string, stop: () => Promise<void>): Promise<bool
 /** Polls for a while: a connection that was just closed is still listed for a moment. */
 async function hasOthers(client: pg.Client): Promise<boolean> {
   const query = `select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
-  const giveUp = Date.now() + DISCONNECT_MS;
+  const giveUp = performance.now() + DISCONNECT_MS;
   while ((await client.query(query)).rowCount) {
-    if (Date.now() > giveUp) return true;
+    if (performance.now() > giveUp) return true;
     await sleep(20);
   }
   return false;

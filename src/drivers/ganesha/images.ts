@@ -163,12 +163,12 @@ async function grow(image: string, device: string, path: string, bytes: number, 
 }
 
 async function unmount(path: string, log: Logger): Promise<void> {
-  const deadline = Date.now() + UNMOUNT_TIMEOUT_MS;
+  const deadline = performance.now() + UNMOUNT_TIMEOUT_MS;
   while ((await mounts()).has(path)) {
     try {
       await run('umount', [path]);
     } catch (err) {
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         log.warn({ path, err }, 'the share is busy; detaching it lazily');
         await run('umount', ['-l', path]);
       } else await sleep(50);

@@ -84,13 +84,13 @@ function pidFileOf({ ganesha, runtime }: Pick<Layout, 'ganesha' | 'runtime'>): s
 const probe = () => callNull({ host: '127.0.0.1', port: PORT }, PORTMAPPER);
 
 async function responds(timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {
       await probe();
       return true;
     } catch {
-      if (Date.now() >= deadline) return false;
+      if (performance.now() >= deadline) return false;
       await sleep(50);
     }
   }
@@ -98,9 +98,9 @@ async function responds(timeoutMs: number): Promise<boolean> {
 
 /** Returns whether one responds. One that starts or ends has the port and does not: another one would run without it. */
 async function respondsOrIsFree(): Promise<boolean> {
-  const deadline = Date.now() + RESPONSE_TIMEOUT_MS;
+  const deadline = performance.now() + RESPONSE_TIMEOUT_MS;
   while (!(await responds(0))) {
-    if (listenersOn(PORT).size === 0 || Date.now() >= deadline) return false;
+    if (listenersOn(PORT).size === 0 || performance.now() >= deadline) return false;
     await sleep(50);
   }
   return true;

@@ -209,8 +209,8 @@ export async function reloadGanesha(
   probe: () => Promise<void>,
   logFile: string,
 ): Promise<Reload> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (Date.now() < deadline) {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadline) {
     const pid = daemon()?.pid() ?? null;
     if (
       pid === null ||
@@ -224,8 +224,8 @@ export async function reloadGanesha(
     }
     const from = await logEnd(logFile);
     daemon()?.signal('SIGHUP');
-    const reloadDeadline = Date.now() + RELOAD_TIMEOUT_MS;
-    while (daemon()?.pid() === pid && Date.now() < reloadDeadline) {
+    const reloadDeadline = performance.now() + RELOAD_TIMEOUT_MS;
+    while (daemon()?.pid() === pid && performance.now() < reloadDeadline) {
       const reloaded = readReload(await readFrom(logFile, from));
       if (reloaded?.readable) return reloaded;
       if (reloaded) throw notConfirmed(`did not accept its configuration: ${reloaded.errors.join(' | ')}`);

@@ -188,8 +188,8 @@ export function renderShares({ specs, broken, storage }: Shares, settings: Serve
 
 /** Waits for shares that are nearly ready, so that one reload serves them all. */
 export async function awaitPreparation(shares: Shares): Promise<void> {
-  const deadline = Date.now() + PREPARATION_WAIT_MS;
-  while (shares.inPreparation > 0 && Date.now() < deadline) await sleep(5);
+  const deadline = performance.now() + PREPARATION_WAIT_MS;
+  while (shares.inPreparation > 0 && performance.now() < deadline) await sleep(5);
 }
 
 function differencesOf(before: Spec, after: Spec): string[] {

@@ -52,7 +52,7 @@ export function createDrains(process: HaproxyProcess, drainSeconds: number, log:
     add(backend, server, { kept }) {
       const key = `${backend}/${server}`;
       if (draining.has(key)) return;
-      const deadline = kept ? Number.POSITIVE_INFINITY : Date.now() + drainSeconds * 1000;
+      const deadline = kept ? Number.POSITIVE_INFINITY : performance.now() + drainSeconds * 1000;
       draining.set(key, { backend, server, deadline });
       pause = MIN_PAUSE_MS;
       schedule();
@@ -67,7 +67,7 @@ export function createDrains(process: HaproxyProcess, drainSeconds: number, log:
 
 async function step(process: HaproxyProcess, draining: Map<string, Drain>): Promise<void> {
   const all = [...draining.values()];
-  const late = all.filter(({ deadline }) => deadline <= Date.now());
+  const late = all.filter(({ deadline }) => deadline <= performance.now());
   const end = late.map(({ backend, server }) => command('shutdown', 'sessions', 'server', `${backend}/${server}`));
   const old = await process.oldWorkers();
   if (late.length > 0) for (const pid of old) await endSessions(process, pid, late);
@@ -78,7 +78,7 @@ async function step(process: HaproxyProcess, draining: Map<string, Drain>): Prom
   const left = new Set(parseServersState(await process.ask(read)).map(nameOf));
   for (const drain of all) {
     const key = `${drain.backend}/${drain.server}`;
-    const isEnded = old.length === 0 || drain.deadline <= Date.now();
+    const isEnded = old.length === 0 || drain.deadline <= performance.now();
     if (!left.has(key) && isEnded && draining.get(key) === drain) draining.delete(key);
   }
 }

@@ -87,8 +87,8 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
     const logged = await logSize(layout);
     daemon.signal('SIGUSR2');
     const admin = runtimeSocket(layout.adminSocket(revision));
-    const deadline = Date.now() + RELOAD_TIMEOUT_MS;
-    for (let poll = 1; Date.now() < deadline; poll += 1) {
+    const deadline = performance.now() + RELOAD_TIMEOUT_MS;
+    for (let poll = 1; performance.now() < deadline; poll += 1) {
       const found = await admin(['show info'])
         .then(parseInfo)
         .catch(() => null);

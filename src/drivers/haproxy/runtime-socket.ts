@@ -32,12 +32,12 @@ export function runtimeSocket(path: string, prefix = ''): Ask {
 /** Retries while the master restarts for a reload, about ten milliseconds. Only for idempotent commands. */
 export function retrying(ask: Ask): Ask {
   return async (commands) => {
-    const giveUp = Date.now() + RELOAD_MS;
+    const giveUp = performance.now() + RELOAD_MS;
     for (;;) {
       try {
         return await ask(commands);
       } catch (err) {
-        if (Date.now() > giveUp || !isRestarting(err)) throw err;
+        if (performance.now() > giveUp || !isRestarting(err)) throw err;
         await sleep(RETRY_MS);
       }
     }

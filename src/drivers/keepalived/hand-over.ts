@@ -47,7 +47,7 @@ export function createHandOver({ connections, hold, routers, log }: HandOverOpti
     const addresses = new Set(router.addresses);
     if (router.service === 'balancers') await connections.close();
     const pause = growingPause(signal);
-    for (const deadline = Date.now() + DRAIN_MS; Date.now() < deadline; ) {
+    for (const deadline = performance.now() + DRAIN_MS; performance.now() < deadline; ) {
       if ((await active(router, addresses)) === 0) break;
       await pause();
     }
@@ -59,12 +59,12 @@ export function createHandOver({ connections, hold, routers, log }: HandOverOpti
     const [address] = router.addresses;
     if (address !== undefined) await forgetNeighbour(address, routers.device());
     routers.setHandedOver(router.name, true);
-    const deadline = Date.now() + TAKE_OVER_MS;
+    const deadline = performance.now() + TAKE_OVER_MS;
     const pause = growingPause(signal);
     for (;;) {
       if (!routers.isHeld(router) && (address === undefined || (await isHeldElsewhere(address, routers.device()))))
         return;
-      if (Date.now() > deadline) throw notTaken(router);
+      if (performance.now() > deadline) throw notTaken(router);
       await pause();
     }
   }

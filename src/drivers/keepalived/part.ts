@@ -165,7 +165,7 @@ function createKeepalived(options: {
     },
     log,
   });
-  let reloadedAt = 0;
+  let reloadedAt = Number.NEGATIVE_INFINITY;
   /** Whether it has not loaded the configuration on disk yet, as far as is known. */
   let mustReload = false;
   return {
@@ -175,11 +175,11 @@ function createKeepalived(options: {
       }),
     load: shared(() =>
       inTurn(async () => {
-        await sleep(Math.max(reloadedAt + RELOAD_EVERY_MS - Date.now(), 0));
+        await sleep(Math.max(reloadedAt + RELOAD_EVERY_MS - performance.now(), 0));
         if (await routers.configure()) mustReload = true;
         if (!mustReload || !daemon.isUp()) return;
         daemon.reload();
-        reloadedAt = Date.now();
+        reloadedAt = performance.now();
         await routers.settled();
         mustReload = false;
       }),

@@ -44,14 +44,14 @@ export function presentRouters({ routers, address, settleMs }: PresentRoutersOpt
       for (const { addresses } of routers()) for (const each of addresses) removed.delete(each);
     },
     async settled() {
-      for (const deadline = Date.now() + settleMs; ; ) {
+      for (const deadline = performance.now() + settleMs; ; ) {
         const own = ownAddresses();
         for (const each of removed) if (!own.has(each)) removed.delete(each);
         const expected = routers()
           .filter((router) => hasMarker(router, own))
           .flatMap(({ addresses }) => addresses);
         if (expected.every((each) => own.has(each)) && removed.size === 0) return;
-        if (Date.now() > deadline) throw unavailable('keepalived did not load its configuration in time');
+        if (performance.now() > deadline) throw unavailable('keepalived did not load its configuration in time');
         await sleep(POLL_MS);
       }
     },

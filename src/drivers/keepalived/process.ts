@@ -116,10 +116,10 @@ async function endChild(folder: string, log: Logger): Promise<void> {
   };
   if (!child()) return;
   log.warn({ daemonPid: pid }, 'ending a keepalived without its parent');
-  const killAt = Date.now() + CHILD_STOP_MS;
+  const killAt = performance.now() + CHILD_STOP_MS;
   process.kill(pid, 'SIGTERM');
   while (child()) {
-    if (Date.now() > killAt) process.kill(pid, 'SIGKILL');
+    if (performance.now() > killAt) process.kill(pid, 'SIGKILL');
     await sleep(10);
   }
 }

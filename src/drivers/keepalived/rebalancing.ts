@@ -55,13 +55,18 @@ export function createRebalancing({
       const wait = waits.get(router.name);
       if (host === null) waits.delete(router.name);
       else if (wait?.host !== host) {
-        waits.set(router.name, { host, since: Date.now(), ms: firstWaitSeconds() * 1000, endedAt: 0 });
+        waits.set(router.name, {
+          host,
+          since: performance.now(),
+          ms: firstWaitSeconds() * 1000,
+          endedAt: Number.NEGATIVE_INFINITY,
+        });
       } else if (wait.since === null) {
-        const cameBackSoon = Date.now() - wait.endedAt < SOON * wait.ms;
+        const cameBackSoon = performance.now() - wait.endedAt < SOON * wait.ms;
         wait.ms = cameBackSoon ? Math.min(wait.ms * 2, LAST_WAIT_MS) : firstWaitSeconds() * 1000;
-        wait.since = Date.now();
-      } else if (Date.now() - wait.since >= wait.ms) {
-        Object.assign(wait, { since: null, endedAt: Date.now() });
+        wait.since = performance.now();
+      } else if (performance.now() - wait.since >= wait.ms) {
+        Object.assign(wait, { since: null, endedAt: performance.now() });
         await handOver(router, signal);
       }
     }

@@ -39,8 +39,8 @@ export async function drainGroups({ groups, giveUp, isTaking, current, signal }:
 }
 
 async function untilServed(records: GroupRecords, group: string, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + STEP_MS;
-  while (Date.now() < deadline) {
+  const deadline = performance.now() + STEP_MS;
+  while (performance.now() < deadline) {
     refuseAborted(signal);
     const servers = await records.servers(group).catch(() => new Map());
     if ([...servers.values()].some(({ serving }) => serving)) return;

@@ -213,13 +213,13 @@ export async function killServer(folder: string): Promise<void> {
 }
 
 async function untilHealthy(probe: () => Promise<Set<string>>, ending: AbortSignal): Promise<Set<string>> {
-  const deadline = Date.now() + FIRST_PROBE_MS;
+  const deadline = performance.now() + FIRST_PROBE_MS;
   for (let reason = 'no export responds'; ; await sleep(PROBE_EVERY_MS)) {
     const healthy = await probe().catch((err: unknown) => {
       reason = (err as Error).message;
     });
     if (healthy && healthy.size > 0) return healthy;
-    if (ending.aborted || Date.now() > deadline)
+    if (ending.aborted || performance.now() > deadline)
       throw hostError(`NFS-Ganesha started but does not serve: ${reason}`, null);
   }
 }

@@ -18,8 +18,8 @@ export function orphansOf(log: string): number[] {
 export async function endOrphans(log: string): Promise<number[]> {
   const orphans = orphansOf(log);
   for (const pid of orphans) process.kill(pid, 'SIGTERM');
-  const deadline = Date.now() + TERMINATION_MS;
-  while (orphans.some((pid) => liveProcess(pid)) && Date.now() < deadline) await sleep(10);
+  const deadline = performance.now() + TERMINATION_MS;
+  while (orphans.some((pid) => liveProcess(pid)) && performance.now() < deadline) await sleep(10);
   for (const pid of orphans) if (liveProcess(pid)) process.kill(pid, 'SIGKILL');
   return orphans;
 }

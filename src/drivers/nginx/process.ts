@@ -217,8 +217,8 @@ async function reload(daemon: Daemon, log: string): Promise<void> {
   const from = (await stat(log)).size;
   if (daemon.pid() === null) throw unavailable('nginx is down');
   daemon.signal('SIGHUP');
-  const deadline = Date.now() + RELOAD_TIMEOUT_MS;
-  while (Date.now() < deadline) {
+  const deadline = performance.now() + RELOAD_TIMEOUT_MS;
+  while (performance.now() < deadline) {
     const lines = (await readFile(log)).subarray(from).toString('utf8');
     if (/: start worker process \d+\n/.test(lines) && lines.includes('gracefully shutting down')) return;
     const errors = lines.split('\n').filter((line) => line.includes('[emerg]'));

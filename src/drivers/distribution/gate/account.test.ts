@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Layout, layoutOf, makeFolders } from '../layout.ts';
 import { removeDataDir } from '../test-host.ts';
 import { removeFolder } from '../storage.ts';
@@ -77,6 +77,17 @@ describe('the account of a registry', () => {
     await account.ready({ ...grant, limit: 5000, issuedAt: 4 });
     expect(await account.take(null, 'a', 11)).toBe(false);
     await account.ready({ ...grant, limit: 5000, issuedAt: 6 });
+    expect(await account.take(null, 'a', 11)).toBe(true);
+  });
+
+  it('measures again, and applies the limit of a new token, after the clock was set back', async () => {
+    const account = createAccount(layout, 'app-1', productionLimits);
+    const issuedAt = Date.now() / 1000;
+    await account.ready({ ...grant, limit: 10, issuedAt });
+    const clock = vi.spyOn(Date, 'now').mockReturnValue((issuedAt - 86_400) * 1000);
+    onTestFinished(() => clock.mockRestore());
+    expect(await account.take(null, 'a', 11)).toBe(false);
+    await account.ready({ ...grant, limit: 5000, issuedAt: issuedAt - 86_400 });
     expect(await account.take(null, 'a', 11)).toBe(true);
   });
 

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Layout } from '../layout.ts';
 import { measure } from './measure.ts';
 import { createOpenUploads } from './open-uploads.ts';
-import type { Grant } from './grants.ts';
+import { type Grant, leeway } from './grants.ts';
 
 export type Account = ReturnType<typeof createAccount>;
 
@@ -37,7 +37,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
   /** Bytes of manifests that are being received: distribution writes a manifest once it is complete. */
   let arriving = 0;
   let manifests = 0;
-  let lastUsed = Date.now();
+  let lastUsed = performance.now();
   /** Added since the last measurement started. */
   let added = { bytes: 0, objects: 0 };
   let [limit, limitAt] = [0, 0];
@@ -47,14 +47,14 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
   const used = () => stored + added.bytes + uploads.bytes() + arriving;
 
   const measureNow = async (): Promise<void> => {
-    const since = Date.now();
+    const since = performance.now();
     const before = added;
     added = { bytes: 0, objects: 0 };
     try {
       const found = await measure(layout, prefix);
       uploads.correct(found.uploads, since);
       [stored, objects] = [found.bytes, found.objects];
-      measuredAt = Date.now();
+      measuredAt = performance.now();
     } catch (error) {
       added = { bytes: added.bytes + before.bytes, objects: added.objects + before.objects };
       throw error;
@@ -63,7 +63,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
 
   /** One measurement at a time, with a pause between them, because clients may retry pushes to a full registry constantly. */
   const remeasure = (): Promise<void> => {
-    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + most.measureEveryMs - Date.now());
+    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + most.measureEveryMs - performance.now());
     measuring ??= sleep(pause)
       .then(measureNow)
       .finally(() => (measuring = null));
@@ -76,7 +76,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
     if (upload === null) arriving += bytes;
     else {
       const opened = uploads.open(upload, repository);
-      opened.touchedAt = Date.now();
+      opened.touchedAt = performance.now();
       uploads.resize(opened, opened.bytes + bytes);
     }
     return true;
@@ -90,10 +90,12 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
 
     /** Resolves once the registry is measured; applies the limit of the most recently issued token. */
     async ready(grant: Grant | null): Promise<void> {
-      lastUsed = Date.now();
-      if (grant && grant.issuedAt >= limitAt) [limit, limitAt] = [grant.limit, grant.issuedAt];
+      lastUsed = performance.now();
+      // Then the clock was set back since, and the time of a token does not tell whether it is newer.
+      const isOfFuture = limitAt > Date.now() / 1000 + leeway;
+      if (grant && (grant.issuedAt >= limitAt || isOfFuture)) [limit, limitAt] = [grant.limit, grant.issuedAt];
       if (measuredAt === null) await remeasure();
-      else if (isShared && measuredAt < Date.now() - most.shareMs) remeasure().catch(() => undefined);
+      else if (isShared && measuredAt < performance.now() - most.shareMs) remeasure().catch(() => undefined);
     },
 
     takeNow,
@@ -155,6 +157,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
     },
 
     /** Whether the account can be dropped: the next request would measure the registry again. */
-    isIdle: (idleMs: number) => uploads.byId.size === 0 && opening + manifests === 0 && lastUsed < Date.now() - idleMs,
+    isIdle: (idleMs: number) =>
+      uploads.byId.size === 0 && opening + manifests === 0 && lastUsed < performance.now() - idleMs,
   };
 }

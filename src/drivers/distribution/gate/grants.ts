@@ -31,7 +31,7 @@ interface Verified {
 }
 
 /** Seconds after `exp` and before `nbf`, as in distribution. */
-const leeway = 60;
+export const leeway = 60;
 const maxCached = 10_000;
 
 /** Returns the check of an Authorization header for one repository (`prefix/name`). Verified tokens are cached. */

@@ -27,7 +27,7 @@ export function createOpenUploads() {
   const open = (id: string, repository: string): OpenUpload => {
     const known = byId.get(id);
     if (known) return known;
-    const opened = { repository, bytes: 0, writers: new Set<Writer>(), touchedAt: Date.now() };
+    const opened = { repository, bytes: 0, writers: new Set<Writer>(), touchedAt: performance.now() };
     byId.set(id, opened);
     return opened;
   };
@@ -52,7 +52,7 @@ export function createOpenUploads() {
 
   /** Bytes of uploads that were not written to for `idleMs`. */
   const idleBytes = (idleMs: number): number => {
-    const before = Date.now() - idleMs;
+    const before = performance.now() - idleMs;
     return [...byId.values()]
       .filter(({ writers, touchedAt }) => writers.size === 0 && touchedAt < before)
       .reduce((sum, { bytes }) => sum + bytes, 0);
