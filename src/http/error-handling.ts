@@ -4,7 +4,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ClientError, invalidInput, unavailable } from '../errors/catalogue.ts';
-import { exceededTimeLimit, isContended, isUnavailable, postgresCode, shortageOf } from '../platform/db-errors.ts';
+import {
+  exceededTimeLimit,
+  hostShortageOf,
+  isContended,
+  isUnavailable,
+  postgresCode,
+  shortageOf,
+} from '../platform/db-errors.ts';
 import { KeyFileError } from '../platform/encryption.ts';
 import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
@@ -173,6 +180,8 @@ function asClientError(error: unknown, request: FastifyRequest): ClientError {
 function whyUnavailable(error: unknown, timeLimit: string | null): string {
   const shortage = shortageOf(error);
   if (shortage !== null) return `the database ${shortage}; the operator must fix it`;
+  const hostShortage = hostShortageOf(error);
+  if (hostShortage !== null) return `${hostShortage}; the operator must fix it`;
   if (timeLimit !== null) return `the database is overloaded: a statement exceeded its ${timeLimit}`;
   if (isContended(error)) return 'the database is overloaded';
   return postgresCode(error) === readOnly ? 'the database is read-only' : 'the database cannot be reached';

@@ -33,10 +33,29 @@ function postgresError(error: unknown): pg.DatabaseError | undefined {
 const connectionCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ECONNABORTED', 'EAI_AGAIN'],
+  // Of a unix socket whose queue of connections is full, as while the server is frozen.
+  'EAGAIN',
 ]);
+/** What this host lacks to open a connection, by the code of the system call. */
+const hostShortages: Record<string, string> = {
+  EMFILE: 'this server has no file descriptors left',
+  ENFILE: 'this host has no file descriptors left',
+  ENOBUFS: 'this host is out of memory',
+  ENOMEM: 'this host is out of memory',
+  EADDRNOTAVAIL: 'this host has no local ports left',
+};
 /** Errors of `pg` itself, which have no code. */
 const brokenConnection =
   /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
+
+/** What this host lacks to open a connection, for example `this host is out of memory`; or null. */
+export function hostShortageOf(error: unknown): string | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const shortage = hostShortages[(cause as NodeJS.ErrnoException).code ?? ''];
+    if (shortage !== undefined) return shortage;
+  }
+  return null;
+}
 
 /** What a database that responds lacks, by SQLSTATE (class 53, and 58030). */
 const shortages: Record<string, string> = {
@@ -74,11 +93,11 @@ export function exceededTimeLimit(error: unknown): string | null {
 }
 
 /**
- * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement:
- * a retry may succeed.
+ * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement,
+ * or when this host lacks resources for a connection: a retry may succeed.
  */
 export function isUnavailable(error: unknown): boolean {
-  if (shortageOf(error) !== null || isContended(error)) return true;
+  if (shortageOf(error) !== null || isContended(error) || hostShortageOf(error) !== null) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // A DOMException, such as the reason of an aborted signal, has a number.
     const code = String((cause as { code?: unknown }).code ?? '');

@@ -8,6 +8,7 @@
  * closes nothing. A server that accepts the connection and does not respond is overloaded, not gone.
  */
 import pg from 'pg';
+import { hostShortageOf } from './db-errors.ts';
 import { breakConnection, createPrimaryClient, protocolOf } from './primary-client.ts';
 import { TimeLimitError, within } from './within.ts';
 
@@ -78,7 +79,7 @@ export function closeLostConnections(
   const check = async () => {
     const unanswered = [...clients].filter(isUnanswered);
     if (unanswered.length === 0) return void (failures = 0);
-    const isGone = await probe(unanswered.map(idOf)).then(
+    const isGone = await probe(unanswered.map(backendOf)).then(
       (found) => {
         failures = 0;
         return (client: pg.Client) => found !== null && !isBackendOf(found, client, startedAt.get(client));
@@ -102,10 +103,11 @@ export function closeLostConnections(
   }, checkMs).unref();
 }
 
-const idOf = (client: pg.Client) => (client as unknown as Internals).processID;
+/** The pid of the backend of PostgreSQL that serves a connection. */
+export const backendOf = (client: pg.Client) => (client as unknown as Internals).processID;
 
 function isBackendOf(found: Found, client: pg.Client, startedAt: string | undefined): boolean {
-  return found.processIds.has(idOf(client)) && (startedAt === undefined || startedAt === found.startedAt);
+  return found.processIds.has(backendOf(client)) && (startedAt === undefined || startedAt === found.startedAt);
 }
 
 function probeWith(config: pg.ClientConfig, probeMs: number): Probe {
@@ -121,6 +123,8 @@ function probeWith(config: pg.ClientConfig, probeMs: number): Probe {
       if (error instanceof TimeLimitError && isAccepted) return null;
       // The server responds, for example that it has too many connections.
       if (error instanceof pg.DatabaseError) return null;
+      // It does not accept connections fast enough, or this host cannot open one.
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN' || hostShortageOf(error) !== null) return null;
       throw error;
     } finally {
       // This connection may be lost, too.
@@ -135,7 +139,7 @@ async function findBackends(client: pg.Client, processIds: number[]): Promise<Fo
   const { rows } = await client.query<{ pid: number; own: boolean; startedAt: string }>(
     `select pid, pid = pg_backend_pid() as own, ${startOfServer} from pg_stat_activity
      where pid = any ($1::int[]) or pid = $2`,
-    [processIds, idOf(client)],
+    [processIds, backendOf(client)],
   );
   const own = rows.find((row) => row.own);
   return own ? { processIds: new Set(rows.map(({ pid }) => pid)), startedAt: own.startedAt } : null;
