@@ -1,5 +1,6 @@
 /** How a standby ends: after a failover that failed, during one, and before one. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
@@ -101,4 +102,38 @@ describe('a process whose lock another one took while PostgreSQL restarted', () 
     await expect.poll(() => kill.mock.calls).toEqual([[process.pid, 'SIGINT']]);
     expect(process.exitCode).toBe(1);
   });
+});
+
+describe('a process whose connection with the lock does not respond', () => {
+  it('keeps its work, and takes the lock again when PostgreSQL has ended the connection', async () => {
+    const connection = inject('postgres');
+    const lock = { key: randomUUID(), what: 'a region' };
+    const held = await takeLocks(connection, [lock], silentLogger);
+    const admin = new pg.Client(connection);
+    await admin.connect();
+    const holder = async () => {
+      const { rows } = await admin.query<{ pid: number }>(
+        `select pid from pg_locks where granted and locktype = 'advisory' and objsubid = 2
+           and objid = (hashtext($1)::int8 & 4294967295)::oid`,
+        [lock.key],
+      );
+      return rows[0]?.pid;
+    };
+    const frozen = (await holder())!;
+    process.kill(frozen, 'SIGSTOP');
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    onTestFinished(async () => {
+      kill.mockRestore();
+      await held.release();
+      await admin.end();
+    });
+    // Until the connection counts as lost, and several attempts.
+    await sleep(10_000);
+    expect(kill.mock.calls).toEqual([]);
+    expect(await holder()).toBe(frozen);
+    kill.mockRestore();
+    process.kill(frozen, 'SIGCONT');
+    await expect.poll(holder, { timeout: 10_000 }).not.toBe(frozen);
+    await expect.poll(holder, { timeout: 10_000 }).toBeDefined();
+  }, 60_000);
 });

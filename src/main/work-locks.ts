@@ -10,6 +10,7 @@ import type pg from 'pg';
 import { detectLostHost } from '../platform/db.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
+import { backendOf } from '../platform/lost-servers.ts';
 import { breakConnection, createPrimaryClient } from '../platform/primary-client.ts';
 
 const workLocks = 0x636c6f76;
@@ -18,6 +19,8 @@ const waitMs = 500;
 const precedenceMs = 3000;
 const pingMs = 2000;
 const answerMs = 5000;
+/** `application_name` of the connections, which PostgreSQL truncates. */
+const ownName = `cloudyard worker, process ${process.pid} on ${hostname()}`.slice(0, 63);
 
 export interface WorkLock {
   key: string;
@@ -48,23 +51,26 @@ interface HeldLocks {
 export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
   let client: pg.Client;
   let released = false;
+  /** The backend of the last connection that had the locks. */
+  let lost: number | null = null;
 
   const take = async (): Promise<void> => {
     client = createPrimaryClient({
       ...connection,
       connectionTimeoutMillis: answerMs,
-      application_name: `cloudyard worker, process ${process.pid} on ${hostname()}`,
+      application_name: ownName,
     });
     // Errors also show as rejections, or as the `end` event below.
     client.on('error', () => {});
     await client.connect();
     try {
       await client.query(detectLostHost);
-      for (const lock of locks) await takeOne(client, lock);
+      for (const lock of locks) await takeOne(client, lock, lost);
     } catch (error) {
       await client.end().catch(() => {});
       throw error;
     }
+    lost = backendOf(client);
     client.once('end', () => {
       if (!released) void retake();
     });
@@ -148,21 +154,38 @@ async function connectOnce(connection: ConnectionOptions): Promise<void> {
   await client.connect().finally(() => client.end().catch(() => {}));
 }
 
-async function takeOne(client: pg.Client, lock: WorkLock): Promise<void> {
+/**
+ * PostgreSQL may not have noticed the end of a connection that broke on this side only, because its backend was frozen or the
+ * network was cut. `lost` is that backend, which is ended so that a later attempt takes the lock.
+ * @throws LockTaken
+ */
+async function takeOne(client: pg.Client, lock: WorkLock, lost: number | null): Promise<void> {
   const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
     workLocks,
     lock.key,
   ]);
-  if (!rows[0]!.taken) throw new LockTaken(`${lock.what} is in use by ${await holderOf(client, lock)}`);
+  if (rows[0]!.taken) return;
+  const holder = await holderOf(client, lock);
+  if (holder && holder.pid === lost && holder.application_name === ownName) {
+    await client.query('select pg_terminate_backend($1)', [lost]);
+    throw new Error(`a lost connection of this process still has the lock of ${lock.what}`);
+  }
+  const name = holder ? `${holder.application_name} (since ${holder.backend_start.toISOString()})` : 'another process';
+  throw new LockTaken(`${lock.what} is in use by ${name}`);
 }
 
-async function holderOf(client: pg.Client, lock: WorkLock): Promise<string> {
-  const { rows } = await client.query<{ application_name: string; backend_start: Date }>(
-    `select a.application_name, a.backend_start from pg_locks l join pg_stat_activity a on a.pid = l.pid
+interface Holder {
+  pid: number;
+  application_name: string;
+  backend_start: Date;
+}
+
+async function holderOf(client: pg.Client, lock: WorkLock): Promise<Holder | undefined> {
+  const { rows } = await client.query<Holder>(
+    `select a.pid, a.application_name, a.backend_start from pg_locks l join pg_stat_activity a on a.pid = l.pid
      where l.locktype = 'advisory' and l.granted and l.objsubid = 2
        and l.classid = $1::int8::oid and l.objid = (hashtext($2)::int8 & 4294967295)::oid`,
     [workLocks, lock.key],
   );
-  const holder = rows[0];
-  return holder ? `${holder.application_name} (since ${holder.backend_start.toISOString()})` : 'another process';
+  return rows[0];
 }
