@@ -297,3 +297,18 @@ test('SIGTERM to PostgreSQL alone restarts it, although clients stay connected',
   );
   expect(await query(postgres, 'select 1 as one')).toEqual([{ one: 1 }]);
 });
+
+test('a server without free connections is adopted, and not ended', async () => {
+  const first = await start();
+  const pid = first.pid();
+  const clients: pg.Client[] = [];
+  for (let error: unknown; error === undefined; ) {
+    const client = new pg.Client({ connectionString: first.url });
+    client.on('error', () => undefined);
+    error = await client.connect().catch((cause: unknown) => cause);
+    if (error === undefined) clients.push(client);
+  }
+  await expect(start()).rejects.toMatchObject({ code: '53300' });
+  await Promise.all(clients.map((client) => client.end()));
+  expect([first.pid(), await query(first, 'select 1 as one')]).toEqual([pid, [{ one: 1 }]]);
+});

@@ -51,6 +51,8 @@ const SHUTDOWN_POLL_MS = 1000;
 const REGISTER_TIMEOUT_MS = 30_000;
 /** An advisory lock in the database `postgres`; every user of the server holds it shared. */
 const USERS = 0x636c6f75;
+/** SQLSTATE */
+const tooManyConnections = '53300';
 const INITDB_FLAGS = [
   `--username=${NAME}`,
   '--encoding=UTF8',
@@ -152,7 +154,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
     pidFile: join(pgData, 'postmaster.pid'),
     readPid: async () => pidIn(join(pgData, 'postmaster.pid')),
     matches: (commandLine) => isPostmaster(commandLine, pgData),
-    probe: () => withClient(host, 'postgres', async () => undefined),
+    probe: () => withClient(host, 'postgres', async () => undefined).catch(unlessFull),
     // Recovery after a crash replays up to max_wal_size.
     startTimeout: 120,
     // PostgreSQL writes a checkpoint before it exits.
@@ -162,6 +164,11 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
     beforeStart: async () => removeStaleSocketLock(host, pgData),
     log,
   });
+}
+
+/** A server that has all its connections responds, and ending it would end them. */
+function unlessFull(error: { code?: string }): void {
+  if (error.code !== tooManyConnections) throw error;
 }
 
 /**
