@@ -2,7 +2,7 @@
  * Writes files that survive a crash of the host: write to a temporary name, sync, rename, sync the folder. Reads what a crash
  * left.
  */
-import { chown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hostError } from './command.ts';
 
@@ -42,6 +42,11 @@ export async function writeDurably(path: string, text: string, owner: Owner | nu
     await file.close();
   }
   await renameDurably(unfinished, path);
+}
+
+/** As `writeDurably`, but leaves a file that has this text as it is: the disk may be full. */
+export async function ensureDurably(path: string, text: string, owner: Owner | null = null): Promise<void> {
+  if ((await readFile(path, 'utf8').catch(() => null)) !== text) await writeDurably(path, text, owner);
 }
 
 /** Creates a folder and its missing parents for an account. */

@@ -107,6 +107,14 @@ test('a process of another account or in another mount namespace is not taken fo
   }
 });
 
+test('a daemon whose socket was removed is started again', async () => {
+  const daemon = await supervise(options('plain', { socket: join(dir, 'ready') }));
+  const pid = daemon.pid() as number;
+  rmSync(join(dir, 'ready'));
+  await until(() => events().length === 3);
+  expect([liveProcess(pid), events()]).toEqual([null, ['start', 'term', 'start']]);
+});
+
 test('a clock that is set forward neither ends a start nor kills a process that is stopping', async () => {
   const hours = vi.spyOn(Date, 'now');
   let now = 0;

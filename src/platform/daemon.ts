@@ -13,21 +13,12 @@
  * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
  * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
-import {
-  closeSync,
-  fchmodSync,
-  fstatSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
+import { endOfLog, openDaemonLog } from './daemon-log.ts';
 import { findByCommandLine, readPidFile } from './running-processes.ts';
 
 export interface DaemonOptions {
@@ -45,9 +36,14 @@ export interface DaemonOptions {
   matches(commandLine: string, pid: number): boolean;
   /** Resolves when the daemon responds; rejects until then. Polled, one call at a time. */
   probe(): Promise<void>;
+  /**
+   * The socket that the program creates at its start and that `probe` needs. When another program removes it, nobody can
+   * connect, so the daemon is stopped and started again.
+   */
+  socket?: string;
   /** How long `probe` may fail before the start counts as failed. Unit: seconds. */
   startTimeout: number;
-  /** Appended to; truncated at a start above 10 MiB. Readable only by its owner, because programs log what clients send. */
+  /** Appended to; see daemon-log.ts. */
   logFile: string;
   stopSignal: NodeJS.Signals;
   /** The time from `stopSignal` to SIGKILL. Default: 10. Unit: seconds. */
@@ -99,8 +95,8 @@ const LAST_BACKOFF_MS = 30_000;
 const STEADY_AFTER_MS = 10_000;
 const STOP_TIMEOUT = 10;
 const ADOPTED_POLL_MS = 250;
+const SOCKET_POLL_MS = 1000;
 const PROBE_EVERY_MS = 25;
-const LOG_LIMIT = 10 * 1024 * 1024;
 
 /** Null for a dead process, a zombie, or an invalid pid. */
 export function liveProcess(pid: number): LiveProcess | null {
@@ -165,10 +161,18 @@ async function supervise(supervision: Supervision): Promise<void> {
   while (supervision.current && !ending.aborted) {
     const upSince = performance.now();
     const { pid, exited } = supervision.current;
-    const exit = await Promise.race([exited, aborted(ending)]);
+    const over = new AbortController();
+    const ended = await Promise.race([exited, socketRemoved(options, over.signal), aborted(ending)]);
+    over.abort();
     if (ending.aborted) return;
+    if (ended === 'socket removed') {
+      log.warn(
+        { daemon: name, daemonPid: pid, socket: options.socket },
+        'the socket of a daemon was removed; restarting it',
+      );
+      await terminate(options, supervision.current);
+    } else log.warn({ daemon: name, daemonPid: pid, ...ended }, 'daemon died');
     supervision.current = null;
-    log.warn({ daemon: name, daemonPid: pid, ...exit }, 'daemon died');
     backoff = backoffAfter(backoff, performance.now() - upSince);
 
     while (!supervision.current) {
@@ -181,6 +185,15 @@ async function supervise(supervision: Supervision): Promise<void> {
     }
     if (!ending.aborted) notifyRestart(options);
   }
+}
+
+/** Resolves when the socket of a running daemon was removed, unless `over` aborts first. */
+function socketRemoved({ socket }: DaemonOptions, over: AbortSignal): Promise<'socket removed'> {
+  const { promise, resolve } = Promise.withResolvers<'socket removed'>();
+  if (socket === undefined) return promise;
+  const poll = setInterval(() => !existsSync(socket) && resolve('socket removed'), SOCKET_POLL_MS).unref();
+  over.addEventListener('abort', () => clearInterval(poll), { once: true });
+  return promise;
 }
 
 /** The backoff after a run of `upMs`; `grown` is the one that earlier restarts led to. */
@@ -265,23 +278,16 @@ async function removeStalePidFile(options: DaemonOptions): Promise<void> {
 
 async function start(options: DaemonOptions): Promise<{ running: Running; logTail: () => string }> {
   const { file, args, env, uid, gid, cwd } = options.command;
-  mkdirSync(dirname(options.logFile), { recursive: true });
-  const logFd = openSync(options.logFile, 'a', 0o600);
-  fchmodSync(logFd, 0o600);
-  let logStart = fstatSync(logFd).size;
-  if (logStart > LOG_LIMIT) {
-    ftruncateSync(logFd);
-    logStart = 0;
-  }
+  const log = openDaemonLog(options.logFile);
   const child = spawnChild(file, args, {
     detached: true,
-    stdio: ['ignore', logFd, logFd],
+    stdio: ['ignore', log.descriptor, log.descriptor],
     ...(env && { env }),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     ...(cwd !== undefined && { cwd }),
   });
-  closeSync(logFd);
+  closeSync(log.descriptor);
   // In the same turn as the spawn: after a crash of this process in between, the child would never be found.
   if (child.pid !== undefined && !options.readPid) {
     try {
@@ -307,7 +313,7 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
     exited,
     unwatch: () => child.unref(),
   };
-  return { running, logTail: () => lastLines(options.logFile, logStart) };
+  return { running, logTail: () => endOfLog(options.logFile, log.start) };
 }
 
 /** A process that is not a child of this process can only be polled. */
@@ -392,7 +398,3 @@ function aborted(signal: AbortSignal): Promise<Record<string, unknown>> {
 }
 
 const describe = ({ code, signal }: Record<string, unknown>) => (signal ? `signal ${signal}` : `code ${code}`);
-
-function lastLines(file: string, from: number): string {
-  return readFileSync(file).subarray(from).toString('utf8').trimEnd().split('\n').slice(-20).join('\n');
-}

@@ -312,3 +312,17 @@ test('a server without free connections is adopted, and not ended', async () => 
   await Promise.all(clients.map((client) => client.end()));
   expect([first.pid(), await query(first, 'select 1 as one')]).toEqual([pid, [{ one: 1 }]]);
 });
+
+test('a server whose socket was removed is started again', async () => {
+  const postgres = await start();
+  await query(postgres, 'create table t (a text); insert into t values (1)');
+  const { host, port } = postgres.connection;
+  rmSync(join(host, `.s.PGSQL.${port}`));
+  await expect(query(postgres, 'select from t')).rejects.toThrow('ENOENT');
+  await until(() =>
+    query(postgres, 'select from t').then(
+      (rows) => rows.length === 1,
+      () => false,
+    ),
+  );
+});

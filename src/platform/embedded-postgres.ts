@@ -20,7 +20,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
-import { type Account, restrictConnections } from './embedded-postgres-access.ts';
+import { restrictConnections } from './embedded-postgres-access.ts';
 import { isPostmaster, isStopping, pidIn, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
 import {
   type Cluster,
@@ -101,7 +101,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
       pgData,
       host,
       logFile: join(dataDir, 'postgres.log'),
-      account: cluster.account,
+      cluster,
       log,
     }),
   );
@@ -137,11 +137,11 @@ interface Server {
   pgData: string;
   host: string;
   logFile: string;
-  account: Account | null;
+  cluster: Cluster;
   log: Logger;
 }
 
-function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Server): Promise<Daemon> {
+function supervisePostgres({ binaries, pgData, host, logFile, cluster, log }: Server): Promise<Daemon> {
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return superviseDaemon({
     name: 'postgres',
@@ -149,19 +149,23 @@ function supervisePostgres({ binaries, pgData, host, logFile, account, log }: Se
       file: join(binaries, 'bin', 'postgres'),
       args: ['-D', pgData, '-p', String(PORT), '-k', host, ...settings],
       cwd: pgData,
-      ...account,
+      ...cluster.account,
     },
     pidFile: join(pgData, 'postmaster.pid'),
     readPid: async () => pidIn(join(pgData, 'postmaster.pid')),
     matches: (commandLine) => isPostmaster(commandLine, pgData),
     probe: () => withClient(host, 'postgres', async () => undefined).catch(unlessFull),
+    socket: join(host, SOCKET_FILE),
     // Recovery after a crash replays up to max_wal_size.
     startTimeout: 120,
     // PostgreSQL writes a checkpoint before it exits.
     stopTimeout: 60,
     logFile,
     stopSignal: 'SIGINT',
-    beforeStart: async () => removeStaleSocketLock(host, pgData),
+    async beforeStart() {
+      if (!existsSync(host)) placeSocket(cluster, SOCKET_FILE);
+      removeStaleSocketLock(host, pgData);
+    },
     log,
   });
 }

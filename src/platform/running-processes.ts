@@ -1,5 +1,5 @@
 /** What pid files and /proc say about the processes of this host. */
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 /** Null if the file is missing or has no number. */
 export function readPidFile(pidFile: string): number | null {
@@ -8,6 +8,20 @@ export function readPidFile(pidFile: string): number | null {
     return Number.isSafeInteger(pid) ? pid : null;
   } catch {
     return null;
+  }
+}
+
+/**
+ * The path of what a process writes to its standard error: another program may have removed or replaced the file `log` that
+ * it was started with. It is `log` where /proc does not show it, as in a container without CAP_SYS_PTRACE.
+ */
+export function standardErrorOf(pid: number, log: string): string {
+  const path = `/proc/${pid}/fd/2`;
+  try {
+    accessSync(path, constants.R_OK);
+    return path;
+  } catch {
+    return log;
   }
 }
 

@@ -8,12 +8,12 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
 import { onHost } from '../command.ts';
-import { type Owner, writeDurably } from '../durable-files.ts';
+import { ensureDurably, type Owner } from '../durable-files.ts';
 import { endProcess } from '../end-process.ts';
 import { namesIn } from './layout.ts';
 
 interface ConfiguredDaemon
-  extends Pick<DaemonOptions, 'name' | 'account' | 'probe' | 'beforeStart' | 'startTimeout' | 'log'> {
+  extends Pick<DaemonOptions, 'name' | 'account' | 'probe' | 'socket' | 'beforeStart' | 'startTimeout' | 'log'> {
   /** The folder of its PID file and log. */
   folder: string;
   /** The folder of its configuration files. Default: `folder`. */
@@ -21,7 +21,7 @@ interface ConfiguredDaemon
   /** The account that owns its files. */
   owner?: Owner | null;
   settings: unknown;
-  /** The files to write before the start, by file name; each file name begins with `name`. */
+  /** The files to write before each start, by file name; each file name begins with `name`. */
   files(name: string): Record<string, string>;
   /** The last argument is one of the files. */
   command(name: string): DaemonOptions['command'];
@@ -44,12 +44,15 @@ export function startConfigured(options: ConfiguredDaemon): Promise<Daemon> {
         if (new RegExp(`^(${name}-)?[0-9a-f]{12}\\.`).test(old) && !isCurrent) await rm(join(each, old));
       }
     }
-    for (const [path, text] of Object.entries(options.files(hashedName))) {
-      await writeDurably(join(configuration, path), text, options.owner);
-    }
     return superviseDaemon({
       ...options,
       command,
+      async beforeStart() {
+        await options.beforeStart?.();
+        for (const [path, text] of Object.entries(options.files(hashedName))) {
+          await ensureDurably(join(configuration, path), text, options.owner);
+        }
+      },
       pidFile,
       matches: (commandLine) => runsWith(commandLine, file),
       logFile: join(folder, `${name}.log`),

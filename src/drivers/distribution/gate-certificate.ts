@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join, relative } from 'node:path';
 import type { Certificate } from '../../platform/tls/certificate.ts';
-import { writeDurably } from '../durable-files.ts';
+import { ensureDurably } from '../durable-files.ts';
 import type { Layout } from './layout.ts';
 
 const timeoutMs = 10_000;
@@ -19,7 +19,7 @@ export const certificateSocket = ({ root, distribution }: Layout) => join(relati
 
 /** For the next start of the gate. Only root can read it. */
 export function storeCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
-  return writeDurably(join(distribution, file), `${certificate}\n${key}\n`);
+  return ensureDurably(join(distribution, file), `${certificate}\n${key}\n`);
 }
 
 /** @throws Error if the gate does not use it */

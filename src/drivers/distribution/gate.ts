@@ -12,7 +12,7 @@ import { certificateFile, certificateSocket } from './gate-certificate.ts';
 import { startConfigured } from './configured.ts';
 import type { GateConfiguration } from './gate/main.ts';
 import { reportSeconds } from './gate/watch.ts';
-import { type Layout, namesIn } from './layout.ts';
+import { type Layout, makeFolders, namesIn } from './layout.ts';
 import { expectRealm } from './process.ts';
 import { writtenAt } from './storage.ts';
 
@@ -63,6 +63,8 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
     ...{ name: 'gate', folder: layout.distribution, log, startTimeout: 30 },
     ...(account && { account: account.uid }),
     settings: [version, configuration],
+    // As of distribution (process.ts).
+    beforeStart: async () => void (replica === null && (await makeFolders(layout))),
     files: (name) => ({ [`${name}.json`]: JSON.stringify(configuration) }),
     command: (name) => {
       const args = [...nodeOptions, main, join(layout.distribution, `${name}.json`)];

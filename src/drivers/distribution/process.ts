@@ -18,7 +18,7 @@ import { accountFor, confined, runsAsRoot } from '../confined.ts';
 import type { Owner } from '../durable-files.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { startConfigured } from './configured.ts';
-import type { Layout } from './layout.ts';
+import { type Layout, makeFolders } from './layout.ts';
 import { repair } from './repair.ts';
 
 interface DistributionOptions {
@@ -48,7 +48,10 @@ export async function startDistribution(options: DistributionOptions, hosting: R
       env: { TMPDIR: layout.temporary },
     }),
     probe: () => probe(layout, hosting.realm),
+    socket: layout.socket,
     async beforeStart() {
+      // Something may have removed them. Those of a mount are not created, because it may be lost.
+      if (replica === null) await makeFolders(layout);
       if (replica !== null && (await isOwner(layout, account))) return;
       await changeOwner(layout, account);
       await repair(layout, log);

@@ -9,7 +9,7 @@
  * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
-import { mkdir, open, readFile, rm, rmdir, statfs } from 'node:fs/promises';
+import { mkdir, open, rm, rmdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -17,7 +17,7 @@ import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
 import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited, shared } from '../turns.ts';
-import { removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED, writeDurably } from '../durable-files.ts';
+import { ensureDurably, removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
@@ -34,11 +34,8 @@ const PROTOFILE = '/\n0 0\nd--777 0 0\n$\n';
 export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStorage {
   const unmounting = limited(4);
   const loops = loopDevices(layout.images, log);
-  // Shared, because shares are created at the same time. An existing file is not written: the disk may be full.
-  const ensureProtofile = shared(async () => {
-    const path = protofileOf(layout);
-    if ((await readFile(path, 'utf8').catch(() => '')) !== PROTOFILE) await writeDurably(path, PROTOFILE);
-  });
+  // Shared, because shares are created at the same time.
+  const ensureProtofile = shared(() => ensureDurably(protofileOf(layout), PROTOFILE));
   return {
     reserve: loops.reserve,
     deviceOf: loops.numberOf,

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import { standardErrorOf } from '../../platform/running-processes.ts';
 import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
@@ -28,7 +29,7 @@ import { busyPortSeconds, tryToListen } from '../ports.ts';
 import { shared } from '../turns.ts';
 import { renderCore, type ServerSettings } from './configuration.ts';
 import type { GaneshaPrograms } from './detect.ts';
-import { writeDurably } from '../durable-files.ts';
+import { ensureDurably } from '../durable-files.ts';
 import type { Jail } from './jail.ts';
 import type { Layout } from './layout.ts';
 import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
@@ -90,7 +91,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   const core = () => renderCore(settings, (places ??= placesOf(layout, jail)));
   const configurationName = () => `ganesha.${createHash('sha256').update(core()).digest('hex').slice(0, 12)}.conf`;
   const writeConfiguration = () =>
-    writeDurably(join(places!.configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
+    ensureDurably(join(places!.configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
   const probe = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);
 
   async function startOnce(): Promise<void> {
@@ -98,7 +99,18 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
     const name = configurationName();
     await stopOtherInstances(layout, places!, name, log);
     await writeConfiguration();
-    const start = { layout, places: places!, jail, programs, settings, rpcbind, logFile, log, probe };
+    const start = {
+      layout,
+      places: places!,
+      jail,
+      programs,
+      settings,
+      rpcbind,
+      logFile,
+      log,
+      probe,
+      writeConfiguration,
+    };
     daemon = await startGanesha(start, name);
   }
 
@@ -169,10 +181,11 @@ interface GaneshaStart {
   logFile: string;
   log: Logger;
   probe(): Promise<void>;
+  writeConfiguration(): Promise<void>;
 }
 
 function startGanesha(parts: GaneshaStart, configurationName: string): Promise<Daemon> {
-  const { layout, places, jail, programs, settings, rpcbind, logFile, log, probe } = parts;
+  const { layout, places, jail, programs, settings, rpcbind, logFile, log, probe, writeConfiguration } = parts;
   const configuration = join(places.seenConfiguration, configurationName);
   // Ganesha locks its pid file, so a second one on this directory exits.
   const args = ['-F', '-f', configuration, '-L', 'STDERR', '-p', places.seenPidFile];
@@ -189,6 +202,8 @@ function startGanesha(parts: GaneshaStart, configurationName: string): Promise<D
       logFile,
       stopSignal: 'SIGTERM',
       async beforeStart() {
+        // Something may have removed it.
+        await writeConfiguration();
         if (settings.version3 && !(await rpcbind.ensure())) throw new Error('rpcbind does not respond');
         if (settings.version3) await removeStaleRegistrations(log);
         for (const port of settings.version3 ? [settings.port, settings.mountPort] : [settings.port]) {
@@ -207,7 +222,7 @@ function startGanesha(parts: GaneshaStart, configurationName: string): Promise<D
 export async function reloadGanesha(
   daemon: () => Pick<Daemon, 'pid' | 'signal'> | null,
   probe: () => Promise<void>,
-  logFile: string,
+  file: string,
 ): Promise<Reload> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline) {
@@ -222,6 +237,7 @@ export async function reloadGanesha(
       await sleep(50);
       continue;
     }
+    const logFile = standardErrorOf(pid, file);
     const from = await logEnd(logFile);
     daemon()?.signal('SIGHUP');
     const reloadDeadline = performance.now() + RELOAD_TIMEOUT_MS;

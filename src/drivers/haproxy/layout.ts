@@ -84,9 +84,14 @@ export async function makeFolders(layout: Layout): Promise<void> {
   await mkdir(certificates, { recursive: true, mode: 0o700 });
   // Otherwise a power loss removes a new folder with the synced files in it.
   for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
-  makeRuntimeFolder(layout.sockets);
-  makeReadableFolder(layout.nginxConfiguration, accountFor('nginx'));
-  makePrivateFolder(layout.nginxState, accountFor('nginx'));
+  makeRuntimeFolders(layout);
+}
+
+/** Those that another program may remove, because they are not in the data directory. */
+export function makeRuntimeFolders({ sockets, nginxConfiguration, nginxState }: Layout): void {
+  makeRuntimeFolder(sockets);
+  makeReadableFolder(nginxConfiguration, accountFor('nginx'));
+  makePrivateFolder(nginxState, accountFor('nginx'));
 }
 
 /**

@@ -14,10 +14,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { standardErrorOf } from '../../platform/running-processes.ts';
 import { onHost, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
 import { cannotListen, rejectedConfiguration, unavailable } from '../haproxy/errors.ts';
-import type { Layout } from '../haproxy/layout.ts';
+import { type Layout, makeRuntimeFolders } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
 import { addressesOf, type ListenerCounters } from '../load-balancer.ts';
 import {
@@ -87,22 +88,23 @@ export function createNginx(options: NginxOptions): UdpBalancer {
     }
   };
 
-  /** Before a start of nginx, when none of its ports is its own. */
-  const excludeBusy = async () => {
+  /** Before a start of nginx, when none of its ports is its own. Something may have removed the configuration. */
+  const prepareStart = async () => {
+    makeRuntimeFolders(layout);
     for (const spec of served()) {
       const error = await unbindable(spec);
       if (error === null) continue;
       excluded.set(spec.id, error);
       log.error({ loadBalancer: spec.id, err: error }, 'excluded the UDP listeners of a load balancer');
     }
-    if (excluded.size === 0) return;
-    const text = render();
-    await checkAndWrite(program, file, text);
-    running = text;
+    running = render();
+    const found = await readFile(file, 'utf8').catch(() => null);
+    if (found !== running) await checkAndWrite(program, file, running);
   };
 
   async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
     wanted = { specs, verdict };
+    makeRuntimeFolders(layout);
     await includeFree();
     const text = render();
     const endpoints = specs.flatMap(endpointsOf);
@@ -116,7 +118,7 @@ export function createNginx(options: NginxOptions): UdpBalancer {
       const same = text === (await readFile(`${file}.running`, 'utf8').catch(() => ''));
       // Before the start, which may write another one.
       running = text;
-      daemon = await startNginx(options, file, same, excludeBusy);
+      daemon = await startNginx(options, file, same, prepareStart);
     }
     await writeFile(`${file}.running`, running, { mode: 0o600 });
     listening = new Set(served().flatMap(endpointsOf).map(textOf));
@@ -129,6 +131,7 @@ export function createNginx(options: NginxOptions): UdpBalancer {
     update,
     async check(spec) {
       if (udpListeners(spec).length === 0) return;
+      makeRuntimeFolders(layout);
       const candidate = `${file}.${spec.id}`;
       const text = renderNginx(settings, [spec], () => true);
       // First: the check of nginx also fails for an address that the host does not have, and does not name it.
@@ -177,7 +180,7 @@ function startNginx(
   { layout, program, log }: NginxOptions,
   file: string,
   same: boolean,
-  excludeBusy: () => Promise<void>,
+  prepareStart: () => Promise<void>,
 ): Promise<Daemon> {
   const folder = layout.nginx;
   const args = ['-p', layout.nginxState, '-e', 'stderr', '-c', file];
@@ -203,7 +206,7 @@ function startNginx(
         adopted = false;
         const ended = await endOrphans(errorLog(folder));
         if (ended.length > 0) log.warn({ pids: ended }, 'ended nginx workers without a master');
-        await excludeBusy();
+        await prepareStart();
       },
       log,
     });
@@ -213,9 +216,11 @@ function startNginx(
 }
 
 /** The log of nginx reports when the new worker listens and when the old worker has stopped listening. */
-async function reload(daemon: Daemon, log: string): Promise<void> {
+async function reload(daemon: Daemon, file: string): Promise<void> {
+  const pid = daemon.pid();
+  if (pid === null) throw unavailable('nginx is down');
+  const log = standardErrorOf(pid, file);
   const from = (await stat(log)).size;
-  if (daemon.pid() === null) throw unavailable('nginx is down');
   daemon.signal('SIGHUP');
   const deadline = performance.now() + RELOAD_TIMEOUT_MS;
   while (performance.now() < deadline) {

@@ -1,6 +1,6 @@
 /** UDP listeners through a real nginx. */
 import { createSocket } from 'node:dgram';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
@@ -170,6 +170,21 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     await driver.start();
     expect(pid()).toBe(before);
     expect(await names(desired.address, 1)).toEqual(new Set(['a']));
+  });
+
+  it('continues without its log and its configuration', async () => {
+    const desired = udp({ members: await members('a') });
+    await apply(desired);
+    rmSync(errorLog(host.layout.nginx));
+    await apply(withPool(desired, { members: await members('b') }));
+    expect(await names(desired.address, 2)).toEqual(new Set(['b']));
+    rmSync(host.layout.nginxConfiguration, { recursive: true });
+    await apply(udp());
+    rmSync(host.layout.nginxConfiguration, { recursive: true });
+    const died = pid();
+    process.kill(died, 'SIGKILL');
+    await until(() => pid() !== died && liveProcess(pid()), 20, 'nginx back');
+    await until(async () => (await names(desired.address, 1)).has('b'), 10, 'answers');
   });
 
   it('serves the others at a start while another program has a port of one, and that one when it is free', async () => {
