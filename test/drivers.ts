@@ -81,6 +81,8 @@ export interface TestHost extends FileShareDriver, Steering<DriverCall> {
   /** Shares on the host and in quarantine. A test may add and remove shares. */
   readonly shares: Map<string, DesiredFileShare>;
   readonly quarantined: Map<string, DesiredFileShare>;
+  /** What `findDamaged` returns; an `apply` repairs it. */
+  readonly damaged: Set<string>;
   /** Every completed `apply`, oldest first. */
   readonly log: DesiredFileShare[];
   /** What `usage` returns. */
@@ -91,6 +93,7 @@ export interface TestHost extends FileShareDriver, Steering<DriverCall> {
 export function createTestHost({ real = false } = {}): TestHost {
   const shares = new Map<string, DesiredFileShare>();
   const quarantined = new Map<string, DesiredFileShare>();
+  const damaged = new Set<string>();
   const log: DesiredFileShare[] = [];
   const steering = createSteering<DriverCall>();
   const host: Omit<TestHost, keyof Steering<DriverCall>> = {
@@ -98,6 +101,7 @@ export function createTestHost({ real = false } = {}): TestHost {
     real,
     shares,
     quarantined,
+    damaged,
     log,
     space: new Map(),
     status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
@@ -108,6 +112,7 @@ export function createTestHost({ real = false } = {}): TestHost {
         const sizeGib = Math.max(desired.sizeGib, shares.get(desired.id)?.sizeGib ?? 0);
         shares.set(desired.id, structuredClone({ ...desired, sizeGib, settledGib: null }));
         log.push(structuredClone(desired));
+        damaged.delete(desired.id);
       });
       return { connectionPoint: `host:/${desired.id}`, sizeGib: shares.get(desired.id)!.sizeGib, changed: [] };
     },
@@ -115,6 +120,7 @@ export function createTestHost({ real = false } = {}): TestHost {
       await steering.call({ method: 'remove', id }, signal, () => shares.delete(id));
     },
     list: async () => [...shares.keys()],
+    findDamaged: async () => [...damaged],
     usage: async () => host.space,
     async quarantine(id) {
       const share = shares.get(id);

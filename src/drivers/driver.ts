@@ -32,6 +32,11 @@ export interface Driver<Desired extends { id: string }, Observed> {
   remove(id: string, signal: AbortSignal): Promise<void>;
   /** Ids of everything on this host, to find resources without a row. */
   list(): Promise<string[]>;
+  /**
+   * Ids on this host that are not served, or whose files are missing or damaged, and that an `apply` may repair. Absent: every
+   * `apply` checks everything that the resource needs, and nothing else can damage it.
+   */
+  findDamaged?(): Promise<string[]>;
   /** Stops serving a resource that has no row, and keeps its data for the operator to inspect. */
   quarantine(id: string): Promise<void>;
 }

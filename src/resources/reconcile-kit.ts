@@ -17,6 +17,7 @@ interface Inventory {
   /** False: simulated. A simulated host forgets everything at a restart, so there is nothing to compare. */
   real: boolean;
   list(): Promise<Iterable<string>>;
+  findDamaged?(): Promise<Iterable<string>>;
   quarantine(id: string): Promise<void>;
 }
 
@@ -28,7 +29,7 @@ interface DriftQueries {
 
 /**
  * Compares the host with the rows: quarantines resources without a row, and returns the rows whose expected presence on
- * the host differs from the actual one.
+ * the host differs from the actual one, or that are damaged there.
  *
  * The host is read first: a resource has its row before it is on the host, so one without a row never gets a row.
  */
@@ -43,7 +44,8 @@ export async function findDrift(
   const known = await store.findKnown(db, [...onHost]);
   for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
   const expected = await store.findExpected(db, regionIds);
-  return expected.filter((row) => row.onHost !== onHost.has(row.id));
+  const damaged = new Set(await driver.findDamaged?.());
+  return expected.filter((row) => row.onHost !== onHost.has(row.id) || (row.onHost && damaged.has(row.id)));
 }
 
 interface ReconciledRow {

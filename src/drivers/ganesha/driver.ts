@@ -2,8 +2,8 @@
  * Serves file shares over NFS. The operations on a share are in shares.ts.
  *
  * Failure modes: a start that fails stops and unmounts nothing; the caller stops or releases the driver. A share whose image
- * cannot be mounted at the start is not exported, and the status is unhealthy; its next `apply` retries. The other shares are
- * served.
+ * cannot be mounted at the start is not exported, and the status is unhealthy; the next sweep applies it again. The other
+ * shares are served.
  */
 import type { Logger } from 'pino';
 import { onHost, refuseAborted } from '../command.ts';
@@ -20,6 +20,7 @@ import {
   applyShare,
   awaitPreparation,
   confirmExports,
+  findDamaged,
   restoreShares,
   renderShares,
   type Shares,
@@ -97,6 +98,7 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
     quarantine: (id) => onHost(null, () => inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
     usage: storage.usage,
     list: async () => [...new Set([...shares.specs.keys(), ...(await storage.list())])].sort(),
+    findDamaged: () => findDamaged(shares),
   };
 }
 

@@ -17,7 +17,7 @@ import { connectionPoint, exportPath, renderExport, type ServerSettings } from '
 import { type Layout, makeFolders } from './layout.ts';
 import type { Reload } from './reload-log.ts';
 import type { NfsServer } from './server.ts';
-import { removeSpec, type ExportIds, exportIds, loadSpecs, saveSpec, type Spec } from './specs.ts';
+import { removeSpec, type ExportIds, exportIds, isStored, loadSpecs, saveSpec, storedIds, type Spec } from './specs.ts';
 import type { ShareStorage } from './storage.ts';
 
 export interface Shares {
@@ -88,7 +88,7 @@ async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortS
     device: storage.deviceOf(id),
   };
   const differences = before ? differencesOf(before, spec) : ['export created'];
-  if (differences.length === 0) return changed;
+  if (differences.length === 0 && (await isStored(shares.layout, id))) return changed;
   await saveSpec(shares.layout, spec);
   specs.set(id, spec);
   return [...changed, ...differences];
@@ -108,6 +108,13 @@ export async function removeShare(shares: Shares, id: string, { quarantine }: { 
   }
   shares.numbers.release(id);
   await storage.remove(id, { quarantine });
+}
+
+/** Shares that cannot be served, and those whose spec is missing or was malformed at the start. */
+export async function findDamaged({ layout, broken, specs, storage }: Shares): Promise<string[]> {
+  const stored = new Set(await storedIds(layout));
+  const ids = new Set([...specs.keys(), ...(await storage.list())]);
+  return [...ids].filter((id) => broken.has(id) || !specs.has(id) || !stored.has(id));
 }
 
 /** Mounts and exports every share that has a spec. A share that fails does not affect the others. */

@@ -5,14 +5,15 @@
  * Invariant: a spec is written after the storage has the size that it records. Storage that is larger than its spec was
  * interrupted while growing.
  *
- * Failure modes: specs are untrusted input. One that cannot be parsed is logged and ignored; its share is not exported.
+ * Failure modes: specs are untrusted input. One that cannot be parsed is logged and ignored; its share is not exported until
+ * the next sweep applies it.
  */
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { parseNetwork } from './networks.ts';
-import { writeDurably } from '../durable-files.ts';
+import { sizeOf, writeDurably } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 
@@ -25,10 +26,15 @@ export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
 
 const LAST_EXPORT_ID = 65_535;
 
+/** The ids of the specs on disk, also of malformed ones. */
+export const storedIds = (layout: Layout) => idsIn(layout.specs, '.json');
+
+export const isStored = async (layout: Layout, id: string) => (await sizeOf(layout.spec(id))) !== null;
+
 /** The specs on disk, by id. Unreadable ones are logged and omitted. */
 export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string, Spec>> {
   const specs = new Map<string, Spec>();
-  for (const id of await idsIn(layout.specs, '.json')) {
+  for (const id of await storedIds(layout)) {
     try {
       specs.set(id, parseSpec(id, await readFile(layout.spec(id), 'utf8')));
     } catch (err) {

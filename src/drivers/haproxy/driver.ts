@@ -20,6 +20,7 @@ import { busyPortSeconds } from '../ports.ts';
 import { oneAtATime, shared } from '../turns.ts';
 import { reloadAgain, resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
+import { findDamaged } from './damage.ts';
 import { createDrains } from './drains.ts';
 import { serveExcluded } from './excluded.ts';
 import { createExporter } from './exporter.ts';
@@ -99,6 +100,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   const timers: NodeJS.Timeout[] = [];
   const serveFree = () =>
     void exclusively(async () => {
+      await exporter.restore();
       await serveExcluded(host);
       if (host.udp && host.udp.excluded().size > 0) await updateUdp(host);
     }).catch((err: unknown) => log.warn({ err }, 'cannot serve excluded load balancers yet'));
@@ -133,6 +135,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
       await submit({ id, desired: null, quarantine: true, signal: new AbortController().signal });
     },
     list: async () => [...host.specs.keys()].sort(),
+    findDamaged: () => onHost(null, () => findDamaged(host)),
     read: async () => readAll(host, traffic, host.udp ? await host.udp.read() : new Map()),
     recheckMembers: () => exclusively(() => recheckMembers(host, outdated)),
     counters: () => ({ ...host.counts }),

@@ -4,6 +4,7 @@
  *
  * Failure modes: while this process is down, HAProxy responds with 503.
  */
+import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { chmod, chown, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
@@ -11,6 +12,7 @@ import { createServer } from '../../platform/node-http.ts';
 import { accountFor } from '../confined.ts';
 import type { Host } from './host.ts';
 import { isId } from '../id-files.ts';
+import { makeRuntimeFolders } from './layout.ts';
 import { command } from './quote.ts';
 import { isMember } from './servers.ts';
 
@@ -64,6 +66,8 @@ const KINDS: Record<string, { prefix: string; metrics: Metric[] }> = {
 interface Exporter {
   /** Listens on the socket of the layout. @throws the error of the system call */
   start(): Promise<void>;
+  /** Listens again if something removed the socket. */
+  restore(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -71,8 +75,9 @@ interface Exporter {
 export function createExporter(host: Host, log: Logger): Exporter {
   const path = host.layout.exporterSocket;
   let server: Server | null = null;
-  return {
+  const exporter: Exporter = {
     async start() {
+      makeRuntimeFolders(host.layout);
       await rm(path, { force: true });
       const listening = createServer((request, response) => {
         const id = (request.url ?? '').slice(1);
@@ -91,6 +96,12 @@ export function createExporter(host: Host, log: Logger): Exporter {
       const account = accountFor('haproxy');
       if (account) await chown(path, 0, account.gid);
     },
+    async restore() {
+      if (!server || existsSync(path)) return;
+      await exporter.stop();
+      await exporter.start();
+      log.warn({ socket: path }, 'the socket of the exporter was removed; created it again');
+    },
     async stop() {
       const listening = server;
       if (!listening) return;
@@ -99,6 +110,7 @@ export function createExporter(host: Host, log: Logger): Exporter {
       server = null;
     },
   };
+  return exporter;
 }
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4';

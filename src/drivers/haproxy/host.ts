@@ -198,17 +198,15 @@ export function newRevision(): string {
   return randomBytes(5).toString('hex');
 }
 
-/** The names of the files in all specs: certificates and lists. */
+/** The names of the files of all load balancers: certificates and lists. */
 export function usedFiles(host: Host): Set<string> {
-  const used = new Set<string>();
-  for (const spec of host.specs.values()) {
-    for (const { certificate, sniCertificates } of spec.listeners) {
-      for (const each of [certificate, ...sniCertificates]) if (each) used.add(each.pem);
-    }
-    for (const pool of spec.pools) {
-      for (const name of [pool.caBundle, pool.revocationList, pool.clientCertificate?.pem]) if (name) used.add(name);
-    }
-  }
-  for (const { files } of host.rendered.values()) for (const name of files.keys()) used.add(name);
-  return used;
+  return new Set([...host.specs.values()].flatMap((spec) => filesOf(host, spec)));
+}
+
+/** The names of the files of a load balancer. */
+export function filesOf({ rendered }: Host, { id, listeners, pools }: Spec): string[] {
+  const certificates = listeners.flatMap(({ certificate, sniCertificates }) => [certificate, ...sniCertificates]);
+  const ofPools = pools.flatMap((pool) => [pool.caBundle, pool.revocationList, pool.clientCertificate?.pem]);
+  const names = [...certificates.map((each) => each?.pem), ...ofPools].filter((name) => name != null);
+  return [...names, ...(rendered.get(id)?.files.keys() ?? [])];
 }

@@ -20,7 +20,7 @@ import { DriverError } from '../driver.ts';
 import { limited } from '../turns.ts';
 import { rejectedConfiguration, unavailable } from './errors.ts';
 import { type Layout, replaceFile } from './layout.ts';
-import { type Ask, retrying, runtimeSocket } from './runtime-socket.ts';
+import { type Ask, isMissing, retrying, runtimeSocket } from './runtime-socket.ts';
 
 interface Running {
   revision: string;
@@ -120,6 +120,8 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
       const { revision } = await running();
       return runtimeSocket(layout.adminSocket(revision))(commands).catch((err: unknown) => {
         known = null;
+        // Something removed its socket. Through the master, commands reach the same worker, except during a reload.
+        if (isMissing(err)) return current(commands);
         throw err;
       });
     },

@@ -45,8 +45,16 @@ export function retrying(ask: Ask): Ask {
 }
 
 function isRestarting(err: unknown): boolean {
-  const { code } = ((err as DriverError).cause ?? {}) as NodeJS.ErrnoException;
-  return ['ECONNREFUSED', 'ENOENT', 'ECONNRESET', 'EPIPE'].includes(code ?? '');
+  return ['ECONNREFUSED', 'ENOENT', 'ECONNRESET', 'EPIPE'].includes(codeOf(err));
+}
+
+/** Whether a socket does not exist. */
+export function isMissing(err: unknown): boolean {
+  return codeOf(err) === 'ENOENT';
+}
+
+function codeOf(err: unknown): string {
+  return ((err as DriverError).cause as NodeJS.ErrnoException | undefined)?.code ?? '';
 }
 
 /** Joins commands to as few lines as fit into a buffer of HAProxy. */

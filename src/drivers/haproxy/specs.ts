@@ -5,11 +5,10 @@
  * Failure modes: specs are read back as untrusted input. A malformed spec is logged and ignored.
  */
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
-import { writeDurably } from '../durable-files.ts';
+import { ensureDurably, writeDurably } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 
@@ -50,11 +49,8 @@ export function nameFile(files: Files, text: string, ending: 'pem' | 'list'): st
   return name;
 }
 
-/** Existing files are not written again: their name is the hash of their text. */
 export async function writeFiles(layout: Layout, files: Files): Promise<void> {
-  for (const [name, text] of files) {
-    if (!existsSync(layout.certificate(name))) await writeDurably(layout.certificate(name), text);
-  }
+  for (const [name, text] of files) await ensureDurably(layout.certificate(name), text);
 }
 
 /** Deletes the files that no load balancer uses, so that private keys are not kept longer than needed. */

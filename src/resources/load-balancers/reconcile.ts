@@ -42,8 +42,8 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
     async findDrift(db, regionIds) {
       await driver.recheckMembers();
       // Also a simulated host, which forgets everything at a restart: its statuses of members are shown.
-      const { list, quarantine } = driver;
-      return findDrift(db, store, { real: true, list, quarantine }, regionIds);
+      const { list, findDamaged, quarantine } = driver;
+      return findDrift(db, store, { real: true, list, findDamaged, quarantine }, regionIds);
     },
   };
 }

@@ -1,0 +1,43 @@
+/**
+ * Files of load balancers that something else has removed or damaged. HAProxy has read them, and needs them at its next
+ * reload, which is one for all load balancers.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { idsIn } from '../id-files.ts';
+import { filesOf, type Host, writeBalancers } from './host.ts';
+import type { Layout } from './layout.ts';
+import type { Spec } from './specs.ts';
+
+/** Load balancers without their spec or one of their files, and excluded ones with a file that is not what its name says. */
+export async function findDamaged(host: Host): Promise<string[]> {
+  const { layout } = host;
+  const stored = new Set(await idsIn(layout.specs, '.json'));
+  const files = new Set(await readdir(layout.certificates));
+  const isDamaged = async (spec: Spec) => {
+    const names = filesOf(host, spec);
+    if (!stored.has(spec.id) || !names.every((name) => files.has(name))) return true;
+    return host.broken.has(spec.id) && !(await areIntact(layout, names));
+  };
+  const damaged: string[] = [];
+  for (const spec of host.specs.values()) if (await isDamaged(spec)) damaged.push(spec.id);
+  return damaged;
+}
+
+/** The name of a file is the hash of its text (specs.ts). */
+async function areIntact(layout: Layout, names: string[]): Promise<boolean> {
+  for (const name of names) {
+    const text = await readFile(layout.certificate(name));
+    if (createHash('sha256').update(text).digest('hex') !== name.split('.')[0]) return false;
+  }
+  return true;
+}
+
+/** Writes missing configuration files again. Call it before a reload. */
+export async function restoreConfiguration(host: Host): Promise<void> {
+  const present = new Set(await idsIn(host.layout.configuration, '.cfg', 'balancer-'));
+  await writeBalancers(
+    host,
+    [...host.rendered.values()].filter(({ id }) => !present.has(id)),
+  );
+}
