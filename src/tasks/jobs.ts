@@ -172,6 +172,13 @@ export async function releaseJobs(
 /** First key of the advisory lock that a worker holds as long as it lives; the second is the hash of its id. */
 export const workerLocks = 0x636c6f75;
 
+/** Runs waiting jobs of the queues whose time is further away than this number of seconds. */
+export const runDistantJobs = prepared<object, [queues: string[], seconds: number], Db>(
+  'jobs_run_distant',
+  `update jobs set run_at = now()
+   where queue = any ($1::text[]) and locked_by is null and run_at > now() + $2::float8 * interval '1 second'`,
+);
+
 /** Workers that have jobs and whose advisory lock is free. */
 export const findDeadWorkers = preparedColumn<string, [], Db>(
   'jobs_dead_workers',

@@ -133,6 +133,17 @@ describe.concurrent('a job that is lost', () => {
   }, 60_000);
 });
 
+describe.concurrent('a job of a time before the clock was set back', () => {
+  it('does not wait until the clock is there again', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t, { worker: false });
+    const answer = await create(cloud);
+    await cloud.db.$client.query(`update jobs set run_at = now() + interval '1 day'`);
+    await addWorker(t, cloud, host);
+    await expect.poll(stateOf(cloud, answer), { timeout: 30_000 }).toBe('FINISHED');
+  }, 60_000);
+});
+
 describe.concurrent('a host that fails', () => {
   it('for a while is retried, and the task shows the last error', async (t) => {
     const { expect } = t;
@@ -240,6 +251,19 @@ describe.concurrent('a host whose shares survive a restart', () => {
     await expect.poll(() => host.shares.get(id), soon).toEqual(before);
     await expect.poll(() => [...host.quarantined.values()], soon).toEqual([stray]);
     expect([...host.shares.keys()]).toEqual([id]);
+    expect(await share(cloud, id)).toMatchObject({ status: 'available', task_id: null });
+  });
+});
+
+describe.concurrent('a share that is damaged on its host', () => {
+  it('is applied again by the next sweep', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t, { host: createTestHost({ real: true }) });
+    const id = await available(t, cloud);
+    const before = host.log.length;
+    host.damaged.add(id);
+    await expect.poll(() => [...host.damaged], soon).toEqual([]);
+    expect(host.log.length).toBeGreaterThan(before);
     expect(await share(cloud, id)).toMatchObject({ status: 'available', task_id: null });
   });
 });

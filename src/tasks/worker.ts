@@ -11,7 +11,15 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
 import { repeat } from './duties.ts';
 import type { Duty } from './duties.ts';
-import { findDeadWorkers, hasJob, insertJobs, notificationQueue, regionQueue, releaseJobsOf } from './jobs.ts';
+import {
+  findDeadWorkers,
+  hasJob,
+  insertJobs,
+  notificationQueue,
+  regionQueue,
+  releaseJobsOf,
+  runDistantJobs,
+} from './jobs.ts';
 import { rebasePriorities, sweepPriority } from './priority.ts';
 import { runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
@@ -22,6 +30,9 @@ import type { Placed } from './tasks.ts';
 const heartbeatSeconds = 2;
 const pendingScanSeconds = 10;
 const rebaseSeconds = 10;
+const distantScanSeconds = 10;
+/** Twice the longest delay of a job of a region (runner.ts). A later one is of a time before the clock was set back. */
+const distantSeconds = 300;
 const cleanupSeconds = 3600;
 /** Lets live workers take their locks again after a restart of PostgreSQL. */
 const graceSeconds = 4;
@@ -66,6 +77,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(heartbeatSeconds, releaseDeadJobs),
     every(pendingScanSeconds, () => requeuePending(options)),
     every(rebaseSeconds, () => rebasePriorities(db, options.regionIds)),
+    every(distantScanSeconds, () => runDistantJobs(db, options.regionIds.map(regionQueue), distantSeconds)),
     // It has just run.
     every(options.sweepSeconds, () => requeueDrifted(options), options.sweepSeconds),
     ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, work)),

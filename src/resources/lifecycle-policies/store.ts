@@ -110,24 +110,24 @@ export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | 
   await writeNextRuns(tx, ...columnsOf(next, 'id', 'nextRunAt'));
 }
 
-export type ZonedSchedule = Pick<ScheduleRow, 'id' | 'given' | 'createdAt'> & { nextRunAt: Date };
+export type UpcomingSchedule = Pick<ScheduleRow, 'id' | 'given' | 'createdAt'> & { nextRunAt: Date };
 
-const readZoned = prepared<ZonedSchedule>(
-  'lifecycle_policy_zoned',
+const readUpcoming = prepared<UpcomingSchedule>(
+  'lifecycle_policy_upcoming',
   `select id, given, created_at as "createdAt", next_run_at as "nextRunAt" from lifecycle_policy_schedules
-   where region_id = any($1::int[]) and next_run_at > $2 and given ? 'timezone' and ($3::uuid is null or id > $3)
+   where region_id = any($1::int[]) and next_run_at > $2 and ($3::uuid is null or id > $3)
    order by id limit $4`,
 );
 
-/** Schedules in a time zone that will run, in the order of their ids, after an id. */
-export function findZoned(
+/** Schedules that will run, in the order of their ids, after an id. */
+export function findUpcoming(
   db: Db,
   regionIds: number[],
   now: Date,
   after: string | undefined,
   limit: number,
-): Promise<ZonedSchedule[]> {
-  return readZoned(db, regionIds, now, after ?? null, limit);
+): Promise<UpcomingSchedule[]> {
+  return readUpcoming(db, regionIds, now, after ?? null, limit);
 }
 
 export interface MovedRun {

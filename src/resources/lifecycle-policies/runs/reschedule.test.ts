@@ -54,3 +54,26 @@ it('moves the next runs that older time zone rules computed, and no others', asy
   await createReschedule(deps)();
   expect(await nextRuns(ids.slice(0, 1))).toEqual([right[0]]);
 });
+
+it('moves next runs back when the clock is set back, so that no schedule waits for a time that has passed before', async () => {
+  const now = new Date('2027-06-01T00:00:00Z');
+  cloud.clock.set(now);
+  const ids = await newPolicy([
+    { type: 'cron', hour: '12', timezone: 'Africa/Casablanca' },
+    { type: 'cron', hour: '12' },
+    { type: 'interval', hours: 7 },
+  ]);
+  const right = await nextRuns(ids);
+  const reschedule = createReschedule({ db: cloud.db, clock: cloud.clock, log: silentLogger, regionIds: [1] });
+  cloud.clock.set(new Date('2027-07-01T00:00:00Z'));
+  await reschedule();
+  await cloud.db.$client.query(
+    `update lifecycle_policy_schedules set next_run_at = next_run_at + interval '30 days' where id = any($1::uuid[])`,
+    [ids],
+  );
+  await reschedule();
+  expect(await nextRuns(ids)).not.toEqual(right);
+  cloud.clock.set(now);
+  await reschedule();
+  expect(await nextRuns(ids)).toEqual(right);
+});

@@ -1,7 +1,10 @@
 /**
- * Moves the next runs of schedules when a release of the time zone database changes the clocks of their zones: next runs
- * are stored, so they follow the rules by which they were computed. A worker checks all of them when it starts and when the
- * zone files of the system are updated.
+ * Moves the next runs of schedules when they are not what the rules and the clock of now lead to, because next runs are stored:
+ *
+ * - a release of the time zone database has changed the clocks of their zones;
+ * - the clock was set back, and schedules have run in what is the future again. They would not run until then.
+ *
+ * A worker checks all of them when it starts, when the zone files of the system are updated, and when the clock is set back.
  */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
@@ -19,16 +22,20 @@ interface RescheduleDeps {
 }
 
 const page = 500;
+/** Corrections of a synchronized clock are smaller. */
+const toleranceMs = 1000;
 
-/** Returns a duty that does nothing until the rules change. */
+/** Returns a duty that does nothing until the rules change or the clock is set back. */
 export function createReschedule(deps: RescheduleDeps): () => Promise<void> {
   let applied = '';
+  let appliedAt = Number.NEGATIVE_INFINITY;
   return async () => {
     const { source, version } = timeZoneData();
     const current = `${source} ${version}`;
-    if (current === applied) return;
-    await rescheduleAll(deps);
+    const now = deps.clock.now().getTime();
+    if (current !== applied || now < appliedAt - toleranceMs) await rescheduleAll(deps);
     applied = current;
+    appliedAt = now;
   };
 }
 
@@ -36,26 +43,34 @@ async function rescheduleAll({ db, clock, log, regionIds }: RescheduleDeps): Pro
   const pause = createPause();
   for (let last: string | undefined; ; ) {
     const now = clock.now();
-    const schedules = await store.findZoned(db, regionIds, now, last, page);
+    const schedules = await store.findUpcoming(db, regionIds, now, last, page);
     const moved: store.MovedRun[] = [];
     for (const schedule of schedules) {
       await pause();
       const next = nextOf(schedule, now);
-      if (next && next.getTime() !== schedule.nextRunAt.getTime()) {
+      if (next && mustMove(schedule, next)) {
         moved.push({ id: schedule.id, from: schedule.nextRunAt, to: next });
       }
     }
     if (moved.length > 0) {
       await store.moveRuns(db, moved);
-      log.info({ schedules: moved.length, timeZones: timeZoneData().version }, 'next runs follow new time zone rules');
+      log.info(
+        { schedules: moved.length, timeZones: timeZoneData().version },
+        'next runs follow new time zone rules, or a clock that was set back',
+      );
     }
     if (schedules.length < page) return;
     last = schedules.at(-1)!.id;
   }
 }
 
+/** Only zones have rules that change. Without one, a next run that is earlier than the stored one means that the clock was set back. */
+function mustMove({ given, nextRunAt }: store.UpcomingSchedule, next: Date): boolean {
+  return 'timezone' in given ? next.getTime() !== nextRunAt.getTime() : next < nextRunAt;
+}
+
 /** Null for a schedule that has become invalid; its stored run reports that. */
-function nextOf(schedule: store.ZonedSchedule, now: Date): Date | null {
+function nextOf(schedule: store.UpcomingSchedule, now: Date): Date | null {
   try {
     return timesOf(schedule).next(now);
   } catch {
