@@ -20,8 +20,9 @@ export async function run(
   args: string[],
   { signal, timeout = 60 }: CommandOptions = {},
 ): Promise<string> {
-  // LC_ALL: `hostError` matches messages, so they must not be translated.
-  const options = { timeout: timeout * 1000, maxBuffer: 16 * 1024 * 1024, env: { LC_ALL: 'C' } };
+  // LC_ALL: `hostError` matches messages, so they must not be translated. SIGKILL also ends a program that is stopped.
+  const killSignal = 'SIGKILL' as const;
+  const options = { timeout: timeout * 1000, killSignal, maxBuffer: 16 * 1024 * 1024, env: { LC_ALL: 'C' } };
   try {
     return (await runChild(file, args, { ...options, ...(signal && { signal }) })).stdout;
   } catch (cause) {
