@@ -43,17 +43,18 @@ const WAIT_MS = 2000;
 const SMALL_BYTES = 256 * 1024 ** 2;
 const CONCURRENT = { small: 8, big: 4 };
 
-/** `reflinks`: whether the filesystem supports them. `waitMs`: how long `copy` waits. */
-export function createCopies(reflinks: () => boolean, waitMs = WAIT_MS): Copies {
+/** `reflinks`: whether the filesystem supports them; null: not known. `waitMs`: how long `copy` waits. */
+export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = WAIT_MS): Copies {
   const running = new Map<string, Running>();
   const queues = { small: limited(CONCURRENT.small), big: limited(CONCURRENT.big) };
 
   const start = (wanted: Copy): Running => {
     const controller = new AbortController();
     const done = (async (): Promise<void> => {
-      const queue = reflinks() || (await allocated(wanted.from)) <= SMALL_BYTES ? queues.small : queues.big;
+      const mayClone = (await reflinks()) ?? true;
+      const queue = mayClone || (await allocated(wanted.from)) <= SMALL_BYTES ? queues.small : queues.big;
       const onWrite = (unfinished: string) => void (mine.unfinished = unfinished);
-      await queue(() => perform(wanted, reflinks(), controller.signal, onWrite));
+      await queue(() => perform(wanted, mayClone, controller.signal, onWrite));
     })();
     // The next call reports the failure; there may be none for a while.
     done.catch(() => undefined);
@@ -99,14 +100,14 @@ export function createCopies(reflinks: () => boolean, waitMs = WAIT_MS): Copies 
 
 async function perform(
   { from, to, bytes }: Copy,
-  reflinks: boolean,
+  mayClone: boolean,
   signal: AbortSignal,
   onWrite: (unfinished: string) => void,
 ): Promise<void> {
   refuseAborted(signal);
   await replaceFile(to, async (unfinished) => {
     onWrite(unfinished);
-    if (!reflinks || !(await cloned(from, unfinished))) {
+    if (!mayClone || !(await cloned(from, unfinished))) {
       // A child process, because Node's copy fills holes and cannot be interrupted.
       await run('cp', ['--reflink=never', '--sparse=auto', '--', from, unfinished], { signal, timeout: 0 });
     }

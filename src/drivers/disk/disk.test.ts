@@ -59,6 +59,26 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       expect(detail).toMatch(copies ? /snapshots are full copies \(on XFS or Btrfs: / : /snapshots are reflinks$/);
     });
 
+    it('are full copies or reflinks as before when the disk was full at the start', async () => {
+      if (copies) return;
+      const { id, path } = await made();
+      await write(path, 0, 'data');
+      const filler = join(place.dataDir, 'filler');
+      const later = place.driver();
+      for (let flag = 'wx'; ; flag = 'a') {
+        try {
+          writeFileSync(filler, Buffer.alloc(4096), { flag });
+        } catch {
+          break;
+        }
+      }
+      await later.start().finally(() => rm(filler));
+      expect(later.status().detail).toContain('full copies');
+      await later.snapshots.apply({ id: randomUUID(), volumeId: id, settled: false }, signal);
+      expect(later.status().detail).toMatch(/snapshots are reflinks$/);
+      await later.stop();
+    });
+
     it('start as zeros that take no space', async () => {
       const { path } = await made({ sizeGib: 5000 });
       expect(statSync(path).size).toBe(5000 * GIB);

@@ -38,11 +38,13 @@ interface Disk {
 
 const GIB = 1024 ** 3;
 
-/** Creates nothing before `start`, which decides whether the filesystem supports reflinks. */
+/** Creates nothing before `start`. */
 export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs }: DiskDriverOptions): VolumeDriver {
   const layout = layoutOf(dataDir);
-  let reflinks = false;
-  const disk: Disk = { layout, copies: createCopies(() => reflinks, copyWaitMs) };
+  /** Null: not known, because the disk was full. */
+  let reflinks: boolean | null = withoutReflinks ? false : null;
+  const supportsReflinks = async () => (reflinks ??= await hasReflinks(layout.root));
+  const disk: Disk = { layout, copies: createCopies(supportsReflinks, copyWaitMs) };
   const inTurn = oneAtATime();
   /** Calls for one id never overlap, and every failure is a DriverError. */
   const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => onHost(null, work));
@@ -69,7 +71,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
     }),
     async start() {
       await onHost(null, () => prepareFolders(layout));
-      reflinks = !withoutReflinks && (await hasReflinks(layout.root));
+      await supportsReflinks();
     },
     stop: () => disk.copies.cancelAll(),
     apply: (desired, signal) => guarded(desired.id, () => applyVolume(disk, desired, signal)),
@@ -132,14 +134,14 @@ async function removeImage({ copies }: Disk, path: string, quarantine: string | 
   await removeDurably(path, quarantine);
 }
 
-/** Tries a reflink, because the type of the filesystem does not determine whether it supports them. */
-async function hasReflinks(folder: string): Promise<boolean> {
+/** Tries a reflink, because the type of the filesystem does not determine whether it supports them. Null: it cannot be tried now. */
+async function hasReflinks(folder: string): Promise<boolean | null> {
   const [one, other] = [join(folder, 'reflink.probe'), join(folder, 'reflink.probe.copy')];
   try {
     await writeFile(one, Buffer.alloc(4096, 1));
     return await cloned(one, other);
   } catch {
-    return false;
+    return null;
   } finally {
     for (const file of [one, other]) await rm(file, { force: true });
   }
