@@ -18,8 +18,8 @@ afterEach(async () => {
   for (const { id } of (await cloud.get(path, client)).body.results) await cloud.delete(`${path}/${id}`, client);
 });
 
-async function newPolicy(schedules: object[] = [{ type: 'cron', minute: '0' }]): Promise<number> {
-  const { body } = await cloud.post(path, { action: 'volume_snapshot', name: 'hourly', schedules }, client);
+async function newPolicy(schedules: object[] = [{ type: 'cron', minute: '0' }], more = {}): Promise<number> {
+  const { body } = await cloud.post(path, { action: 'volume_snapshot', name: 'hourly', schedules, ...more }, client);
   return body.id;
 }
 
@@ -69,6 +69,24 @@ describe('a schedule whose region has no worker', () => {
     expect(await metric('cloudyard_schedules_late')).toBe(1);
     await run();
     expect(await metric('cloudyard_schedules_late')).toBe(0);
+  });
+
+  it('is as late as its next run, however long a snapshot has been due to expire', async () => {
+    const volumes = `/cloud/v1/volumes/${client.projectId}/1`;
+    await cloud.post(volumes, { name: 'data', size: 1, source: 'new-volume' }, client);
+    const [{ id }] = (await cloud.get(volumes, client)).body.results;
+    await newPolicy(undefined, { volume_ids: [id] });
+    cloud.clock.set(new Date('2026-06-01T13:00:00Z'));
+    await run();
+    const { rowCount } = await cloud.db.$client.query(
+      `update lifecycle_policy_run_volumes set expire_at = '2026-06-01T12:00:00Z' where volume_id = $1`,
+      [id],
+    );
+    expect(rowCount).toBe(1);
+    cloud.clock.set(new Date('2026-06-01T13:30:00Z'));
+    expect(await metric('cloudyard_schedule_lateness_seconds')).toBe(0);
+    cloud.clock.set(new Date('2026-06-01T14:10:00Z'));
+    expect(await metric('cloudyard_schedule_lateness_seconds')).toBe(600);
   });
 
   it('makes one message for a policy in an hour, however many schedules are late and for however long', async () => {

@@ -39,8 +39,8 @@ const firstExpiry = firstOf('lifecycle_policy_run_volumes', 'expire_at');
 
 /** The next run of a schedule in these regions; null when there is none. */
 export const nextRun = preparedValue<Date | null, [regionIds: number[]], Db>(
-  'lifecycle_policy_next_event',
-  `select least(${firstRun}, ${firstExpiry}) as at`,
+  'lifecycle_policy_next_run',
+  `select ${firstRun} as at`,
 );
 
 /** The next run or expiry in these regions; null when there is none. */
