@@ -2,13 +2,8 @@ import { projectReader } from '../../authz/access.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { DutyOptions, Resource } from '../resource.ts';
 import { lifecyclePolicyOperations } from './routes.ts';
-import type { MissedRuns } from './missed-runs/service.ts';
-import type { RequestedRuns } from './requested-runs/service.ts';
 import { createLifecyclePolicyDuties } from './runs/reconcile.ts';
 import type { LifecyclePolicyRunDeps } from './runs/reconcile.ts';
-import type { LifecyclePolicyRuns } from './runs/service.ts';
-import type { LifecyclePolicySchedules } from './schedules/service.ts';
-import type { LifecyclePolicies } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 type DutyServices = Omit<LifecyclePolicyRunDeps, 'notify'> & DutyOptions & { notifications: Notifications };
@@ -17,19 +12,7 @@ const policy = { kind: 'lifecycle_policy', access: projectReader };
 const ownerBy = (id: string) => ({ table: 'lifecycle_policies', id });
 
 export const lifecyclePolicies = {
-  operations: (services: {
-    lifecyclePolicies: LifecyclePolicies;
-    lifecyclePolicyRuns: LifecyclePolicyRuns;
-    lifecyclePolicySchedules: LifecyclePolicySchedules;
-    missedRuns: MissedRuns;
-    requestedRuns: RequestedRuns;
-  }) =>
-    lifecyclePolicyOperations(
-      services.lifecyclePolicies,
-      services.lifecyclePolicyRuns,
-      services.lifecyclePolicySchedules,
-      services,
-    ),
+  operations: lifecyclePolicyOperations,
   usageOfRows,
   usesOfProject,
   duties: ({ notifications, ...services }: DutyServices) =>

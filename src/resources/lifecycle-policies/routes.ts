@@ -66,12 +66,21 @@ const policyIn = (request: { params: { policy_id: number }; query: { need_volume
   needVolumes: request.query.need_volumes,
 });
 
-export const lifecyclePolicyOperations = (
-  policies: LifecyclePolicies,
-  runs: LifecyclePolicyRuns,
-  schedules: LifecyclePolicySchedules,
-  { missedRuns, requestedRuns }: { missedRuns: MissedRuns; requestedRuns: RequestedRuns },
-) => [
+interface LifecyclePolicyServices {
+  lifecyclePolicies: LifecyclePolicies;
+  lifecyclePolicyRuns: LifecyclePolicyRuns;
+  lifecyclePolicySchedules: LifecyclePolicySchedules;
+  missedRuns: MissedRuns;
+  requestedRuns: RequestedRuns;
+}
+
+export const lifecyclePolicyOperations = ({
+  lifecyclePolicies: policies,
+  lifecyclePolicyRuns: runs,
+  lifecyclePolicySchedules: schedules,
+  missedRuns,
+  requestedRuns,
+}: LifecyclePolicyServices) => [
   operation('POST', all, {
     id: 'createLifecyclePolicy',
     summary: 'Create a lifecycle policy',
