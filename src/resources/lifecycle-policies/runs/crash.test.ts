@@ -4,7 +4,7 @@ import { useCloudyard } from '../../../../test/harness.ts';
 import { silentLogger } from '../../../platform/log.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Reconciler } from '../../../tasks/reconcile.ts';
-import type { Failure } from './failure.ts';
+import type { Message } from '../../notifications/service.ts';
 import { createLifecyclePolicyDuties, startDueRuns } from './reconcile.ts';
 
 const cloud = useCloudyard({ driver: null });
@@ -25,7 +25,7 @@ const depsOn = (db: Db) => ({
   db,
   log: silentLogger,
   // Written in the transaction, like a notification.
-  notify: (tx: Tx, { data }: Failure) => tx.$client.query('insert into notified values ($1)', [data['run_id']]),
+  notify: (tx: Tx, { data }: Message) => tx.$client.query('insert into notified values ($1)', [data['run_id']]),
   regionIds: [1],
   pollSeconds: 1,
 });

@@ -1,14 +1,7 @@
 /** Notifications about schedules whose runs begin to fail, and the errors of the tasks of runs. */
 import { withZone } from '../../../platform/clock.ts';
+import type { Message } from '../../notifications/service.ts';
 import type { RunReport } from './store.ts';
-
-export interface Failure {
-  clientId: number;
-  type: 'lifecycle_policy_run_failed';
-  subject: string;
-  body: { paragraphs: string[]; figures: { columns: string[]; rows: string[][] } };
-  data: Record<string, unknown>;
-}
 
 /** Volumes that the error of a task names. */
 const maxNamed = 3;
@@ -20,7 +13,7 @@ export function taskErrorOf({ failed, volumes }: RunReport): string {
   return `${failed.length} of ${volumes} snapshots failed: ${named.join('; ')}${others}`;
 }
 
-export function failureOf(report: RunReport): Failure {
+export function failureOf(report: RunReport): Message {
   const { policyId, policyName, failed, volumes, clientId } = report;
   const due = withZone(report.scheduledAt);
   return {

@@ -30,7 +30,6 @@ import { recordStarted } from '../missed-runs/store.ts';
 import type { LateRun } from '../missed-runs/store.ts';
 import { createReschedule } from './reschedule.ts';
 import { failureOf, taskErrorOf } from './failure.ts';
-import type { Failure } from './failure.ts';
 
 /** The part of the service of snapshots that runs need. */
 interface SnapshotsOfRuns extends SnapshotsOfRetention {
@@ -54,7 +53,7 @@ export interface LifecyclePolicyRunDeps {
   tasks: Pick<Tasks, 'setRunning' | 'finish' | 'fail'>;
   log: Logger;
   /** Notifies the client that a schedule has begun to fail, in the transaction that records it. */
-  notify(tx: Tx, failure: Failure): Promise<unknown>;
+  notify(tx: Tx, failure: ReturnType<typeof failureOf>): Promise<unknown>;
   /** A run that starts later than this is recorded for a notification. */
   missedRuns: { lateSeconds: number };
   metrics: { countMissedRuns(late: number, skipped: number): void };

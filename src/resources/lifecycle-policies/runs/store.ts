@@ -1,6 +1,6 @@
 /** SQL of runs: due schedules, runs and their volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
-import { columnsOf, deferred, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
+import { columnsOf, deferred, prepared, preparedColumn, preparedRow, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
@@ -240,7 +240,7 @@ export interface RunReport {
   failed: { volume_id: string; message: string }[];
 }
 
-const readReport = prepared<RunReport>(
+export const report = preparedRow<RunReport, [runId: string], Tx>(
   'lifecycle_policy_run_report',
   `select r.id as "runId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt", p.client_id as "clientId",
           p.project_id as "projectId", p.region_id as "regionId", p.id as "policyId", p.name as "policyName",
@@ -250,10 +250,6 @@ const readReport = prepared<RunReport>(
    from ${withPolicy}
    where r.id = $1 group by r.id, p.id`,
 );
-
-export async function report(tx: Tx, runId: string): Promise<RunReport> {
-  return (await readReport(tx, runId))[0]!;
-}
 
 /**
  * Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that rows
