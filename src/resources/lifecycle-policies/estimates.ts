@@ -9,7 +9,7 @@ import type { Db } from '../../platform/db.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
-import { uniqueIds, volumeErrors } from './requested-volumes.ts';
+import { uniqueIds, volumeErrors } from './requested-ids.ts';
 import { checkSchedule, faultsOfSchedules, localTime, maxRetained, readSchedules } from './schedules.ts';
 import type {
   CreateLifecyclePolicy,

@@ -16,7 +16,7 @@ import { changedColumns, isEmpty, requireFound, requireProject } from '../servic
 import type { ServiceDeps } from '../service-kit.ts';
 import { createEstimates } from './estimates.ts';
 import type { EstimatesDeps } from './estimates.ts';
-import { requireVolumes, uniqueIds, volumeErrors } from './requested-volumes.ts';
+import { uniqueIds, volumeErrors } from './requested-ids.ts';
 import { scheduleExpiry } from './retention/store.ts';
 import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
@@ -139,7 +139,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
     addVolumes: (context: RequestContext, scope: Scope, request: PolicyRequest, volumeIds: string[]) =>
       change(context, scope, request, async (tx, policy) => {
-        requireVolumes(volumeIds, await store.holdVolumes(tx, scope, uniqueIds(volumeIds)));
+        requireNoErrors(volumeErrors(volumeIds, await store.holdVolumes(tx, scope, uniqueIds(volumeIds))));
         await store.addVolumes(tx, membersOf(policy, volumeIds));
         await scheduleExpiry(tx, policy.id);
       }),

@@ -7,6 +7,7 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import { requireFound, requireUnlocked } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
+import { uniqueIds, unknownIdErrors } from '../requested-ids.ts';
 import * as runs from '../runs/store.ts';
 import { volumesOfRun } from '../schedules.ts';
 import type { RunLifecyclePolicy } from '../schema.ts';
@@ -56,14 +57,9 @@ function schedulesToRun(policy: PolicyRow, all: ScheduleRow[], ids: string[] | u
   }
   if (all.length === 0) throw new ClientError('Conflict', `lifecycle policy ${policy.id} has no schedule`);
   if (ids === undefined) return all;
-  const chosen = new Set(ids.map((id) => id.toLowerCase()));
-  const known = new Set(all.map(({ id }) => id));
-  requireNoErrors(
-    ids.flatMap((id, i) =>
-      known.has(id.toLowerCase()) ? [] : [{ path: `schedule_ids.${i}`, message: `schedule ${id} not found` }],
-    ),
-  );
-  return all.filter(({ id }) => chosen.has(id));
+  const chosen = uniqueIds(ids);
+  requireNoErrors(unknownIdErrors(ids, all, 'schedule_ids', 'schedule'));
+  return all.filter(({ id }) => chosen.includes(id));
 }
 
 /**

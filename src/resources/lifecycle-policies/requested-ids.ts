@@ -1,5 +1,4 @@
-/** The volumes that a request names. */
-import { requireNoErrors } from '../../errors/catalogue.ts';
+/** The ids that a request names. */
 import type { FieldError } from '../../errors/catalogue.ts';
 
 export function uniqueIds(ids: string[]): string[] {
@@ -8,13 +7,13 @@ export function uniqueIds(ids: string[]): string[] {
 
 /** Names every volume that does not exist in the project and region. */
 export function volumeErrors(ids: string[], found: { id: string }[]): FieldError[] {
-  const known = new Set(found.map(({ id }) => id));
-  return ids.flatMap((id, i) =>
-    known.has(id.toLowerCase()) ? [] : [{ path: `volume_ids.${i}`, message: `volume ${id} not found` }],
-  );
+  return unknownIdErrors(ids, found, 'volume_ids', 'volume');
 }
 
-/** @throws ClientError 400 */
-export function requireVolumes(ids: string[], found: { id: string }[]): void {
-  requireNoErrors(volumeErrors(ids, found));
+/** Names every id that is not found. `path`: the field of the list; `what`: such as `volume`. */
+export function unknownIdErrors(ids: string[], found: { id: string }[], path: string, what: string): FieldError[] {
+  const known = new Set(found.map(({ id }) => id));
+  return ids.flatMap((id, i) =>
+    known.has(id.toLowerCase()) ? [] : [{ path: `${path}.${i}`, message: `${what} ${id} not found` }],
+  );
 }
