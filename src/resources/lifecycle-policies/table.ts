@@ -20,13 +20,17 @@ export const lifecyclePolicies = pgTable(
   (t) => [index('lifecycle_policies_project').on(t.projectId, t.regionId, t.id)],
 );
 
+/** The policy of a row, which is removed with it. */
+export const policyId = () =>
+  integer('policy_id')
+    .notNull()
+    .references(() => lifecyclePolicies.id, { onDelete: 'cascade' });
+
 export const lifecyclePolicySchedules = pgTable(
   'lifecycle_policy_schedules',
   {
     id: uuid('id').primaryKey(),
-    policyId: integer('policy_id')
-      .notNull()
-      .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
+    policyId: policyId(),
     /** Of the policy, so that due schedules of a region are found without a join. */
     regionId: integer('region_id').notNull(),
     /** Responses list schedules in the order in which they were added. */
@@ -52,9 +56,7 @@ export const lifecyclePolicySchedules = pgTable(
 export const lifecyclePolicyVolumes = pgTable(
   'lifecycle_policy_volumes',
   {
-    policyId: integer('policy_id')
-      .notNull()
-      .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
+    policyId: policyId(),
     volumeId: uuid('volume_id')
       .notNull()
       .references(() => volumes.id, { onDelete: 'cascade' }),

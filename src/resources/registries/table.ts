@@ -36,7 +36,8 @@ export const registries = pgTable(
   ],
 );
 
-const registryId = () =>
+/** The registry of a row, which is removed with it. */
+export const registryId = () =>
   integer('registry_id')
     .notNull()
     .references(() => registries.id, { onDelete: 'cascade' });

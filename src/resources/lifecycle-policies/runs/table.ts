@@ -1,16 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant } from '../../../platform/columns.ts';
-import { lifecyclePolicies } from '../table.ts';
+import { policyId } from '../table.ts';
 
 /** One row per run of a schedule. */
 export const lifecyclePolicyRuns = pgTable(
   'lifecycle_policy_runs',
   {
     id: uuid('id').primaryKey(),
-    policyId: integer('policy_id')
-      .notNull()
-      .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
+    policyId: policyId(),
     /** Of the policy, so that unfinished runs of a region are found without a join. */
     regionId: integer('region_id').notNull(),
     /** The schedule may have been removed. */
@@ -70,9 +68,7 @@ export const lifecyclePolicyRunVolumes = pgTable(
 export const lifecyclePolicyMissedRuns = pgTable(
   'lifecycle_policy_missed_runs',
   {
-    policyId: integer('policy_id')
-      .notNull()
-      .references(() => lifecyclePolicies.id, { onDelete: 'cascade' }),
+    policyId: policyId(),
     scheduleId: uuid('schedule_id').notNull(),
     /** The instant at which the late run was due. */
     scheduledAt: instant('scheduled_at').notNull(),

@@ -1,11 +1,7 @@
 import { bigint, index, integer, pgTable, primaryKey, serial, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { instant } from '../../../platform/columns.ts';
-import { registries } from '../table.ts';
+import { registryId } from '../table.ts';
 
-const registryId = () =>
-  integer('registry_id')
-    .notNull()
-    .references(() => registries.id, { onDelete: 'cascade' });
 const repositoryId = () =>
   integer('repository_id')
     .notNull()
