@@ -92,6 +92,11 @@ export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, na
   return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
 }
 
+/** The first row of a query; null without one. */
+export async function firstRow<Row>(query: PromiseLike<Row[]>): Promise<Row | null> {
+  return (await query)[0] ?? null;
+}
+
 /** A constant order is turned into SQL once. */
 type Order = (SQL | PgColumn)[];
 

@@ -1,7 +1,7 @@
 /** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
-import { pageReader, rowById } from '../store-kit.ts';
+import { firstRow, pageReader, rowById } from '../store-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { clients } from './table.ts';
 
@@ -37,7 +37,6 @@ export async function setWeight(tx: Tx, id: number, weight: number): Promise<boo
   return changed.length > 0;
 }
 
-export async function findOperator(db: Db | Tx): Promise<ClientRow | null> {
-  const [row] = await db.select().from(clients).where(eq(clients.operator, true)).orderBy(asc(clients.id)).limit(1);
-  return row ?? null;
+export function findOperator(db: Db | Tx): Promise<ClientRow | null> {
+  return firstRow(db.select().from(clients).where(eq(clients.operator, true)).orderBy(asc(clients.id)).limit(1));
 }

@@ -154,21 +154,17 @@ export async function findDeliveries(on: Db | Tx, notificationIds: string[]): Pr
 }
 
 /** A delivery with its message. */
-export async function findWithNotification(
-  db: Db,
-  id: string,
-): Promise<{ delivery: DeliveryRow; notification: NotificationRow } | null> {
-  const [row] = await db
-    .select({ delivery: deliveries, notification: notifications })
-    .from(deliveries)
-    .innerJoin(notifications, eq(notifications.id, deliveries.notificationId))
-    .where(eq(deliveries.id, id));
-  return row ?? null;
-}
+export const findWithNotification = (db: Db, id: string) =>
+  kit.firstRow(
+    db
+      .select({ delivery: deliveries, notification: notifications })
+      .from(deliveries)
+      .innerJoin(notifications, eq(notifications.id, deliveries.notificationId))
+      .where(eq(deliveries.id, id)),
+  );
 
-export async function lock(tx: Tx, id: string): Promise<DeliveryRow | null> {
-  const [row] = await tx.select().from(deliveries).where(eq(deliveries.id, id)).for('update');
-  return row ?? null;
+export function lock(tx: Tx, id: string): Promise<DeliveryRow | null> {
+  return kit.firstRow(tx.select().from(deliveries).where(eq(deliveries.id, id)).for('update'));
 }
 
 export async function update(tx: Tx, id: string, changes: Partial<DeliveryRow>): Promise<void> {

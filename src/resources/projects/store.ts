@@ -30,14 +30,12 @@ const isLive = (id: number) => and(eq(projects.id, id), isNull(projects.deletedA
 export const find = kit.rowById<ProjectRow>(projects, { condition: isNull(projects.deletedAt) });
 
 /** Locks the row. Transactions that insert rows of the project, such as networks, wait for the lock. */
-export async function lock(tx: Tx, id: number): Promise<ProjectRow | null> {
-  const [row] = await tx.select().from(projects).where(isLive(id)).for('update');
-  return row ?? null;
+export function lock(tx: Tx, id: number): Promise<ProjectRow | null> {
+  return kit.firstRow(tx.select().from(projects).where(isLive(id)).for('update'));
 }
 
-export async function update(tx: Tx, id: number, changes: Partial<ProjectRow>): Promise<ProjectRow | null> {
-  const [row] = await tx.update(projects).set(changes).where(isLive(id)).returning();
-  return row ?? null;
+export function update(tx: Tx, id: number, changes: Partial<ProjectRow>): Promise<ProjectRow | null> {
+  return kit.firstRow(tx.update(projects).set(changes).where(isLive(id)).returning());
 }
 
 const orders = kit.ordersOf(projects.id, { created_at: projects.createdAt, name: kit.bytewise(projects.name) });

@@ -38,14 +38,9 @@ export async function lockNetwork(tx: Tx, scope: ProjectRegion, networkId: strin
 }
 
 /** A subnet of the network that shares addresses with `cidr`. */
-export async function findOverlapping(tx: Tx, networkId: string, cidr: string): Promise<SubnetRow | null> {
-  const [row] = await tx
-    .select()
-    .from(subnets)
-    .where(and(eq(subnets.networkId, networkId), sql`${subnets.cidr} && ${cidr}::cidr`))
-    .orderBy(asc(subnets.cidr))
-    .limit(1);
-  return row ?? null;
+export function findOverlapping(tx: Tx, networkId: string, cidr: string): Promise<SubnetRow | null> {
+  const isOverlapping = and(eq(subnets.networkId, networkId), sql`${subnets.cidr} && ${cidr}::cidr`);
+  return kit.firstRow(tx.select().from(subnets).where(isOverlapping).orderBy(asc(subnets.cidr)).limit(1));
 }
 
 /** Nulls (IPv6) come last in both directions. */

@@ -5,7 +5,7 @@ import { prepared, preparedRow, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Role } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
-import { pageReader } from '../store-kit.ts';
+import { firstRow, pageReader } from '../store-kit.ts';
 import type { Found, PageQuery } from '../store-kit.ts';
 import { tokens } from './table.ts';
 
@@ -48,9 +48,8 @@ export async function list(db: Db): Promise<TokenRow[]> {
   return db.select().from(tokens).orderBy(asc(tokens.id));
 }
 
-export async function find(db: Db, id: number): Promise<TokenRow | null> {
-  const [row] = await db.select().from(tokens).where(eq(tokens.id, id));
-  return row ?? null;
+export function find(db: Db, id: number): Promise<TokenRow | null> {
+  return firstRow(db.select().from(tokens).where(eq(tokens.id, id)));
 }
 
 interface TokenFilter {

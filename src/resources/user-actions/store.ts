@@ -154,13 +154,13 @@ const isDelivery = (on: Db | Tx, clientId: number, entryId: number) =>
     ne(deliveries.state, 'skipped'),
   );
 
-export async function findDelivery(db: Db, clientId: number, entryId: number): Promise<DeliveryRow | null> {
-  const [row] = await db
-    .select()
-    .from(deliveries)
-    .where(isDelivery(db, clientId, entryId));
-  return row ?? null;
-}
+export const findDelivery = (db: Db, clientId: number, entryId: number) =>
+  kit.firstRow(
+    db
+      .select()
+      .from(deliveries)
+      .where(isDelivery(db, clientId, entryId)),
+  );
 
 /**
  * Makes the delivery due now, in any state, also while the subscription rests. Null if the client has no such delivery.

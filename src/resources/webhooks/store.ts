@@ -39,12 +39,10 @@ export async function update(
   webhookId: string,
   changes: Partial<Pick<typeof webhooks.$inferSelect, 'url' | 'secret'>>,
 ): Promise<WebhookRow | null> {
-  if (Object.keys(changes).length === 0) {
-    const [row] = await tx.select(shown).from(webhooks).where(one(client, webhookId));
-    return row ?? null;
-  }
-  const [row] = await tx.update(webhooks).set(changes).where(one(client, webhookId)).returning(shown);
-  return row ?? null;
+  const isOne = one(client, webhookId);
+  return Object.keys(changes).length === 0
+    ? kit.firstRow(tx.select(shown).from(webhooks).where(isOne))
+    : kit.firstRow(tx.update(webhooks).set(changes).where(isOne).returning(shown));
 }
 
 /** False if the webhook does not exist. */
@@ -54,7 +52,5 @@ export async function remove(tx: Tx, client: number, webhookId: string): Promise
 }
 
 /** The secret is ciphertext. */
-export async function receiverOf(db: Db, webhookId: string): Promise<{ url: string; secret: Buffer } | null> {
-  const [row] = await db.select({ url, secret: webhooks.secret }).from(webhooks).where(eq(id, webhookId));
-  return row ?? null;
-}
+export const receiverOf = (db: Db, webhookId: string) =>
+  kit.firstRow(db.select({ url, secret: webhooks.secret }).from(webhooks).where(eq(id, webhookId)));

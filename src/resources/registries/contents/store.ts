@@ -3,7 +3,7 @@ import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
 import { columnsOf, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { bytewise, pageReader } from '../../store-kit.ts';
+import { bytewise, firstRow, pageReader } from '../../store-kit.ts';
 import type { Found } from '../../store-kit.ts';
 import type { Page } from '../schema.ts';
 import { registries } from '../table.ts';
@@ -26,12 +26,9 @@ export async function listRepositories(db: Db, registryId: number, page: Page): 
   return readRepositories(db, { where, order: [bytewise(registryRepositories.name)], page });
 }
 
-export async function findRepository(on: Db | Tx, registryId: number, name: string): Promise<RepositoryRow | null> {
-  const [row] = await on
-    .select()
-    .from(registryRepositories)
-    .where(and(eq(registryRepositories.registryId, registryId), eq(registryRepositories.name, name)));
-  return row ?? null;
+export function findRepository(on: Db | Tx, registryId: number, name: string): Promise<RepositoryRow | null> {
+  const isNamed = and(eq(registryRepositories.registryId, registryId), eq(registryRepositories.name, name));
+  return firstRow(on.select().from(registryRepositories).where(isNamed));
 }
 
 const bytes = sql<number>`(
@@ -53,20 +50,15 @@ export async function findArtifacts(db: Db, ids: number[]): Promise<(ArtifactRow
   return rows.map((row) => ({ ...row, tags: tagsOf.get(row.id) ?? [] }));
 }
 
-export async function findArtifact(on: Db | Tx, repositoryId: number, digest: string): Promise<ArtifactRow | null> {
-  const [row] = await on
-    .select()
-    .from(registryArtifacts)
-    .where(and(eq(registryArtifacts.repositoryId, repositoryId), eq(registryArtifacts.digest, digest)));
-  return row ?? null;
-}
+const isArtifact = (repositoryId: number, digest: string) =>
+  and(eq(registryArtifacts.repositoryId, repositoryId), eq(registryArtifacts.digest, digest));
 
-export async function findTag(on: Db | Tx, artifactId: number, name: string): Promise<TagRow | null> {
-  const [row] = await on
-    .select()
-    .from(registryTags)
-    .where(and(eq(registryTags.artifactId, artifactId), eq(registryTags.name, name)));
-  return row ?? null;
+export const findArtifact = (on: Db | Tx, repositoryId: number, digest: string) =>
+  firstRow(on.select().from(registryArtifacts).where(isArtifact(repositoryId, digest)));
+
+export function findTag(on: Db | Tx, artifactId: number, name: string): Promise<TagRow | null> {
+  const isNamed = and(eq(registryTags.artifactId, artifactId), eq(registryTags.name, name));
+  return firstRow(on.select().from(registryTags).where(isNamed));
 }
 
 /** Removes the rows of a repository, an artifact with its tags, or a tag. */
@@ -85,8 +77,7 @@ export async function remove(
     await tx.delete(registryRepositories).where(eq(registryRepositories.id, id));
     return;
   }
-  const ofDigest = and(eq(registryArtifacts.repositoryId, id), eq(registryArtifacts.digest, digest));
-  if (tagName === null) await tx.delete(registryArtifacts).where(ofDigest);
+  if (tagName === null) await tx.delete(registryArtifacts).where(isArtifact(id, digest));
   else await tx.delete(registryTags).where(and(eq(registryTags.repositoryId, id), eq(registryTags.name, tagName)));
   await tx.update(registryRepositories).set({ updatedAt: sql`now()` }).where(eq(registryRepositories.id, id));
 }

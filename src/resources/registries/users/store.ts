@@ -1,7 +1,7 @@
 /** SQL of the users of registries. */
 import { and, asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { pageReader } from '../../store-kit.ts';
+import { firstRow, pageReader } from '../../store-kit.ts';
 import type { Page } from '../schema.ts';
 import { registryUsers } from '../table.ts';
 
@@ -27,20 +27,11 @@ export async function names(tx: Tx, registryId: number): Promise<Set<string>> {
 const isUser = (registryId: number, id: number) =>
   and(eq(registryUsers.registryId, registryId), eq(registryUsers.id, id));
 
-export async function find(tx: Tx, registryId: number, id: number): Promise<UserRow | null> {
-  const [row] = await tx.select().from(registryUsers).where(isUser(registryId, id));
-  return row ?? null;
-}
+export const find = (tx: Tx, registryId: number, id: number) =>
+  firstRow(tx.select().from(registryUsers).where(isUser(registryId, id)));
 
-export async function update(
-  tx: Tx,
-  registryId: number,
-  id: number,
-  changes: Partial<UserRow>,
-): Promise<UserRow | null> {
-  const [row] = await tx.update(registryUsers).set(changes).where(isUser(registryId, id)).returning();
-  return row ?? null;
-}
+export const update = (tx: Tx, registryId: number, id: number, changes: Partial<UserRow>) =>
+  firstRow(tx.update(registryUsers).set(changes).where(isUser(registryId, id)).returning());
 
 /** False if the user does not exist. */
 export async function remove(tx: Tx, registryId: number, id: number): Promise<boolean> {
