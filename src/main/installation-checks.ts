@@ -14,6 +14,7 @@ import type { Db } from '../platform/db.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
+import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
 import type { Finding } from './finding.ts';
@@ -263,14 +264,6 @@ async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Fi
   const detail = `the last one ended ${state.lastSuccess.endedAt.toISOString()}`;
   const ok = late < 3_600_000;
   return { name, ok, detail: ok ? detail : `${detail}, so the next one is late`, ...(!ok && { remedy }) };
-}
-
-function readOrEmpty(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 /** Hosts of regions that have several. */

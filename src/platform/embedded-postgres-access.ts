@@ -9,11 +9,12 @@
  * - Root writes nothing through a path that the account of the cluster controls, because the account may have put a link
  *   there.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runChildSync } from './child-process.ts';
 import { livePostmaster } from './embedded-postgres-pid-file.ts';
+import { readOrEmpty } from './read-or-empty.ts';
 import { ensureServiceAccount } from './service-account.ts';
 
 export interface Account {
@@ -81,12 +82,4 @@ function writeAs(account: Account | null, file: string, text: string): boolean {
   const write = 'umask 077; cat >"$1.$$" && mv "$1.$$" "$1"';
   runChildSync('sh', ['-c', write, 'sh', file], { ...account, input: text, cwd: dirname(file) });
   return true;
-}
-
-function readOrEmpty(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

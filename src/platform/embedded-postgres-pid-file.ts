@@ -1,7 +1,8 @@
 /** Reads `postmaster.pid` of a cluster and checks it against /proc, because the file survives a crash. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { liveProcess } from './daemon.ts';
+import { readOrEmpty } from './read-or-empty.ts';
+import { readPidFile } from './running-processes.ts';
 
 /** True for the postmaster of this cluster; its children have the title `postgres: …`. */
 export function isPostmaster(commandLine: string, pgData: string): boolean {
@@ -10,7 +11,7 @@ export function isPostmaster(commandLine: string, pgData: string): boolean {
 
 /** The pid of the live server, or null. */
 export function livePostmaster(pgData: string): number | null {
-  const pid = pidIn(join(pgData, 'postmaster.pid'));
+  const pid = readPidFile(join(pgData, 'postmaster.pid'));
   return pid !== null && isPostmaster(liveProcess(pid)?.commandLine ?? '', pgData) ? pid : null;
 }
 
@@ -25,15 +26,6 @@ export function isStopping(pgData: string): boolean {
   return lineOf(join(pgData, 'postmaster.pid'), 7).trim() === 'stopping';
 }
 
-/** The first line; null: no such file, or no number. */
-export function pidIn(file: string): number | null {
-  return Number.parseInt(lineOf(file, 0), 10) || null;
-}
-
 function lineOf(file: string, index: number): string {
-  try {
-    return readFileSync(file, 'utf8').split('\n')[index] ?? '';
-  } catch {
-    return '';
-  }
+  return readOrEmpty(file).split('\n')[index] ?? '';
 }

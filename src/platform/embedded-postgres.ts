@@ -21,7 +21,7 @@ import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
 import { restrictConnections } from './embedded-postgres-access.ts';
-import { isPostmaster, isStopping, pidIn, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
+import { isPostmaster, isStopping, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
 import {
   type Cluster,
   findBinaries,
@@ -30,6 +30,7 @@ import {
   placeCluster,
   placeSocket,
 } from './embedded-postgres-places.ts';
+import { readPidFile } from './running-processes.ts';
 
 export interface EmbeddedPostgres {
   /** `host` is the directory of the unix socket. */
@@ -152,7 +153,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, cluster, log }: Se
       ...cluster.account,
     },
     pidFile: join(pgData, 'postmaster.pid'),
-    readPid: async () => pidIn(join(pgData, 'postmaster.pid')),
+    readPid: async () => readPidFile(join(pgData, 'postmaster.pid')),
     matches: (commandLine) => isPostmaster(commandLine, pgData),
     probe: () => withClient(host, 'postgres', async () => undefined).catch(unlessFull),
     socket: join(host, SOCKET_FILE),
@@ -196,7 +197,7 @@ async function initdb(binaries: string, pgData: string, { dir, account }: Cluste
 /** PostgreSQL also refuses to start when this file names any live process of its account. */
 function removeStaleSocketLock(host: string, pgData: string): void {
   const lock = join(host, `${SOCKET_FILE}.lock`);
-  const pid = pidIn(lock);
+  const pid = readPidFile(lock);
   const holder = pid === null ? null : liveProcess(pid);
   if (!isPostmaster(holder?.commandLine ?? '', pgData)) rmSync(lock, { force: true });
 }

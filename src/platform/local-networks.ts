@@ -3,15 +3,16 @@
  * does not list them all: it omits interfaces without a carrier (a container bridge without containers) and local
  * routes, and both accept connections.
  */
-import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { readOrEmpty } from './read-or-empty.ts';
 
 const RTF_LOCAL = 0x8000_0000;
 
 /** Addresses and CIDRs, each once. Reads the kernel. */
 export function localNetworks(): string[] {
   const listed = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-  const routed = [...localIpv4(read('/proc/net/fib_trie')), ...localIpv6(read('/proc/net/ipv6_route'))];
+  // A kernel without IPv6 does not have its table.
+  const routed = [...localIpv4(readOrEmpty('/proc/net/fib_trie')), ...localIpv6(readOrEmpty('/proc/net/ipv6_route'))];
   return [...new Set([...listed.filter((address) => !address.includes('%')), ...routed])];
 }
 
@@ -45,13 +46,4 @@ export function localIpv6(table: string): string[] {
     if (!(flags & RTF_LOCAL) || address.length !== 32) return [];
     return [`${address.match(/.{4}/g)!.join(':')}/${Number.parseInt(prefix, 16)}`];
   });
-}
-
-/** Empty on a kernel without the table. */
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
 }

@@ -1,14 +1,10 @@
 /** What pid files and /proc say about the processes of this host. */
-import { accessSync, constants, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, readlinkSync, statSync } from 'node:fs';
+import { readOrEmpty } from './read-or-empty.ts';
 
 /** Null if the file is missing or has no number. */
 export function readPidFile(pidFile: string): number | null {
-  try {
-    const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
-    return Number.isSafeInteger(pid) ? pid : null;
-  } catch {
-    return null;
-  }
+  return Number.parseInt(readOrEmpty(pidFile), 10) || null;
 }
 
 /**
@@ -70,9 +66,5 @@ function parentOf(pid: number): number {
 }
 
 function textOf(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
-  } catch {
-    return '';
-  }
+  return readOrEmpty(`/proc/${pid}/${file}`);
 }

@@ -7,6 +7,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runChild } from '../child-process.ts';
+import { readOrEmpty } from '../read-or-empty.ts';
 import type { AcmeSettings } from './settings.ts';
 import type { AcmeState } from './store.ts';
 
@@ -86,19 +87,11 @@ function reasonOf({
 /** Returns a function that ends it. */
 function watchChallenges(folder: string, onChallenge: Request['onChallenge']): () => void {
   const watcher = watch(folder, (_event, name) => {
-    const response = name === null ? '' : read(join(folder, name));
+    const response = name === null ? '' : readOrEmpty(join(folder, name));
     // Empty until lego has written it. A lost response shows as a failed attempt.
     if (response.includes('.')) void onChallenge(name!, response).catch(() => {});
   });
   return () => watcher.close();
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 function accountIn(folder: string): AcmeState['account'] {

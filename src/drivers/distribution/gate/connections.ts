@@ -1,6 +1,6 @@
 /** Limits the connections of each address, so that one address cannot exhaust them. */
 import type { Server, Socket } from 'node:net';
-import { readFileSync } from 'node:fs';
+import { descriptorLimit } from '../../../platform/descriptors.ts';
 
 const maxConnections = 8000;
 /** A client, or the proxy of a site, needs a few hundred connections. */
@@ -10,7 +10,7 @@ const descriptorsEach = 3;
 
 /** Closes connections above the limits, which follow from the limit of open files. */
 export function limitConnections(server: Server): void {
-  const total = Math.min(maxConnections, Math.floor(descriptors() / descriptorsEach));
+  const total = Math.min(maxConnections, Math.floor(descriptorLimit() / descriptorsEach));
   const perAddress = Math.floor(total * shareOfAddress);
   const open = new Map<string, number>();
   server.maxConnections = total;
@@ -36,11 +36,4 @@ function sourceOf(address: string): string {
   const rest = tail?.split(':').filter(Boolean) ?? [];
   const zeros = Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => '0');
   return [...groups, ...(tail === undefined ? [] : zeros), ...rest].slice(0, 4).join(':');
-}
-
-/** Node raises the soft limit to the hard one when it starts. */
-function descriptors(): number {
-  const limits = readFileSync('/proc/self/limits', 'utf8');
-  const soft = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
-  return Number.isSafeInteger(soft) ? soft : 1_000_000;
 }
