@@ -12,6 +12,7 @@ import type { Clock } from './clock.ts';
 import { preparedValue } from './db.ts';
 import type { Db } from './db.ts';
 import type { Logger } from './log.ts';
+import { poll } from './poll.ts';
 
 const measureMs = 10_000;
 const toleranceMs = 250;
@@ -32,9 +33,6 @@ export async function openDatabaseClock(
   { hostNow = Date.now, everyMs = measureMs } = {},
 ): Promise<DatabaseClock> {
   let offset = 0;
-  let stopped = false;
-  let timer: NodeJS.Timeout;
-
   const measure = async () => {
     const before = hostNow();
     const ms = await read(db);
@@ -45,18 +43,6 @@ export async function openDatabaseClock(
     offset = Math.abs(difference) < toleranceMs ? 0 : difference;
     log.warn({ differenceMs: Math.round(difference) }, 'the clock of this host differs from that of PostgreSQL');
   };
-  const repeat = async () => {
-    await measure().catch(() => {});
-    if (!stopped) timer = setTimeout(repeat, everyMs).unref();
-  };
-
   await measure();
-  timer = setTimeout(repeat, everyMs).unref();
-  return {
-    now: () => new Date(hostNow() + offset),
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
-  };
+  return { now: () => new Date(hostNow() + offset), stop: poll(measure, everyMs) };
 }

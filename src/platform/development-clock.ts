@@ -5,6 +5,7 @@
 import type { Clock } from './clock.ts';
 import { prepared, preparedValue, transaction } from './db.ts';
 import type { Db, Tx } from './db.ts';
+import { poll } from './poll.ts';
 
 const pollMs = 200;
 
@@ -27,21 +28,13 @@ const write = prepared(
 export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   let offset = 0;
   let writing = 0;
-  let stopped = false;
-  let timer: NodeJS.Timeout;
   const refresh = async () => {
     const before = writing;
     const current = await read(db);
     // A read that overlaps a write may return the old offset.
     if (before === writing) offset = current ?? 0;
   };
-  const poll = async () => {
-    // Without the database the last offset stays in force.
-    await refresh().catch(() => {});
-    if (!stopped) timer = setTimeout(poll, pollMs).unref();
-  };
   await refresh();
-  timer = setTimeout(poll, pollMs).unref();
   return {
     now: () => new Date(Date.now() + offset),
     offsetMs: () => offset,
@@ -54,9 +47,7 @@ export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
       offset = offsetMs;
       writing += 1;
     },
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    // Without the database the last offset stays in force.
+    stop: poll(refresh, pollMs),
   };
 }

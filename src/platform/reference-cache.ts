@@ -11,6 +11,7 @@
 import { afterCommit, prepared, preparedValue } from './db.ts';
 import type { Db, Tx } from './db.ts';
 import type { MaybePromise } from './maybe-promise.ts';
+import { poll } from './poll.ts';
 
 const pollMs = 250;
 const trustMs = 900;
@@ -41,26 +42,19 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
   const caches: Map<unknown, unknown>[] = [];
   let revision = unread;
   let trustedUntil = 0;
-  let stopped = false;
-  let timer: NodeJS.Timeout;
 
   const clear = (next: number) => {
     revision = next;
     for (const cache of caches) cache.clear();
   };
 
-  const poll = async () => {
+  /** After a failure the caches expire by themselves; the next request reads the database and reports the error. */
+  const readRevision = async () => {
     const started = performance.now();
-    try {
-      const value = (await read(db)) ?? 0;
-      if (value !== revision) clear(value);
-      trustedUntil = started + trustMs;
-    } catch {
-      // The caches expire by themselves; the next request reads the database and reports the error.
-    }
-    if (!stopped) timer = setTimeout(poll, pollMs).unref();
+    const value = (await read(db)) ?? 0;
+    if (value !== revision) clear(value);
+    trustedUntil = started + trustMs;
   };
-  timer = setTimeout(poll, 0).unref();
 
   return {
     cached<K, V>(load: (key: K) => Promise<V | null>) {
@@ -82,9 +76,6 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
       await bump(tx);
       afterCommit(tx, () => clear(unread));
     },
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-    },
+    stop: poll(readRevision, pollMs, 0),
   };
 }
