@@ -1,15 +1,13 @@
 /** Replaces the contents of an unused database: the rollback of a migration, and the move to another server. */
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { withClient } from '../platform/with-client.ts';
 import type { BackupSource } from './block-store.ts';
-import { withClient } from './client.ts';
 import { BackupError } from './format.ts';
 import type { Manifest } from './format.ts';
 import { migrationLock } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
-import { loadDatabase, requireEmptyDatabase } from './restore.ts';
-
-const applicationName = 'cloudyard restore';
+import { applicationName, loadDatabase, requireEmptyDatabase } from './restore.ts';
 
 interface ReplaceOptions {
   connection: ConnectionOptions;
@@ -23,7 +21,7 @@ interface ReplaceOptions {
  * @throws BackupError while servers, workers or commands use the database
  */
 export function withUnusedDatabase<T>(connection: ConnectionOptions, work: () => Promise<T>): Promise<T> {
-  return withClient(connection, applicationName, async (client) => {
+  return withClient({ ...connection, application_name: applicationName }, async (client) => {
     const { rows: locked } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
       migrationLock,
     ]);
@@ -52,7 +50,7 @@ export function fillDatabase(options: ReplaceOptions): Promise<void> {
 }
 
 function load({ connection, ...backup }: ReplaceOptions, prepare: (client: pg.Client) => Promise<void>): Promise<void> {
-  return withClient(connection, applicationName, async (client) => {
+  return withClient({ ...connection, application_name: applicationName }, async (client) => {
     await client.query('begin');
     await prepare(client);
     await loadDatabase(client, backup);

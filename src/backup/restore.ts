@@ -24,9 +24,9 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { withClient } from '../platform/with-client.ts';
 import { syncFolder } from './block-store.ts';
 import type { BackupSource } from './block-store.ts';
-import { withClient } from './client.ts';
 import { loadTables, setSequences } from './database-copy.ts';
 import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
 import type { FileCopy, Manifest } from './format.ts';
@@ -35,6 +35,8 @@ import type { KeyOpener } from './key-envelope.ts';
 import { createSchema, migrationLock, requireKnown } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 
+/** Of connections to the database. */
+export const applicationName = 'cloudyard restore';
 /** In the data directory. */
 const stagingFolder = 'restoring';
 const targetsFile = 'targets.json';
@@ -121,7 +123,7 @@ export function restoreBackup(
   options: RestoreOptions & { connection: ConnectionOptions; keys: Buffer | null },
 ): Promise<void> {
   const { dataDir, connection } = options;
-  return withClient(connection, 'cloudyard restore', async (client) => {
+  return withClient({ ...connection, application_name: applicationName }, async (client) => {
     await client.query('begin');
     // A server that starts meanwhile waits, and migrates the restored database.
     await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);
@@ -250,7 +252,7 @@ async function setAttributes(path: string, { mode, uid, gid, link, mtimeMs }: Fi
 
 /** Removes the staging folder of a restore that committed. Returns false if it did not, because the database is empty. */
 export async function finishInterrupted(dataDir: string, connection: ConnectionOptions): Promise<boolean> {
-  const isCommitted = await withClient(connection, 'cloudyard restore', async (client) => {
+  const isCommitted = await withClient({ ...connection, application_name: applicationName }, async (client) => {
     const { rows } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
     return rows[0].name !== null;
   });

@@ -2,13 +2,14 @@
 import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
-import pg from 'pg';
+import type pg from 'pg';
 import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
+import { withClient } from '../platform/with-client.ts';
 import { root } from './root.ts';
 import { installTriggers, installWrites } from './services.ts';
 
@@ -55,11 +56,7 @@ export async function migrate(
   beforeChange: ((connection: ConnectionOptions) => Promise<void>) | null = null,
   report: (text: string) => void = () => {},
 ): Promise<void> {
-  const client = new pg.Client({ ...connection, application_name: 'cloudyard migrate' });
-  // Errors also reject the queries; without a listener the event would end the process.
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  await withClient({ ...connection, application_name: 'cloudyard migrate' }, async (client) => {
     const { rows } = await client.query<{ version: number }>(
       `select current_setting('server_version_num')::int / 10000 as version`,
     );
@@ -71,9 +68,7 @@ export async function migrate(
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installTriggers(client);
     await installWrites(client);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** Processes that start together have the lock for a moment each. */
@@ -103,18 +98,12 @@ async function mustChange(client: pg.Client): Promise<boolean> {
 }
 
 async function checkConnection(url: string): Promise<void> {
-  let client: pg.Client | undefined;
-  try {
-    client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
-    client.on('error', () => {});
-    await client.connect();
-  } catch (cause) {
+  const config = { connectionString: url, connectionTimeoutMillis: 5000 };
+  await withClient(config, async () => {}).catch((cause: Error) => {
     // A host name with two addresses fails with an AggregateError, which has no message.
-    const reason = (cause as Error).message || (cause as AggregateError).errors?.[0]?.message;
+    const reason = cause.message || (cause as AggregateError).errors?.[0]?.message;
     throw new Error(`the database ${withoutPassword(url)} cannot be reached: ${reason}`, { cause });
-  } finally {
-    await client?.end().catch(() => {});
-  }
+  });
 }
 
 function withoutPassword(url: string): string {

@@ -5,7 +5,7 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { backupState, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
 import { runChild } from '../platform/child-process.ts';
@@ -15,6 +15,7 @@ import { openKeyFile } from '../platform/encryption.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
+import { withClient } from '../platform/with-client.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
 import type { Finding } from './finding.ts';
@@ -119,17 +120,11 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
     const detail = 'the embedded PostgreSQL is not running, so nothing in the database was checked';
     return [{ name, ok: true, detail }];
   }
-  const client = new pg.Client({ ...connection, connectionTimeoutMillis: 5000, application_name: 'cloudyard doctor' });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return await checksIn(client, settings);
-  } catch (error) {
-    const detail = `cannot be checked: ${(error as Error).message}`;
+  const config = { ...connection, connectionTimeoutMillis: 5000, application_name: 'cloudyard doctor' };
+  return withClient(config, (client) => checksIn(client, settings)).catch((error: Error) => {
+    const detail = `cannot be checked: ${error.message}`;
     return [{ name, ok: false, detail, remedy: `${program} doctor    # when PostgreSQL runs` }];
-  } finally {
-    await client.end().catch(() => {});
-  }
+  });
 }
 
 async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[]> {

@@ -31,6 +31,7 @@ import {
   placeSocket,
 } from './embedded-postgres-places.ts';
 import { readPidFile } from './running-processes.ts';
+import { withClient } from './with-client.ts';
 
 export interface EmbeddedPostgres {
   /** `host` is the directory of the unix socket. */
@@ -155,7 +156,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, cluster, log }: Se
     pidFile: join(pgData, 'postmaster.pid'),
     readPid: async () => readPidFile(join(pgData, 'postmaster.pid')),
     matches: (commandLine) => isPostmaster(commandLine, pgData),
-    probe: () => withClient(host, 'postgres', async () => undefined).catch(unlessFull),
+    probe: () => withClient(connectionTo(host), async () => undefined).catch(unlessFull),
     socket: join(host, SOCKET_FILE),
     // Recovery after a crash replays up to max_wal_size.
     startTimeout: 120,
@@ -215,25 +216,12 @@ async function superviseOnceFree(supervise: () => Promise<Daemon>): Promise<Daem
   }
 }
 
-async function withClient<T>(host: string, database: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = newClient(host, database);
-  try {
-    await client.connect();
-    return await use(client);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
-
-/** Errors of the client show as rejections, or as its `end` event. */
-function newClient(host: string, database: string): pg.Client {
-  const client = new pg.Client({ host, port: PORT, user: NAME, database, connectionTimeoutMillis: 5000 });
-  client.on('error', () => undefined);
-  return client;
-}
+const connectionTo = (host: string): pg.ClientConfig => {
+  return { host, port: PORT, user: NAME, database: 'postgres', connectionTimeoutMillis: 5000 };
+};
 
 async function createDatabase(host: string): Promise<void> {
-  await withClient(host, 'postgres', async (client) => {
+  await withClient(connectionTo(host), async (client) => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [NAME]);
     if (rowCount) return;
     await client.query(`create database ${NAME}`).catch((err: { code?: string }) => {
@@ -254,7 +242,9 @@ async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
   let current: pg.Client | undefined;
   let ended = false;
   const register = async () => {
-    const client = newClient(host, 'postgres');
+    const client = new pg.Client(connectionTo(host));
+    // Errors show as rejections, or as its `end` event.
+    client.on('error', () => undefined);
     try {
       await client.connect();
       await client.query('select pg_advisory_lock_shared($1)', [USERS]);
@@ -289,7 +279,7 @@ async function registerUse(host: string): Promise<{ end(): Promise<void> }> {
 /** Stops the server if no other process uses it, under the exclusive lock. Returns false if one does. */
 async function whenUnused(host: string, stop: () => Promise<void>): Promise<boolean> {
   try {
-    return await withClient(host, 'postgres', async (client) => {
+    return await withClient(connectionTo(host), async (client) => {
       const { rows } = await client.query('select pg_try_advisory_lock($1) as alone', [USERS]);
       if (!rows[0].alone || (await hasOthers(client))) return false;
       await stop();

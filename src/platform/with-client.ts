@@ -1,17 +1,12 @@
 import pg from 'pg';
-import type { ConnectionOptions } from '../platform/db.ts';
 
 /** Calls `work` with a new connection, which is closed afterwards; an open transaction is rolled back. */
-export async function withClient<T>(
-  connection: ConnectionOptions,
-  applicationName: string,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({ ...connection, application_name: applicationName });
+export async function withClient<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config);
   // Errors also reject the queries. Without a listener the event would end the process.
   client.on('error', () => {});
-  await client.connect();
   try {
+    await client.connect();
     return await work(client);
   } finally {
     await client.end().catch(() => {});
