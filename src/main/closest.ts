@@ -14,6 +14,12 @@ export function closest(name: string, known: readonly string[]): string[] {
     .map(({ candidate }) => candidate);
 }
 
+/** For the end of a message; empty if nothing is close. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const [found] = closest(name, known);
+  return found === undefined ? '' : `; did you mean ${found}?`;
+}
+
 /** Levenshtein distance: insertions, deletions and substitutions of characters. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, i) => i);

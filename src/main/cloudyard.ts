@@ -4,7 +4,7 @@
  */
 import firstWords from '../client/first-words.json' with { type: 'json' };
 import { forbidCoreDumps } from '../platform/child-process.ts';
-import { closest } from './closest.ts';
+import { suggestion } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
 import { messageOf } from './error-message.ts';
@@ -22,10 +22,7 @@ async function main(args: string[]): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) return print(await help(args));
   const invocation = parseCommandLine(commands, args);
   const { readSettings, settingNames, unknownSettings } = await import('./settings.ts');
-  for (const name of unknownSettings(process.env)) {
-    const [meant] = closest(name, settingNames);
-    warn(`unknown setting ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`);
-  }
+  for (const name of unknownSettings(process.env)) warn(`unknown setting ${name}${suggestion(name, settingNames)}`);
   const settings = readSettings(process.env, placesOf(process.env), process.stdout.isTTY === true);
   forbidCoreDumps();
   await invocation.run(settings);
@@ -58,8 +55,7 @@ async function helpOfSettings(topic: string): Promise<string> {
   const text = settingsHelp(topic === 'settings' ? undefined : topic);
   if (text !== undefined) return text;
   const { settingNames } = await import('./settings.ts');
-  const [meant] = closest(topic, settingNames);
-  throw new UsageError(`${topic} is not a setting${meant === undefined ? '' : `; did you mean ${meant}?`}`);
+  throw new UsageError(`${topic} is not a setting${suggestion(topic, settingNames)}`);
 }
 
 function print(text: string): void {

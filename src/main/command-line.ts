@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
 import firstWords from '../client/first-words.json' with { type: 'json' };
 import type { Settings } from './settings.ts';
-import { closest } from './closest.ts';
+import { suggestion } from './closest.ts';
 import { UsageError } from './usage-error.ts';
 
 interface Option {
@@ -169,9 +169,4 @@ function columns(rows: string[][]): string {
 /** The words of the names at this position, each once. */
 function wordsAt(commands: Command[], position: number): string[] {
   return [...new Set(commands.map(({ name }) => name.split(' ')[position] ?? ''))];
-}
-
-function suggestion(word: string, known: string[]): string {
-  const [found] = closest(word, known);
-  return found === undefined ? '' : `; did you mean ${found}?`;
 }
