@@ -115,7 +115,8 @@ export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: stri
   }
 }
 
-function fault(path: string, message: string): Found<never> {
+/** Nothing could be read. `message`: why. */
+export function fault(path: string, message: string): Found<never> {
   return { found: [], faults: [{ path, message }] };
 }
 

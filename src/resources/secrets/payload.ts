@@ -4,6 +4,7 @@ import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { FieldError } from '../../errors/catalogue.ts';
 import {
+  fault,
   validateAuthorities,
   validatePair,
   readCertificates,
@@ -34,7 +35,7 @@ export async function readTlsPayload(payload: CreateSecret['payload'], now: Date
   const hasChain = payload.certificate_chain.trim() !== '';
   const chain = hasChain
     ? await certificatesIn(payload.certificate_chain, 'payload.certificate_chain')
-    : noCertificates;
+    : { found: [], faults: [] };
   const key = privateKeyIn(payload.private_key, 'payload.private_key');
   const [leaf, ...rest] = own.found;
   const { pair, faults } = await validatePair(leaf, [...rest, ...chain.found], key.found[0], now);
@@ -42,7 +43,7 @@ export async function readTlsPayload(payload: CreateSecret['payload'], now: Date
 }
 
 const field = 'payload';
-const noCertificates = { found: [], faults: [] };
+const noCertificate = 'contains no certificate in PEM (-----BEGIN CERTIFICATE-----)';
 
 /** The payload of v1: one field, so every fault has its path. */
 export async function readPayload(type: SecretType, base64: string, now: Date): Promise<Reading> {
@@ -123,12 +124,13 @@ async function readingOfPair(
   const leaf = own ?? certificates.found[0];
   const others = certificates.found.filter((certificate) => certificate !== leaf);
   const { pair, faults } = await validatePair(leaf, others, placedKey, now);
-  const missing = certificates.found.length + certificates.faults.length === 0 ? [hasNoCertificate(field)] : [];
+  const missing =
+    certificates.found.length + certificates.faults.length === 0 ? fault(field, noCertificate).faults : [];
   return reading(pair && contentsOfPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
 }
 
 function readingOfAuthorities(found: PlacedCertificate[], faults: FieldError[], now: Date): Reading {
-  if (found.length + faults.length === 0) return reading(null, [hasNoCertificate(field)]);
+  if (found.length + faults.length === 0) return refused(noCertificate);
   const all = [...faults, ...validateAuthorities(found, now)];
   if (all.length > 0) return reading(null, all);
   return reading(contentsOfAuthorities(found.map(({ certificate }) => certificate)));
@@ -159,9 +161,8 @@ async function certificatesIn(text: string, path: string): Promise<Found<PlacedC
   const { found: blocks, faults } = blocksIn(text, path);
   if (faults.length > 0) return { found: [], faults };
   const other = blocks.find((block) => !isCertificate(block));
-  if (other)
-    return { found: [], faults: [{ path, message: `contains a ${other.label}; only certificates are allowed` }] };
-  if (blocks.length === 0) return { found: [], faults: [hasNoCertificate(path)] };
+  if (other) return fault(path, `contains a ${other.label}; only certificates are allowed`);
+  if (blocks.length === 0) return fault(path, noCertificate);
   return certificatesAmong(blocks, path);
 }
 
@@ -180,7 +181,7 @@ function privateKeyAmong(blocks: PemBlock[], path: string, other: string[]): Fou
   // OpenSSL writes the curve before a key of its old form.
   const known = ['EC PARAMETERS', ...other];
   const unexpected = blocks.find(({ label }) => !label.endsWith('PRIVATE KEY') && !known.includes(label));
-  if (unexpected) return { found: [], faults: [{ path, message: `contains an unexpected ${unexpected.label}` }] };
+  if (unexpected) return fault(path, `contains an unexpected ${unexpected.label}`);
   return readPrivateKey(blocks, path);
 }
 
@@ -189,12 +190,8 @@ function blocksIn(text: string, path: string): Found<PemBlock> {
     return { found: readPem(text), faults: [] };
   } catch (error) {
     if (!(error instanceof PemError)) throw error;
-    return { found: [], faults: [{ path, message: `is invalid PEM: ${error.message}` }] };
+    return fault(path, `is invalid PEM: ${error.message}`);
   }
-}
-
-function hasNoCertificate(path: string): FieldError {
-  return { path, message: 'contains no certificate in PEM (-----BEGIN CERTIFICATE-----)' };
 }
 
 function tooLarge(bytes: number): string {
@@ -206,5 +203,5 @@ function reading(contents: Contents | null, faults: FieldError[] = []): Reading 
 }
 
 function refused(message: string): Reading {
-  return reading(null, [{ path: field, message }]);
+  return reading(null, fault(field, message).faults);
 }
