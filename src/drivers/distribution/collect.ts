@@ -26,12 +26,13 @@ import { hexOf, type Layout, namesIn } from './layout.ts';
 import {
   digestsIn,
   layersOf,
+  linkedDigests,
   linksIn,
   type Manifest,
   readManifest,
   removeFolder,
   removeLink,
-  repositoriesIn,
+  repositoriesBelow,
   type Repository,
   revisionsOf,
   sizeOf,
@@ -68,15 +69,13 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
   const { layout, signal } = options;
   const trashed = new Set(await digestsIn(layout.trash));
   const marked: Marked[] = [];
-  for (const prefix of (await namesIn(layout.repositories)).sort()) {
-    for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
-      refuseAborted(signal);
-      await purgeUploads(options, repository);
-      const found = await mark(layout, prefix, repository);
-      const expired = await restoreLinks(options, found, trashed);
-      await sweepLinks(options, found, expired);
-      marked.push(found);
-    }
+  for await (const { prefix, repository } of repositoriesBelow(layout.repositories)) {
+    refuseAborted(signal);
+    await purgeUploads(options, repository);
+    const found = await mark(layout, prefix, repository);
+    const expired = await restoreLinks(options, found, trashed);
+    await sweepLinks(options, found, expired);
+    marked.push(found);
   }
   await removeClosedMarks(options);
   const linked = new Set([...marked.flatMap(digestsOf), ...(await quarantined(layout))]);
@@ -195,13 +194,9 @@ async function hasLiveUpload(repository: Repository, isOld: (file: string) => Pr
 }
 
 /** The digests that repositories in quarantine refer to: their blobs are kept. */
-async function quarantined(layout: Layout): Promise<string[]> {
+async function quarantined({ quarantine }: Layout): Promise<string[]> {
   const digests = [];
-  for (const name of await namesIn(layout.quarantine)) {
-    for (const repository of await repositoriesIn(join(layout.quarantine, name))) {
-      digests.push(...(await linksIn(layersOf(repository))), ...(await linksIn(revisionsOf(repository))));
-    }
-  }
+  for await (const { repository } of repositoriesBelow(quarantine)) digests.push(...(await linkedDigests(repository)));
   return digests;
 }
 
@@ -233,12 +228,8 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise
     }
   }
   if (moved.size === 0) return;
-  for (const prefix of await namesIn(layout.repositories)) {
-    for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
-      for (const folder of [layersOf(repository), revisionsOf(repository)]) {
-        for (const digest of await linksIn(folder)) if (moved.delete(digest)) await untrash(layout, digest);
-      }
-    }
+  for await (const { repository } of repositoriesBelow(layout.repositories)) {
+    for (const digest of await linkedDigests(repository)) if (moved.delete(digest)) await untrash(layout, digest);
   }
   log.info({ blobs: moved.size }, 'unreferenced blobs moved to the trash');
 }

@@ -18,7 +18,7 @@ import type { Logger } from 'pino';
 import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
 import { hexOf, isDigest, type Layout, namesIn } from './layout.ts';
-import { digestsIn, layersOf, repositoriesIn, type Repository, revisionsOf, tagsOf, writtenAt } from './storage.ts';
+import { digestsIn, layersOf, repositoriesBelow, type Repository, revisionsOf, tagsOf, writtenAt } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;
 /** Larger than any manifest that distribution accepts. */
@@ -39,11 +39,7 @@ interface Pass {
 export async function repair(layout: Layout, log: Logger): Promise<void> {
   const manifests = await removeTruncatedManifests(layout);
   const pass: Pass = { layout, before: Number.POSITIVE_INFINITY, repaired: 0, pending: 0 };
-  for (const prefix of await namesIn(layout.repositories)) {
-    for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
-      await repairLinks(pass, repository);
-    }
-  }
+  for await (const { repository } of repositoriesBelow(layout.repositories)) await repairLinks(pass, repository);
   if (pass.repaired + manifests > 0) log.warn({ links: pass.repaired, manifests }, 'incomplete files repaired');
 }
 

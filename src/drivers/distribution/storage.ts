@@ -41,6 +41,13 @@ export async function repositoriesIn(registry: string, above = ''): Promise<Repo
   return found;
 }
 
+/** The repositories of all registries in a folder, sorted by prefix. */
+export async function* repositoriesBelow(folder: string): AsyncGenerator<{ prefix: string; repository: Repository }> {
+  for (const prefix of (await namesIn(folder)).sort()) {
+    for (const repository of await repositoriesIn(join(folder, prefix))) yield { prefix, repository };
+  }
+}
+
 /** The folders of a repository with its links to blobs and to manifests, its tags, and its unfinished uploads. */
 export const layersOf = ({ folder }: Repository) => join(folder, '_layers/sha256');
 export const revisionsOf = ({ folder }: Repository) => join(folder, '_manifests/revisions/sha256');
@@ -57,6 +64,11 @@ export async function linksIn(folder: string): Promise<string[]> {
   const digests = await digestsIn(folder);
   const written = await Promise.all(digests.map((digest) => writtenAt(join(folder, hexOf(digest), 'link'))));
   return digests.filter((_, i) => written[i] !== null);
+}
+
+/** The digests that a repository has a link to: blobs, and manifests. */
+export async function linkedDigests(repository: Repository): Promise<string[]> {
+  return [...(await linksIn(layersOf(repository))), ...(await linksIn(revisionsOf(repository)))];
 }
 
 /** The time of the last write to a file; null: the file does not exist. @throws if that is not known */

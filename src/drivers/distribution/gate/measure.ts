@@ -1,7 +1,7 @@
 /** Measures a registry on the disk, including unfinished uploads. */
 import { join } from 'node:path';
 import { type Layout, namesIn } from '../layout.ts';
-import { layersOf, linksIn, repositoriesIn, revisionsOf, sizeOf, tagsOf, uploadsOf } from '../storage.ts';
+import { linkedDigests, repositoriesIn, sizeOf, tagsOf, uploadsOf } from '../storage.ts';
 
 export interface Upload {
   repository: string;
@@ -23,7 +23,7 @@ export async function measure(layout: Layout, prefix: string): Promise<Measured>
   const uploads = new Map<string, Upload>();
   let objects = 0;
   for (const repository of await repositoriesIn(layout.registry(prefix))) {
-    const links = [...(await linksIn(layersOf(repository))), ...(await linksIn(revisionsOf(repository)))];
+    const links = await linkedDigests(repository);
     for (const digest of links) digests.add(digest);
     objects += 1 + links.length + (await namesIn(tagsOf(repository))).length;
     for (const id of await namesIn(uploadsOf(repository))) {
