@@ -3,7 +3,7 @@
  * moves the groups, so both use these functions.
  */
 import ipaddr from 'ipaddr.js';
-import { contains, parseNetwork } from './network-address.ts';
+import { contains, numberOf, parseNetwork } from './network-address.ts';
 
 /** The part of a region's configuration that the groups depend on. */
 interface AddressGroups {
@@ -29,8 +29,4 @@ export function addressGroupOf(text: string, region: AddressGroups): number | nu
 /** As `GET /cloudyard/v1/hosts` and reports of hosts name it. */
 export function addressGroupName(group: number): string {
   return `addresses-${group}`;
-}
-
-function numberOf(address: ipaddr.IPv4 | ipaddr.IPv6): bigint {
-  return BigInt(`0x${Buffer.from(address.toByteArray()).toString('hex')}`);
 }

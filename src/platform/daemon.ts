@@ -277,16 +277,9 @@ async function removeStalePidFile(options: DaemonOptions): Promise<void> {
 }
 
 async function start(options: DaemonOptions): Promise<{ running: Running; logTail: () => string }> {
-  const { file, args, env, uid, gid, cwd } = options.command;
+  const { file, args, ...more } = options.command;
   const log = openDaemonLog(options.logFile);
-  const child = spawnChild(file, args, {
-    detached: true,
-    stdio: ['ignore', log.descriptor, log.descriptor],
-    ...(env && { env }),
-    ...(uid !== undefined && { uid }),
-    ...(gid !== undefined && { gid }),
-    ...(cwd !== undefined && { cwd }),
-  });
+  const child = spawnChild(file, args, { detached: true, stdio: ['ignore', log.descriptor, log.descriptor], ...more });
   closeSync(log.descriptor);
   // In the same turn as the spawn: after a crash of this process in between, the child would never be found.
   if (child.pid !== undefined && !options.readPid) {

@@ -81,16 +81,20 @@ export function isInNetworks(address: string, networks: readonly string[]): bool
 /** The lowest free host address of a network; null when all are taken. */
 export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): string | null {
   const [start, prefix] = ipaddr.parseCIDR(network);
-  const bytes = start.toByteArray();
-  const size = 2n ** BigInt(bytes.length * 8 - prefix);
+  const { length } = start.toByteArray();
+  const size = 2n ** BigInt(length * 8 - prefix);
   // The first and last address are not for hosts, except in networks of one or two addresses.
   const margin = size > 2n ? 1n : 0n;
-  const first = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+  const first = numberOf(start);
   for (let number = first + margin; number < first + size - margin; number += 1n) {
-    const address = textOf(number, bytes.length);
+    const address = textOf(number, length);
     if (!taken.has(address)) return address;
   }
   return null;
+}
+
+export function numberOf(address: Address): bigint {
+  return BigInt(`0x${Buffer.from(address.toByteArray()).toString('hex')}`);
 }
 
 function textOf(number: bigint, bytes: number): string {

@@ -65,18 +65,15 @@ async function runLego(settings: AcmeSettings, folder: string, signal: AbortSign
   try {
     await runChild('lego', [...args, ...names, 'run'], { env, signal, timeout: attemptSeconds * 1000 });
   } catch (cause) {
-    throw new AcmeError(reasonOf(cause as Error & { code?: unknown; stderr?: string; killed?: boolean }), { cause });
+    throw new AcmeError(reasonOf(cause as ChildError), { cause });
   }
 }
 
+type ChildError = Error & { code?: unknown; stderr?: string; killed?: boolean };
+
 const maxReason = 500;
 
-function reasonOf({
-  code,
-  killed,
-  stderr = '',
-  message,
-}: Error & { code?: unknown; stderr?: string; killed?: boolean }) {
+function reasonOf({ code, killed, stderr = '', message }: ChildError): string {
   if (code === 'ENOENT') return 'the program lego is not installed (package lego)';
   if (killed) return `no certificate within ${attemptSeconds} s`;
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');

@@ -52,10 +52,8 @@ export function readAcmeSettings(reader: Reader): AcmeSettings | null {
 
 function domainsIn(given: string, challenge: string, reject: Reader['reject']): string[] {
   return given.split(',').map((part) => {
-    const domain = domainToASCII(part.trim().replace(/^\*\./, '')).replace(
-      /^/,
-      part.trim().startsWith('*.') ? '*.' : '',
-    );
+    const [, wildcard, name] = /^(\*\.)?(.*)$/s.exec(part.trim())!;
+    const domain = `${wildcard ?? ''}${domainToASCII(name!)}`;
     if (!domainPattern.test(domain)) {
       reject(`CLOUDYARD_ACME_DOMAINS: ${JSON.stringify(part.trim())} must be a domain name such as cloud.example.org`);
     } else if (domain.startsWith('*.') && challenge === 'http-01') {
