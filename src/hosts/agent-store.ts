@@ -4,7 +4,7 @@
  * Invariant: every write names the incarnation, so an agent that lost its lease, or that runs twice, writes nothing.
  */
 import type pg from 'pg';
-import { prepared, transaction } from '../platform/db.ts';
+import { columnsOf, prepared, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { HostState } from './part.ts';
 import { observedChannel, publishedChannel, revisionName, stopMarginSeconds } from './store.ts';
@@ -194,8 +194,7 @@ export async function observe(db: Db, host: Incarnation, observations: Observati
   const rows = await writeObservations(
     db,
     ...[host.regionId, host.name, host.incarnation],
-    ...[observations.map(({ kind }) => kind), observations.map(({ id }) => id)],
-    observations.map(({ revision }) => revision),
+    ...columnsOf(observations, 'kind', 'id', 'revision'),
     observations.map(({ error }) => error && JSON.stringify(error)),
     observedChannel(host.regionId),
   );

@@ -5,7 +5,7 @@ import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { observe } from './agent-store.ts';
 import type { Incarnation, Observation } from './agent-store.ts';
-import { keyOf } from './store.ts';
+import { lastOfEach } from './store.ts';
 import type { ObservedError } from './table.ts';
 
 export interface Observations {
@@ -24,6 +24,7 @@ export function createObservations(db: Db, host: Incarnation, log: Logger, lost:
 
   const write = async () => {
     while (queue.length > 0 && !lost.aborted) {
+      // A statement can write a row only once.
       const batch = lastOfEach(queue.splice(0, maxBatch));
       try {
         await observe(db, host, batch);
@@ -43,11 +44,6 @@ export function createObservations(db: Db, host: Incarnation, log: Logger, lost:
       while (writing) await writing;
     },
   };
-}
-
-/** A statement can write a row only once. */
-function lastOfEach(batch: Observation[]): Observation[] {
-  return [...new Map(batch.map((each) => [keyOf(each), each])).values()];
 }
 
 /** What the worker gets of an error. */

@@ -24,7 +24,7 @@ import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
 import { CannotServe, createHostStateFollower } from './host-state.ts';
 import type { HostStateFollower } from './host-state.ts';
-import { findPublished, keyOf, publishedChannel } from './store.ts';
+import { findPublished, keyOf, lastOfEach, publishedChannel } from './store.ts';
 import type { AppliedStates } from './table.ts';
 import type { Updates } from './updates.ts';
 
@@ -147,6 +147,7 @@ async function converge(
 ): Promise<number> {
   const published: PublishedState[] = [];
   for await (const rows of store.publishedSince(db, host.regionId, 0)) published.push(...rows);
+  // A state may be published again while a long list is read.
   await applier.converge(lastOfEach(published));
   let revision = published.at(-1)?.revision ?? 0;
   await store.forgetRemoved(db, host);
@@ -172,11 +173,6 @@ async function converge(
 }
 
 const convergePauseMs = 100;
-
-/** A state may be published again while a long list is read. */
-function lastOfEach(published: PublishedState[]): PublishedState[] {
-  return [...new Map(published.map((each) => [keyOf(each), each])).values()];
-}
 
 async function applySince(db: Db, { regionId }: Incarnation, applier: Applier, after: number): Promise<number> {
   let revision = after;

@@ -2,7 +2,7 @@
  * The SQL of the worker's side: publishing states, and what hosts have observed. Times are of the clock of the database, so that
  * clocks of hosts may differ.
  */
-import { prepared } from '../platform/db.ts';
+import { columnsOf, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { HostState } from './part.ts';
 import type { HostReport, ObservedError } from './table.ts';
@@ -35,6 +35,11 @@ export interface Key {
 /** For maps and sets of keys. */
 export const keyOf = ({ kind, id }: Key) => `${kind}\n${id}`;
 
+/** The last element of each key. */
+export function lastOfEach<Keyed extends Key>(elements: Keyed[]): Keyed[] {
+  return [...new Map(elements.map((element) => [keyOf(element), element])).values()];
+}
+
 const keysAs = (name: string) => `unnest($2::text[], $3::text[]) as ${name} (kind, id)`;
 
 const readPublished = prepared<Key & { revision: number; state: Buffer | null; failed: boolean }>(
@@ -47,7 +52,7 @@ const readPublished = prepared<Key & { revision: number; state: Buffer | null; f
 
 /** The published states of these keys. `failed`: a host could not apply this revision. */
 export const findPublished = (db: Db, regionId: number, keys: Key[]) =>
-  readPublished(db, regionId, keys.map(kindOf), keys.map(idOf));
+  readPublished(db, regionId, ...columnsOf(keys, 'kind', 'id'));
 
 const claim = prepared<{ epoch: number }>(
   'hosts_claim',
@@ -88,7 +93,7 @@ export const insertPublished = (
 ) =>
   publish(
     db,
-    ...[regionId, states.map(kindOf), states.map(idOf), revisionName(regionId)],
+    ...[regionId, ...columnsOf(states, 'kind', 'id'), revisionName(regionId)],
     ...[states.map(({ state }) => state), publishedChannel(regionId), workerName(regionId), epoch],
   );
 
@@ -109,7 +114,7 @@ const readProgress = prepared<Progress>(
 
 /** What each host that serves, or may still serve, has observed of these keys. */
 export const findProgress = (db: Db, regionId: number, keys: Key[]) =>
-  readProgress(db, regionId, keys.map(kindOf), keys.map(idOf));
+  readProgress(db, regionId, ...columnsOf(keys, 'kind', 'id'));
 
 const purge = prepared(
   'hosts_purge',
@@ -123,13 +128,7 @@ const purge = prepared(
 
 /** Deletes what marks removals that all hosts have observed. */
 export const purgeRemoved = (db: Db, regionId: number, removed: (Key & { revision: number })[]) =>
-  purge(
-    db,
-    regionId,
-    removed.map(kindOf),
-    removed.map(idOf),
-    removed.map(({ revision }) => revision),
-  );
+  purge(db, regionId, ...columnsOf(removed, 'kind', 'id', 'revision'));
 
 /** Ids of the states of a kind that are not removed, sorted. */
 export const publishedIds = prepared<{ id: string }, [regionId: number, kind: string]>(
@@ -197,6 +196,3 @@ export const hostAddresses = prepared<{ name: string; address: string }, []>(
   'hosts_addresses',
   `select name, address from hosts order by region_id, name`,
 );
-
-const kindOf = ({ kind }: Key) => kind;
-const idOf = ({ id }: Key) => id;
