@@ -90,14 +90,9 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
       for (const subscription of await store.claimDue(db, free, leaseSeconds)) {
         const serving = serve(subscription)
           .catch(async (error: unknown) => {
-            if (!shutdown.signal.aborted)
-              log.error({ err: error, subscriptionId: subscription.id }, 'user actions failed');
-            await store.keepBusy(
-              db,
-              subscription.id,
-              shutdown.signal.aborted ? 0 : maxPauseSeconds,
-              subscription.failures,
-            );
+            const { aborted } = shutdown.signal;
+            if (!aborted) log.error({ err: error, subscriptionId: subscription.id }, 'user actions failed');
+            await store.keepBusy(db, subscription.id, aborted ? 0 : maxPauseSeconds, subscription.failures);
           })
           .catch(() => {})
           .finally(() => running.delete(subscription.id));

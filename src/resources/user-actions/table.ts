@@ -14,7 +14,7 @@ export const userActionSubscriptions = pgTable('user_action_subscriptions', {
     .references(() => clients.id),
   url: text('url').notNull(),
   authHeaderName: text('auth_header_name').notNull(),
-  /** Encrypted for `user_action_subscription:<client id>` (platform/encryption.ts); it also signs the calls. */
+  /** Encrypted for `user_action_subscription:<id>` (platform/encryption.ts); it also signs the calls. */
   authHeaderValue: bytes('auth_header_value').notNull(),
   createdAt: instant('created_at').notNull(),
   /** Calls without a success since the last one, which determine the backoff. */
