@@ -79,7 +79,7 @@ async function candidates(before: string[], current: string, io: Io): Promise<st
 
 /** The next words of the operator's commands, or the options of the command that is named. */
 function operatorWords(before: string[], current: string): string[] {
-  const known = Object.entries(table().operatorCommands).map(([name, options]) => ({
+  const known = Object.entries(table.operatorCommands).map(([name, options]) => ({
     words: name.split(' '),
     options,
   }));
@@ -107,11 +107,11 @@ function commandWords(before: string[], current: string, io: Io): string[] {
   if (first === 'completion') return before.length === 1 ? [...shells] : [];
   if (first === 'api') {
     if (before.length === 1) return ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-    return before.length === 2 ? table().operations.map(({ path }) => path) : [];
+    return before.length === 2 ? table.operations.map(({ path }) => path) : [];
   }
   if (first === 'apply' || first === 'diff') return current.startsWith('-') ? ['--file', '--prune', '--output'] : [];
-  return table()
-    .operations.filter(({ command, hidden }) => !hidden && before.every((word, i) => command[i] === word))
+  return table.operations
+    .filter(({ command, hidden }) => !hidden && before.every((word, i) => command[i] === word))
     .map(({ command }) => command[before.length] ?? '');
 }
 
@@ -176,11 +176,11 @@ async function namesOf(parameter: string, values: Record<string, string>, io: Io
 
 /** Lists of ids with names, and of what is identified by its name. */
 function listOf(parameter: string): Operation | undefined {
-  const byId = table().lists[parameter];
+  const byId = table.lists[parameter];
   if (byId !== undefined) return operationById(byId);
-  const show = table().operations.find(({ method, path }) => method === 'GET' && path.endsWith(`/{${parameter}}`));
+  const show = table.operations.find(({ method, path }) => method === 'GET' && path.endsWith(`/{${parameter}}`));
   const collection = show?.path.slice(0, -`/{${parameter}}`.length);
-  return table().operations.find(({ method, path, result }) => {
+  return table.operations.find(({ method, path, result }) => {
     return method === 'GET' && path === collection && result === 'list';
   });
 }

@@ -12,7 +12,7 @@ const others: [command: string, summary: string][] = [
 ];
 
 export function clientHelp(): string {
-  const groups = Object.entries(table().groups);
+  const groups = Object.entries(table.groups);
   const width = Math.max(...[...groups, ...others].map(([name]) => name.length));
   const lines = (rows: [string, string][]) => rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n');
   return `Commands of clients of a server (docs/guides/command-line.md):\n${lines(others)}\n\nResources:\n${lines(groups)}`;

@@ -31,7 +31,7 @@ export function createNames(api: Api): Names {
       return template.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => encodeURIComponent(found[parameter]!));
     },
     id(parameter, value, values = {}) {
-      const list = table().lists[parameter];
+      const list = table.lists[parameter];
       if (list === undefined || isId(parameter, value)) return Promise.resolve(value);
       const key = JSON.stringify([parameter, value, values]);
       const pending = known.get(key) ?? lookUp(parameter, list, value, values);
@@ -67,14 +67,14 @@ export function kindOf(parameter: string): string {
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 function isId(parameter: string, value: string): boolean {
-  const schema = table().parameters[parameter] ?? {};
+  const schema = table.parameters[parameter] ?? {};
   return typeOf(schema) === 'integer' ? /^-?\d+$/.test(value) : uuid.test(value);
 }
 
 /** The parameter that a field refers to: `vip_network_id` and `network_ids` refer to `network_id`. */
 export function referenceOf(field: string): string | undefined {
   const single = field.replace(/_ids$/, '_id').replace('loadbalancer_id', 'load_balancer_id');
-  const known = Object.keys(table().lists).filter((name) => single === name || single.endsWith(`_${name}`));
+  const known = Object.keys(table.lists).filter((name) => single === name || single.endsWith(`_${name}`));
   return known.sort((a, b) => b.length - a.length)[0];
 }
 
@@ -90,5 +90,5 @@ export async function withIds(value: unknown, names: Names, values: Values = {},
   const parameter = typeof value === 'string' && value !== '' ? referenceOf(field) : undefined;
   if (parameter === undefined || /^(instance|port|floating)/.test(field)) return value;
   const id = await names.id(parameter, value as string, values);
-  return id === value || typeOf(table().parameters[parameter] ?? {}) !== 'integer' ? id : Number(id);
+  return id === value || typeOf(table.parameters[parameter] ?? {}) !== 'integer' ? id : Number(id);
 }

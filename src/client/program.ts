@@ -66,7 +66,7 @@ function inherit(program: Command, command: Command): void {
 }
 
 function addResourceCommands(program: Command, args: string[], io: Io): void {
-  const operations = table().operations.filter(({ command }) => command[0] === args[0]);
+  const operations = table.operations.filter(({ command }) => command[0] === args[0]);
   // Reached from a batch only: bin/cloudyard.mjs runs other commands as those of the operator.
   if (operations.length === 0) throw usageError(`unknown command ${JSON.stringify(args[0] ?? '')}`);
   for (const operation of operations) {
@@ -82,7 +82,7 @@ function addResourceCommands(program: Command, args: string[], io: Io): void {
 
 function groupOf(parent: Command, words: string[]): Command {
   const group = new Command(words.at(-1)!);
-  const inside = table().operations.filter(
+  const inside = table.operations.filter(
     ({ command, hidden }) => !hidden && words.every((word, i) => command[i] === word),
   );
   const actions = [...new Set(inside.map(({ command }) => command[words.length]!))];
@@ -124,8 +124,8 @@ function complete(command: Command, operation: Operation, io: Io): void {
 }
 
 function operandOf(name: string): Argument {
-  const { description } = table().parameters[name] ?? {};
-  const byName = table().lists[name] ? ', or its name' : '';
+  const { description } = table.parameters[name] ?? {};
+  const byName = table.lists[name] ? ', or its name' : '';
   return new Argument(`<${kindOf(name).replaceAll(' ', '-')}>`, `${description ?? name}${byName}`);
 }
 

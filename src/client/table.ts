@@ -60,21 +60,17 @@ export interface Table {
   operatorCommands: Record<string, string[]>;
 }
 
-const loaded = generated as unknown as Table;
-
-export function table(): Table {
-  return loaded;
-}
+export const table = generated as unknown as Table;
 
 export function operationById(id: string): Operation {
-  const found = table().operations.find((operation) => operation.id === id);
+  const found = table.operations.find((operation) => operation.id === id);
   if (!found) throw new Error(`operation ${id} not found`);
   return found;
 }
 
 export function operationOf(command: string[]): Operation | undefined {
   const name = command.join(' ');
-  return table().operations.find((operation) => operation.command.join(' ') === name);
+  return table.operations.find((operation) => operation.command.join(' ') === name);
 }
 
 /** The names of the parameters in a path: `/tasks/{task_id}` has `task_id`. */
@@ -100,7 +96,7 @@ export function resolved(schema: Schema): Schema {
   let current = schema;
   while (current.$ref) {
     const { $ref, ...own } = current;
-    current = { ...table().schemas[$ref.slice('#/schemas/'.length)], ...own };
+    current = { ...table.schemas[$ref.slice('#/schemas/'.length)], ...own };
   }
   return current;
 }

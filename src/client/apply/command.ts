@@ -219,7 +219,7 @@ async function knownIds(
       try {
         return await names.id(parameter, value, values);
       } catch (error) {
-        const [kind] = operationById(table().lists[parameter]!).command;
+        const [kind] = operationById(table.lists[parameter]!).command;
         const isDescribed = resources.some((other) => other.kind.name === kind && other.name === value);
         if (isDescribed && (error as CommandError).exitCode === exitCodes.notFound) return value;
         throw error;

@@ -46,7 +46,7 @@ let found: Map<string, Kind> | undefined;
 
 export function kinds(): Map<string, Kind> {
   found ??= new Map(
-    [...new Set(table().operations.map(({ command }) => command[0]!))]
+    [...new Set(table.operations.map(({ command }) => command[0]!))]
       .map(kindOf)
       .filter((kind) => kind !== undefined)
       .sort((a, b) => rank(a) - rank(b))

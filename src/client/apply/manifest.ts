@@ -162,7 +162,7 @@ const validators = new Map<Schema, ValidateFunction>();
 const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false, verbose: true });
 
 function validatorOf(schema: Schema): ValidateFunction {
-  const known = validators.get(schema) ?? ajv.compile({ ...schema, schemas: table().schemas });
+  const known = validators.get(schema) ?? ajv.compile({ ...schema, schemas: table.schemas });
   validators.set(schema, known);
   return known;
 }
@@ -219,7 +219,7 @@ function specFault({ keyword, instancePath, params, propertyName, message = '' }
       return { path, message: `${subject} must be ${types.join(' or ') || 'null'}` };
     }
     case 'pattern': {
-      const rule = table().rules[given['pattern']!];
+      const rule = table.rules[given['pattern']!];
       return { path, message: `${subject} ${rule === undefined ? message : `must be ${rule}`}`, isKey };
     }
     default:
