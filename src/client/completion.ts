@@ -6,9 +6,10 @@ import { Argument } from 'commander';
 import type { Command } from 'commander';
 import { contextsFile, readContexts, targetOf } from './contexts.ts';
 import { optionOf } from './body.ts';
-import { createApi, withQuery } from './http.ts';
+import { createApi, isPaged, withQuery } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, referenceOf } from './names.ts';
+import { formats } from './output.ts';
 import { choicesOf, operandNames, operationById, operationOf, propertiesOf, scopeNames, table } from './table.ts';
 import type { Operation } from './table.ts';
 import firstWords from './first-words.json' with { type: 'json' };
@@ -143,7 +144,7 @@ function takesValue(operation: Operation, option: string): boolean {
 }
 
 async function optionValues(operation: Operation, option: string, io: Io): Promise<string[]> {
-  if (option === '--output' || option === '-o') return ['table', 'wide', 'json', 'yaml'];
+  if (option === '--output' || option === '-o') return [...formats];
   if (option === '--columns') return operation.fields ?? [];
   if (option === '--context') return Object.keys(readContexts(contextsFile(io.env)).contexts);
   if (option === '--project' || option === '--region') return namesOf(`${option.slice(2)}_id`, {}, io);
@@ -169,7 +170,7 @@ async function namesOf(parameter: string, values: Record<string, string>, io: Io
   if (!list) return [];
   const api = createApi(targetOf({}, io.env), longestWaitMs);
   const path = await createNames(api).path(list.path, values);
-  const paged = 'limit' in (list.query ?? {}) ? withQuery(path, { limit: mostNames }) : path;
+  const paged = isPaged(list) ? withQuery(path, { limit: mostNames }) : path;
   const { body } = await api.send({ method: 'GET', path: paged });
   return (body.results as { name?: string; id?: unknown }[]).map(({ name, id }) => String(name ?? id));
 }

@@ -1,7 +1,7 @@
 /** `cloudyard context add|use|list|remove`. */
 import { Command } from 'commander';
 import { textOf } from './body.ts';
-import { checkedUrl, contextsFile, readContexts, writeContexts } from './contexts.ts';
+import { checkedUrl, contextsFile, readContexts, requireContextName, saveContext, writeContexts } from './contexts.ts';
 import type { Context } from './contexts.ts';
 import { CommandError, exitCodes, usageError } from './errors.ts';
 import type { Io } from './io.ts';
@@ -30,7 +30,7 @@ export function addContextCommands(program: Command, io: Io): void {
     .option('--project <PROJECT>', 'default project, ID or name')
     .option('--region <REGION>', 'default region, ID or name')
     .action(async (name: string, options: AddOptions) => {
-      if (!/^[\w.@-]+$/.test(name)) throw usageError('the name may have letters, digits and . _ @ -');
+      requireContextName(name);
       const token = await tokenOf(options, io);
       const { project, region } = options;
       const context: Context = {
@@ -39,8 +39,7 @@ export function addContextCommands(program: Command, io: Io): void {
         ...(project !== undefined && { project }),
         ...(region !== undefined && { region }),
       };
-      const { contexts } = readContexts(file());
-      writeContexts(file(), { current: name, contexts: { ...contexts, [name]: context } });
+      saveContext(file(), name, context);
     });
 
   group

@@ -64,6 +64,12 @@ export function readContexts(file: string): Contexts {
   }
 }
 
+/** Adds a context, or replaces it, and makes it the current one. */
+export function saveContext(file: string, name: string, context: Context): void {
+  const { contexts } = readContexts(file);
+  writeContexts(file, { current: name, contexts: { ...contexts, [name]: context } });
+}
+
 export function writeContexts(file: string, contexts: Contexts): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${process.pid}`;
@@ -109,6 +115,11 @@ function chosenContext(name: string | undefined, env: Environment): Context | un
     throw usageError(`context ${chosen} not found${known.length > 0 ? `; known: ${known.join(', ')}` : ''}`);
   }
   return contexts[chosen];
+}
+
+/** @throws CommandError for what cannot name a context */
+export function requireContextName(name: string): void {
+  if (!/^[\w.@-]+$/.test(name)) throw usageError('the name may have letters, digits and . _ @ -');
 }
 
 /** Without a slash at the end. @throws CommandError for what is not an HTTP URL */

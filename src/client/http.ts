@@ -7,6 +7,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { CommandError, exitCodes } from './errors.ts';
 import type { Target } from './contexts.ts';
+import type { Operation } from './table.ts';
 
 interface Request {
   method: string;
@@ -165,6 +166,11 @@ export function withQuery(path: string, query: Record<string, unknown>): string 
 }
 
 const pageSize = 1000;
+
+/** Whether the list has pages. */
+export function isPaged({ query = {} }: Operation): boolean {
+  return 'limit' in query;
+}
 
 /**
  * All results of a list, page by page: those from the `offset` of the path, in pages of its `limit`. A list without pages is

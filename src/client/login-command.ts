@@ -1,7 +1,7 @@
 /** `cloudyard login`: signs a person in with the OpenID Connect provider of the server, and keeps the token in a context. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { checkedUrl, contextsFile, readContexts, writeContexts } from './contexts.ts';
+import { checkedUrl, contextsFile, readContexts, requireContextName, saveContext } from './contexts.ts';
 import type { Context } from './contexts.ts';
 import { CommandError, exitCodes, usageError } from './errors.ts';
 import { createApi } from './http.ts';
@@ -24,13 +24,12 @@ export function addLoginCommand(program: Command, io: Io): void {
       const file = contextsFile(io.env);
       const known = readContexts(file);
       const chosen = name ?? (io.env['CLOUDYARD_CONTEXT'] || known.current) ?? 'default';
-      if (!/^[\w.@-]+$/.test(chosen)) throw usageError('the name may have letters, digits and . _ @ -');
+      requireContextName(chosen);
       const context = contextFor(Object.hasOwn(known.contexts, chosen) ? known.contexts[chosen] : undefined, url);
       const api = createApi({ url: context.url, token: undefined, project: '', region: '' });
       const token = await signIn(api, io);
       // Another command may have changed the file meanwhile.
-      const { contexts } = readContexts(file);
-      writeContexts(file, { current: chosen, contexts: { ...contexts, [chosen]: { ...context, token } } });
+      saveContext(file, chosen, { ...context, token });
       io.err.write(`Signed in to ${context.url} as the context ${chosen}.\n`);
     });
 }

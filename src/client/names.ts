@@ -1,6 +1,6 @@
 /** Accepts names where the API has ids. */
 import { CommandError, exitCodes, usageError } from './errors.ts';
-import { listAll, withQuery } from './http.ts';
+import { isPaged, listAll, withQuery } from './http.ts';
 import type { Api } from './http.ts';
 import { operationById, pathParameters, table, typeOf } from './table.ts';
 
@@ -43,9 +43,9 @@ export function createNames(api: Api): Names {
     ({ project_id: api.target.project, region_id: api.target.region })[parameter];
 
   async function lookUp(parameter: string, list: string, name: string, values: Values): Promise<string> {
-    const { path, query = {} } = operationById(list);
-    const filter = query['name'] ? { name } : {};
-    const results = await listAll(api, withQuery(await names.path(path, values), filter), { paged: 'limit' in query });
+    const operation = operationById(list);
+    const path = withQuery(await names.path(operation.path, values), operation.query?.['name'] ? { name } : {});
+    const results = await listAll(api, path, { paged: isPaged(operation) });
     const kind = kindOf(parameter);
     const matches = results.filter((item) => item.name === name || item.display_name === name);
     if (matches.length === 1) return String(matches[0].id);

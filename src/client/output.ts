@@ -14,20 +14,8 @@ export interface OutputOptions {
 const usual = [
   ...['id', 'name', 'display_name', 'key', 'value', 'task_type', 'state', 'status', 'provisioning_status'],
   ...['operating_status', 'role', 'protocol', 'protocol_port', 'address', 'ip_address', 'access_mode', 'action'],
-  ...[
-    'access_level',
-    'access_to',
-    'type',
-    'size',
-    'storage_limit',
-    'operation',
-    'cidr',
-    'connection_point',
-    'vip_address',
-    'url',
-    'error',
-    'created_at',
-  ],
+  ...['access_level', 'access_to', 'type', 'size', 'storage_limit', 'operation', 'cidr', 'connection_point'],
+  ...['vip_address', 'url', 'error', 'created_at'],
 ];
 const mostUsual = 7;
 /** Resources without them show their first properties. */
@@ -90,7 +78,8 @@ function selected(data: unknown, columns: string[]): unknown {
   return Array.isArray(data) ? data.map(pick) : pick(data);
 }
 
-function valueAt(row: unknown, path: string): unknown {
+/** The value at a path, whose keys are separated by dots; undefined if there is none. */
+export function valueAt(row: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown> | null)?.[key], row);
 }
 

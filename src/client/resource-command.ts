@@ -2,7 +2,7 @@
 import { bodyOf, hasFields, optionOf } from './body.ts';
 import { targetOf } from './contexts.ts';
 import { usageError } from './errors.ts';
-import { createApi, listAll, silenceMs, withQuery } from './http.ts';
+import { createApi, isPaged, listAll, silenceMs, withQuery } from './http.ts';
 import type { Api, Response } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, withIds } from './names.ts';
@@ -60,7 +60,7 @@ export async function runOperation({ operation, operands, options, query, fields
 
   if (operation.result === 'stream') return api.stream({ method: 'GET', path }, (chunk) => io.out(chunk.toString()));
   if (operation.result === 'list' && operation.method === 'GET') {
-    const paged = 'limit' in (operation.query ?? {}) && !('limit' in query) && !('offset' in query);
+    const paged = isPaged(operation) && !('limit' in query) && !('offset' in query);
     // The log of changes is paged by `before`, and is long: one page, unless there is a count.
     return print(await listAll(api, path, { paged: paged && 'offset' in (operation.query ?? {}) }));
   }

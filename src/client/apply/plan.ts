@@ -1,4 +1,5 @@
 /** Compares the described resources with those on the server. Pure: what it needs of the server is an argument. */
+import { valueAt } from '../output.ts';
 import { propertiesOf } from '../table.ts';
 import type { Operation } from '../table.ts';
 import { isEqual } from './equality.ts';
@@ -72,7 +73,7 @@ interface Change {
 
 /** Fields that the API does not return, such as passwords, cannot be compared. */
 function fieldChange(path: string, wanted: unknown, live: Live): Change | undefined {
-  const value = path.split('.').reduce<unknown>((current, step) => (current as Live | undefined)?.[step], live);
+  const value = valueAt(live, path);
   return value === undefined || isEqual(wanted, value) ? undefined : { from: value, to: wanted };
 }
 

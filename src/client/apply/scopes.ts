@@ -7,7 +7,7 @@
 import type { Target } from '../contexts.ts';
 import { exitCodes } from '../errors.ts';
 import type { CommandError } from '../errors.ts';
-import { createApi, listAll } from '../http.ts';
+import { createApi, isPaged, listAll } from '../http.ts';
 import type { Api } from '../http.ts';
 import { createNames } from '../names.ts';
 import type { Names } from '../names.ts';
@@ -87,7 +87,7 @@ function createScope(target: Target, isNew: boolean): Scope {
   const lists = new Map<Kind, Promise<Live[]>>();
   const read = async ({ list }: Kind): Promise<Live[]> => {
     if (isNew && pathParameters(list.path).includes('project_id')) return [];
-    return listAll(api, await names.path(list.path, {}), { paged: 'limit' in (list.query ?? {}) });
+    return listAll(api, await names.path(list.path, {}), { paged: isPaged(list) });
   };
   return {
     ...{ target, api, names },
