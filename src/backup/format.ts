@@ -86,6 +86,9 @@ export interface Manifest {
   files: FileCopy[] | null;
 }
 
+/** Of all tables. */
+export const rowCount = ({ tables }: Manifest): number => tables.reduce((sum, { rows }) => sum + rows, 0);
+
 /** SHA-256 in hexadecimal. */
 export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 

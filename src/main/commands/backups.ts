@@ -2,6 +2,7 @@
 import { createReadStream, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
+import { rowCount } from '../../backup/format.ts';
 import type { Manifest } from '../../backup/format.ts';
 import { lowerPriority } from '../../platform/low-priority.ts';
 import type { Settings } from '../settings.ts';
@@ -101,10 +102,10 @@ function withoutKeys({ keyFile }: Settings): string {
   );
 }
 
-function contentsOf({ tables, files, keys, schema }: Manifest): string {
-  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+function contentsOf(manifest: Manifest): string {
+  const { files, keys, schema } = manifest;
   const data = files ? `, ${files.filter(({ blocks }) => blocks).length} files` : '';
-  return `schema ${schema.migration}, ${rows} rows${data}${keys ? ', keys' : ''}`;
+  return `schema ${schema.migration}, ${rowCount(manifest)} rows${data}${keys ? ', keys' : ''}`;
 }
 
 const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
@@ -118,9 +119,9 @@ async function newestOf(source: BackupSource): Promise<string> {
 async function printList(source: BackupSource): Promise<void> {
   const rows: unknown[][] = [['ID', 'REASON', 'VERSION', 'SCHEMA', 'ROWS', 'FILES', 'KEYS']];
   for (const id of await source.list()) {
-    const { reason, version, schema, tables, files, keys } = await source.manifest(id);
-    const count = tables.reduce((sum, table) => sum + table.rows, 0);
-    rows.push([id, reason, version, schema.migration, count, files?.length ?? '-', keys?.method ?? '-']);
+    const manifest = await source.manifest(id);
+    const { reason, version, schema, files, keys } = manifest;
+    rows.push([id, reason, version, schema.migration, rowCount(manifest), files?.length ?? '-', keys?.method ?? '-']);
   }
   printTable(rows);
 }

@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { BackupSource } from '../../backup/block-store.ts';
-import { isBackupId } from '../../backup/format.ts';
+import { isBackupId, rowCount } from '../../backup/format.ts';
 import type { ConnectionOptions } from '../../platform/db.ts';
 import type { Settings } from '../settings.ts';
 import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';
 import { withDatabase, withSource } from './backups.ts';
-import { createCommandLogger, print } from './with-services.ts';
+import { print } from './with-services.ts';
 
 /** `file` is the manifest of a backup, or an archive of one. */
 export async function rollBack(settings: Settings, file: string): Promise<void> {
@@ -59,21 +59,16 @@ export async function moveDatabase(settings: Settings, file: string): Promise<vo
   const { openBackupDirectory } = await import('../../backup/block-store.ts');
   const { fillDatabase, withUnusedDatabase } = await import('../../backup/replace.ts');
   const { backupOptions, migrations } = await import('../backups.ts');
-  const { migrate, openDatabase } = await import('../database.ts');
-  const copy = async (connection: ConnectionOptions, folder: string) => {
-    const target = await openDatabase({ ...settings, databaseUrl: url }, await createCommandLogger(settings));
-    try {
+  const { migrate } = await import('../database.ts');
+  const copy = (from: ConnectionOptions, folder: string) =>
+    withDatabase({ ...settings, databaseUrl: url }, async ({ connection, description }) => {
       const source = await openBackupDirectory(folder);
-      const manifest = await makeBackup({ ...backupOptions(settings, connection, 'command'), copyFiles: null }, source);
-      await fillDatabase({ connection: target.connection, source, manifest, migrations: migrations() });
-      await migrate(target.connection);
-      const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
-      print(`copied ${rows} rows of ${manifest.tables.length} tables to ${target.description}`);
+      const manifest = await makeBackup({ ...backupOptions(settings, from, 'command'), copyFiles: null }, source);
+      await fillDatabase({ connection, source, manifest, migrations: migrations() });
+      await migrate(connection);
+      print(`copied ${rowCount(manifest)} rows of ${manifest.tables.length} tables to ${description}`);
       print('set DATABASE_URL to it for all servers, workers and commands; the old database is unchanged');
-    } finally {
-      await target.close();
-    }
-  };
+    });
   await withTemporaryFolder(settings.dataDir, 'moving', (folder) =>
     withDatabase(settings, ({ connection }) => withUnusedDatabase(connection, () => copy(connection, folder))),
   );
