@@ -18,6 +18,8 @@ export interface SettingReader<Name extends string = string> {
   text(name: Name): string | undefined;
   integer(name: Name, fallback: number, min: number, max: number): number;
   choice<T extends string>(name: Name, choices: readonly T[], fallback: T): T;
+  /** `1` or `0`. */
+  flag(name: Name, fallback: boolean): boolean;
   /** An absolute path; a relative one starts at the checkout, or at the working directory of an installed package. */
   path(name: Name): string | undefined;
   /** Records a fault; `check` reports it. */
@@ -31,6 +33,13 @@ export function createSettingReader(env: Record<string, string | undefined>, bas
   const faults: string[] = [];
   const text = (name: string) => env[name] || undefined;
   const reject = (fault: string) => void faults.push(fault);
+  const choice = <T extends string>(name: string, choices: readonly T[], fallback: T): T => {
+    const given = text(name);
+    if (given === undefined) return fallback;
+    const found = choices.find((each) => each === given);
+    if (found === undefined) reject(`${name} is ${JSON.stringify(given)}; it must be one of ${choices.join(', ')}`);
+    return found ?? fallback;
+  };
   return {
     text,
     reject,
@@ -46,15 +55,8 @@ export function createSettingReader(env: Record<string, string | undefined>, bas
       reject(`${name} is ${JSON.stringify(given)}; it must be a whole number from ${min} to ${max}`);
       return fallback;
     },
-    choice(name, choices, fallback) {
-      const given = text(name);
-      if (given === undefined) return fallback;
-      const found = choices.find((each) => each === given);
-      if (found === undefined) {
-        reject(`${name} is ${JSON.stringify(given)}; it must be one of ${choices.join(', ')}`);
-      }
-      return found ?? fallback;
-    },
+    choice,
+    flag: (name, fallback) => choice(name, ['0', '1'], fallback ? '1' : '0') === '1',
     check() {
       if (faults.length > 0) throw new SettingsError(faults.join('\n'));
     },

@@ -199,7 +199,7 @@ export function readCoreSettings(
   { base, dataDir: defaultDataDir }: { base: string; dataDir: string },
   terminal: boolean,
 ): Settings {
-  const { text, integer, choice, reject } = reader;
+  const { text, integer, choice, flag, reject } = reader;
   const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
   const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
@@ -226,7 +226,7 @@ export function readCoreSettings(
     bootstrapToken,
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
-    trustedProxies: networksIn('CLOUDYARD_TRUSTED_PROXIES', text('CLOUDYARD_TRUSTED_PROXIES'), reject),
+    trustedProxies: networksIn('CLOUDYARD_TRUSTED_PROXIES', reader),
     clientLimits: {
       requestsPerSecond: perMinute > 0 ? perMinute / 60 : perSecond,
       requestBurst: Math.max(perMinute, perSecond),
@@ -240,7 +240,7 @@ export function readCoreSettings(
     auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
     taskDays: integer('CLOUDYARD_TASK_DAYS', 90, 0, 36_500),
     notificationDays: integer('CLOUDYARD_NOTIFICATION_DAYS', 90, 0, 36_500),
-    verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', text('CLOUDYARD_VERIFY_NETWORKS'), reject),
+    verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', reader),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     logFormat: choice('CLOUDYARD_LOG_FORMAT', ['json', 'pretty'], terminal ? 'pretty' : 'json'),
     publicUrl,
@@ -253,10 +253,10 @@ export function readCoreSettings(
     scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
     diskReserve: integer('CLOUDYARD_DISK_RESERVE', defaultDiskReserve, 0, 90),
     agent: agentSettings(reader),
-    keepDataPlanes: choice('CLOUDYARD_KEEP_DATA_PLANES', ['0', '1'], '0') === '1',
-    console: choice('CLOUDYARD_CONSOLE', ['0', '1'], '1') === '1',
+    keepDataPlanes: flag('CLOUDYARD_KEEP_DATA_PLANES', false),
+    console: flag('CLOUDYARD_CONSOLE', true),
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
-    development: choice('CLOUDYARD_DEV', ['0', '1'], '0') === '1',
+    development: flag('CLOUDYARD_DEV', false),
     backup: backupSettings(reader, base, dataDir),
   };
 }
@@ -281,7 +281,7 @@ function agentSettings({ text, reject }: SettingReader<CoreSettingName>): Settin
 }
 
 function backupSettings(reader: SettingReader<CoreSettingName>, base: string, dataDir: string): Settings['backup'] {
-  const { text, path, integer, choice, reject } = reader;
+  const { text, path, integer, flag, reject } = reader;
   const passphraseFile = path('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
   if (passphraseFile !== undefined && ageRecipient !== undefined) {
@@ -294,10 +294,10 @@ function backupSettings(reader: SettingReader<CoreSettingName>, base: string, da
     dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
     passphraseFile,
     ageRecipient,
-    beforeMigration: choice('CLOUDYARD_BACKUP_BEFORE_MIGRATION', ['0', '1'], '1') === '1',
+    beforeMigration: flag('CLOUDYARD_BACKUP_BEFORE_MIGRATION', true),
     schedule: text('CLOUDYARD_BACKUP_SCHEDULE'),
     keep: integer('CLOUDYARD_BACKUP_KEEP', 7, 1, 10_000),
-    withData: choice('CLOUDYARD_BACKUP_WITH_DATA', ['0', '1'], '0') === '1',
+    withData: flag('CLOUDYARD_BACKUP_WITH_DATA', false),
   };
 }
 
@@ -309,8 +309,8 @@ function publicUrlIn(given: string | undefined, reject: SettingReader['reject'])
 }
 
 /** Addresses and CIDRs, separated by commas. */
-function networksIn(name: CoreSettingName, given: string | undefined, reject: SettingReader['reject']): string[] {
-  return (given?.split(',') ?? []).flatMap((part) => {
+function networksIn(name: CoreSettingName, { text, reject }: SettingReader<CoreSettingName>): string[] {
+  return (text(name)?.split(',') ?? []).flatMap((part) => {
     const network = canonicalNetwork(part.trim());
     if (!network) reject(`${name}: ${JSON.stringify(part.trim())} must be an address or a CIDR without host bits`);
     return network ? [network] : [];
