@@ -4,10 +4,10 @@
  */
 import { isIP } from 'node:net';
 import { endpointOf } from '../platform/own-ports.ts';
-import type { SettingReader } from '../platform/setting-reader.ts';
 import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
+import { certificateFilesIn } from '../platform/tls/settings.ts';
 import { cephPrograms } from './ceph/detect.ts';
 import type { EmailDriver, WebhookDriver } from './delivery.ts';
 import { hasVolumes } from './disk/layout.ts';
@@ -224,7 +224,7 @@ const registry = hostDriver({
       /** As clients write it. */
       address: `${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
       /** PEM files; null: plain HTTP. */
-      tls: tlsFiles(reader),
+      tls: certificateFilesIn(reader, 'CLOUDYARD_REGISTRY_TLS_CERTIFICATE', 'CLOUDYARD_REGISTRY_TLS_KEY'),
       /** Seconds. */
       patience: integer('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 600, 1, 86_400),
       storage: null as RegionStorage | null,
@@ -276,16 +276,6 @@ function registryCertificate(
   { acmeCertificateFor, log }: Pick<DriverContext, 'acmeCertificateFor' | 'log'>,
 ): (() => Promise<CertificateSource>) | null {
   return tls ? async () => followCertificateFiles({ files: tls, log }) : acmeCertificateFor(host);
-}
-
-function tlsFiles({ path, reject }: SettingReader): CertificateFiles | null {
-  const certificate = path('CLOUDYARD_REGISTRY_TLS_CERTIFICATE');
-  const key = path('CLOUDYARD_REGISTRY_TLS_KEY');
-  if (certificate && key) return { certificate, key };
-  if (certificate || key) {
-    reject('CLOUDYARD_REGISTRY_TLS_CERTIFICATE and CLOUDYARD_REGISTRY_TLS_KEY must be set together');
-  }
-  return null;
 }
 
 const email = deliveryDriver({

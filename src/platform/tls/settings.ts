@@ -26,7 +26,7 @@ export const tlsSettingNames = [
 /** Faults are rejected through the reader, which throws them together. */
 export function readTlsSettings(reader: SettingReader<(typeof tlsSettingNames)[number]>): TlsSettings {
   const { integer, reject } = reader;
-  const files = filesIn(reader);
+  const files = certificateFilesIn(reader, 'CLOUDYARD_TLS_CERTIFICATE', 'CLOUDYARD_TLS_KEY');
   const redirectPort = integer('CLOUDYARD_HTTP_REDIRECT_PORT', 0, 0, 65535);
   const hstsSeconds = integer('CLOUDYARD_HSTS_SECONDS', 0, 0, 2 * 365 * 86_400);
   const acme = readAcmeSettings(reader);
@@ -42,10 +42,14 @@ export function readTlsSettings(reader: SettingReader<(typeof tlsSettingNames)[n
   return { files, acme, redirectPort, hstsSeconds };
 }
 
-function filesIn({ path, reject }: SettingReader<(typeof tlsSettingNames)[number]>): CertificateFiles | null {
-  const certificate = path('CLOUDYARD_TLS_CERTIFICATE');
-  const key = path('CLOUDYARD_TLS_KEY');
+/** The files that two settings name; null if neither is set. */
+export function certificateFilesIn<Name extends string>(
+  { path, reject }: SettingReader<Name>,
+  certificateName: Name,
+  keyName: Name,
+): CertificateFiles | null {
+  const [certificate, key] = [path(certificateName), path(keyName)];
   if (certificate && key) return { certificate, key };
-  if (certificate || key) reject('CLOUDYARD_TLS_CERTIFICATE and CLOUDYARD_TLS_KEY must be set together');
+  if (certificate || key) reject(`${certificateName} and ${keyName} must be set together`);
   return null;
 }
