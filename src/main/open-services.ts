@@ -1,15 +1,11 @@
 /** Opens what every part of a long-running command needs: the database, the configuration and the services. */
 import { mkdirSync } from 'node:fs';
-import { systemClock } from '../platform/clock.ts';
-import type { Clock } from '../platform/clock.ts';
-import { openDatabaseClock } from '../platform/database-clock.ts';
-import type { Db } from '../platform/db.ts';
-import { openDevelopmentClock } from '../platform/development-clock.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
+import { openClock } from './clock.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Configuration } from './configuration.ts';
 import { findControlPlane } from './control-plane.ts';
@@ -84,9 +80,8 @@ export async function openServices(
   const keyring = openKeyFile(settings.keyFile);
   const keyProblem = keyring.findProblem();
   if (keyProblem !== null) throw new Error(keyProblem);
-  const movableClock = settings.development ? await openDevelopmentClock(db) : null;
-  if (movableClock) closing.push(async () => movableClock.stop());
-  const clock = movableClock ?? (await sharedClock(settings, db, log, closing));
+  const { clock, movableClock, stop } = await openClock(settings, db, log);
+  closing.push(async () => stop());
   const controlPlane = await findControlPlane(settings, log);
   const services = await createServices({
     ...settings,
@@ -112,14 +107,6 @@ export async function openServices(
   };
   const tracer = await openTracer(settings, log, closing);
   return { ...opened, database, controlPlane, keyring, tracer, services };
-}
-
-/** The embedded PostgreSQL has the clock of this host. */
-async function sharedClock({ databaseUrl }: Settings, db: Db, log: Logger, closing: ShutdownSteps): Promise<Clock> {
-  if (databaseUrl === undefined) return systemClock;
-  const clock = await openDatabaseClock(db, log);
-  closing.push(async () => clock.stop());
-  return clock;
 }
 
 function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {

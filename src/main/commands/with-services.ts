@@ -1,12 +1,8 @@
 /** What the commands that read or change the database share. */
 import { mkdirSync } from 'node:fs';
-import { systemClock } from '../../platform/clock.ts';
-import { openDatabaseClock } from '../../platform/database-clock.ts';
-import type { DatabaseClock } from '../../platform/database-clock.ts';
-import { openDevelopmentClock } from '../../platform/development-clock.ts';
-import type { MovableClock } from '../../platform/development-clock.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
 import type { Logger } from '../../platform/log.ts';
+import { openClock } from '../clock.ts';
 import type { Settings } from '../settings.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
@@ -28,27 +24,21 @@ export async function withServices(settings: Settings, work: (services: Services
   const configuration = readConfiguration(configurationFiles(settings), log);
   const database = await openDatabase(settings, log);
   let services: Services | undefined;
-  let clock: DatabaseClock | MovableClock | undefined;
+  let stopClock = () => {};
   try {
     await refuseInterruptedRestore(settings, database.connection);
     const report = (text: string) => void process.stderr.write(`${text}\n`);
     await migrate(database.connection, backupBeforeMigration(settings, report), report);
     const db = database.connect('cloudyard command', poolSize);
-    const movableClock = settings.development ? await openDevelopmentClock(db) : null;
-    clock = movableClock ?? (settings.databaseUrl === undefined ? undefined : await openDatabaseClock(db, log));
-    services = await createServices({
-      db,
-      clock: clock ?? systemClock,
-      movableClock,
-      log,
-      configuration,
-      keyring: openKeyFile(settings.keyFile),
-    });
+    const { clock, movableClock, stop } = await openClock(settings, db, log);
+    stopClock = stop;
+    const keyring = openKeyFile(settings.keyFile);
+    services = await createServices({ db, clock, movableClock, log, configuration, keyring });
     await services.clients.bootstrap();
     await work(services);
   } finally {
     services?.caches.stop();
-    clock?.stop();
+    stopClock();
     await database.close();
   }
 }
