@@ -5,7 +5,7 @@ import { readOnly } from './primary-client.ts';
 const serializationFailure = '40001';
 const deadlock = '40P01';
 /** What the work read, outside of the transaction or without a lock, was deleted before it was referred to. */
-const foreignKeyViolation = '23503';
+export const foreignKeyViolation = '23503';
 const retried = new Set<string | undefined>([serializationFailure, deadlock, foreignKeyViolation]);
 
 /** Whether the same transaction may succeed at once. */

@@ -14,7 +14,7 @@ import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { instantOf, wholeSecond } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
-import { violatedConstraint, postgresCode } from '../platform/db-errors.ts';
+import { foreignKeyViolation, postgresCode, violatedConstraint } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
 import { mergeTags } from '../tags/tags.ts';
@@ -96,8 +96,6 @@ export async function requireUnused<Id extends string | number>(
   for (const find of findUses) uses.push(...(await find(tx, id)));
   if (uses.length > 0) throw inUse(what, id, uses);
 }
-
-const foreignKeyViolation = '23503';
 
 /** Sends a deferred delete. @throws ClientError 409 when a foreign key refers to the row, for uses that `findUses` does not list */
 export function orInUse(tx: Tx, what: string, id: string): Promise<void> {
