@@ -17,7 +17,7 @@ import { poll } from './poll.ts';
 const measureMs = 10_000;
 const toleranceMs = 250;
 
-export interface DatabaseClock extends Clock {
+interface DatabaseClock extends Clock {
   stop(): void;
 }
 

@@ -17,7 +17,7 @@ export interface CompoundTarget {
   timeoutMs: number;
 }
 
-export interface CompoundReply {
+interface CompoundReply {
   /** The index of the compound. */
   index: number;
   /** How many operations were carried out, and how the last one ended. */
