@@ -171,26 +171,26 @@ export async function recordSettled(
   await writeSettled(tx, JSON.stringify(rows));
 }
 
-/** SQL: whether the run `r` has volumes that are not settled. */
-const hasOpenVolumes = `exists (
-  select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state in ('pending', 'running'))`;
+/** SQL: whether the run `r` has not ended although all its volumes are settled. */
+const isSettled = `(r.done_at is null and not exists (
+  select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state in ('pending', 'running')))`;
 
-const readSettledAmong = preparedColumn<string>(
-  'lifecycle_policy_runs_settled_among',
+const readSettled = preparedColumn<string>(
+  'lifecycle_policy_runs_settled',
   `select r.id from lifecycle_policy_runs r
-   where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes}`,
+   where r.id = any($1::uuid[]) and ${isSettled}`,
 );
 
 /** The unfinished runs among the ids whose volumes are all settled. */
 export async function findSettledRuns(db: Db, runIds: string[]): Promise<string[]> {
-  return runIds.length === 0 ? [] : readSettledAmong(db, runIds);
+  return runIds.length === 0 ? [] : readSettled(db, runIds);
 }
 
 /** The unfinished runs of the regions whose volumes are all settled: their worker died before it ended them. */
 export const findAbandonedRuns = preparedColumn<string, [regionIds: number[], limit: number], Db>(
-  'lifecycle_policy_runs_settled',
+  'lifecycle_policy_runs_abandoned',
   `select r.id from lifecycle_policy_runs r
-   where r.region_id = any($1::int[]) and r.done_at is null and not ${hasOpenVolumes}
+   where r.region_id = any($1::int[]) and ${isSettled}
    order by r.scheduled_at limit $2`,
 );
 
@@ -210,7 +210,7 @@ export const endRuns = prepared<EndedRun, [runIds: string[], now: Date], Tx>(
   'lifecycle_policy_runs_end',
   `with settled as (
      select distinct on (r.schedule_id) r.id from lifecycle_policy_runs r
-     where r.id = any($1::uuid[]) and r.done_at is null and not ${hasOpenVolumes}
+     where r.id = any($1::uuid[]) and ${isSettled}
      order by r.schedule_id, r.scheduled_at),
    locked as (
      select r.id from lifecycle_policy_runs r where r.id in (select id from settled) and r.done_at is null
