@@ -1,6 +1,6 @@
 /**
- * Requests to the server. `node:http` is loaded without `import`, whose namespace of a builtin evaluates its lazy properties:
- * of `node:http` these load the implementation of `fetch`, which takes 40 ms of the CPU.
+ * Requests to the server. `node:http` is loaded without `import`, which would evaluate its lazy properties: they load the
+ * implementation of `fetch`, which takes 40 ms of CPU time.
  *
  * Failure modes: a response with an error status is an ApiError; a server that cannot be reached is a CommandError.
  */

@@ -47,7 +47,7 @@ function processIo(): Io {
   };
 }
 
-/** Runs the arguments of this process. It ends when its output is written. */
+/** Runs the command that the arguments of this process name. The process ends when its output is written. */
 export async function main(args: string[]): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -8,7 +8,7 @@ import { operationById, pathParameters, table, typeOf } from './table.ts';
 export type Values = Record<string, string>;
 
 export interface Names {
-  /** Project and region of the target, and these, as ids. */
+  /** The path of the template with the ids of the target's project and region and of `values`. */
   path(template: string, values: Values): Promise<string>;
   /** The id of what the parameter names. A value that has the form of an id is returned as it is. */
   id(parameter: string, value: string, values?: Values): Promise<string>;

@@ -27,7 +27,7 @@ const shortestMs = 1000;
 export const defaultTimeout = 600;
 
 /**
- * Resolves when all tasks have ended. Interruptions of the server are waited out.
+ * Resolves when all tasks have ended. Waits while the server is interrupted.
  * @throws CommandError for a task that failed (1) and after `timeout` seconds (3)
  */
 export async function waitForTasks(api: Api, ids: string[], timeout: number, progress: Progress): Promise<Task[]> {
@@ -43,7 +43,7 @@ export async function waitForTasks(api: Api, ids: string[], timeout: number, pro
           if (isOver) return;
           if (left <= 0 && !isFirst) throw stillRunning(ids, tasks, timeout);
           const seconds = Math.max(0, Math.min(longestPoll, Math.floor(left)));
-          // The server may hang: its answer is awaited no longer than the task.
+          // The server may hang: the response is awaited no longer than the task.
           const signal = AbortSignal.timeout(Math.ceil(Math.max(shortestMs, left * 1000)));
           const task = await poll(api, { id, seconds, deadline, signal }).catch((error: unknown) => {
             throw signal.aborted ? stillRunning(ids, tasks, timeout, error) : error;

@@ -60,7 +60,7 @@ export interface Settings {
   taskDays: number;
   /** Days that a notification is kept; 0: forever. */
   notificationDays: number;
-  /** CIDRs of registries that pull secrets are verified against, beside the public internet. */
+  /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
   verifyNetworks: string[];
   logLevel: string;
   logFormat: 'json' | 'pretty';

@@ -12,7 +12,7 @@ export interface Kind {
   actions: Record<string, Operation>;
   /** Whether a resource has user-managed tags as a map. */
   tagged: boolean;
-  /** Fields that the API answers in another form, and that only a creation uses. */
+  /** Fields that the API returns in another form, and that only a creation uses. */
   creationOnly: string[];
   /** Where a resource has a field whose name differs from that of the creation. */
   liveFields: Record<string, string>;

@@ -1,6 +1,6 @@
 /**
- * The certificate that the gate serves. A file has it for the next start of the gate; a running gate gets it through a
- * socket, so that a renewed certificate ends no push and no pull.
+ * The certificate that the gate serves. It is stored in a file for the next start of the gate and sent to a running gate
+ * through a socket, so that a renewal interrupts no push or pull.
  */
 import { open } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ const timeoutMs = 10_000;
 const file = 'tls.pem';
 const socketName = 'tls.sock';
 
-/** Of the file and of the socket. Both are on this host, and relative to the folder of the registries, which is the working directory of the gate. */
+/** The paths of the file and of the socket, relative to the folder of the registries, the gate's working directory. */
 export const certificateFile = ({ root, distribution }: Layout) => join(relative(root, distribution), file);
 export const certificateSocket = ({ root, distribution }: Layout) => join(relative(root, distribution), socketName);
 

@@ -44,7 +44,7 @@ const lock = 0x61636d65;
 const maxRetrySeconds = 6 * 3600;
 /** Servers whose domains differ would otherwise replace the certificates of each other until the ACME server refuses. */
 const maxPauseSeconds = 3600;
-/** How long a challenge is awaited that another server has just received from lego. */
+/** How long to wait for a challenge that another server has just received from lego. */
 const challengeWaitMs = 3000;
 const challengePollMs = 100;
 const maxWaiting = 20;

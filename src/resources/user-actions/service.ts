@@ -76,7 +76,7 @@ export function createUserActions(deps: UserActionsDeps) {
       return pageInGroups(found, read, ({ action }) => action);
     },
 
-    /** A client has one subscription: unsubscribing names none. @throws ClientError 400, 409 */
+    /** A client has at most one subscription, so `unsubscribe` does not name it. @throws ClientError 400, 409 */
     async subscribe(context: RequestContext, body: Subscribe): Promise<void> {
       requireAllProjects(context.actor, scopeOfSubscriptions);
       const { clientId } = context.actor;

@@ -181,8 +181,8 @@ export async function requestDelivery(tx: Tx, clientId: number, entryId: number)
 }
 
 /**
- * Subscriptions with due deliveries that no process works on: they are ours for some seconds. The row of a leased
- * subscription has no failures, so that a replay ends a rest but not a lease.
+ * Leases subscriptions with due deliveries that no other process is working on. The row of a leased subscription has no
+ * failures, so that a replay ends a rest but not a lease.
  */
 export const claimDue = prepared<SubscriptionRow, [limit: number, leaseSeconds: number], Db>(
   'user_action_subscriptions_claim',

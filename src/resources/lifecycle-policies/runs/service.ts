@@ -1,4 +1,4 @@
-/** The view of clients on the runs of policies. */
+/** What clients see of the runs of policies. */
 import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';

@@ -60,7 +60,7 @@ export const registryTags = pgTable(
   ],
 );
 
-/** Each blob once a registry: what its storage is counted by. */
+/** Each blob once per registry; the sum of their sizes is `storage_used`. */
 export const registryBlobs = pgTable(
   'registry_blobs',
   {
@@ -72,7 +72,7 @@ export const registryBlobs = pgTable(
   (t) => [primaryKey({ columns: [t.registryId, t.digest] })],
 );
 
-/** Events that were taken in; the host sends one again when it did not hear that it arrived. */
+/** Events that were recorded: the host repeats an event until it gets the response. */
 export const registryEvents = pgTable(
   'registry_events',
   { id: text('id').primaryKey(), seenAt: instant('seen_at').notNull() },
