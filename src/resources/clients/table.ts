@@ -12,3 +12,9 @@ export const clients = pgTable('clients', {
   weight: integer('weight').notNull().default(1),
   createdAt: instant('created_at').notNull(),
 });
+
+/** The client of a row. */
+export const clientId = () =>
+  integer('client_id')
+    .notNull()
+    .references(() => clients.id);

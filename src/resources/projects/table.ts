@@ -1,16 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { boolean, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { instant } from '../../platform/columns.ts';
-import { clients } from '../clients/table.ts';
+import { clientId } from '../clients/table.ts';
 
 /** Deleted projects stay as rows (`include_deleted`); their names can be used again. */
 export const projects = pgTable(
   'projects',
   {
     id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
-    clientId: integer('client_id')
-      .notNull()
-      .references(() => clients.id),
+    clientId: clientId(),
     name: text('name').notNull(),
     description: text('description'),
     isDefault: boolean('is_default').notNull(),

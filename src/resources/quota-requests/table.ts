@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, json, pgTable, text } from 'drizzle-orm/pg-core';
 import { instant } from '../../platform/columns.ts';
-import { clients } from '../clients/table.ts';
+import { clientId } from '../clients/table.ts';
 import type { QuotaRequestStatus, RequestedLimits } from './schema.ts';
 
 /** Limits that clients asked for, and the decisions of the operator. */
@@ -9,9 +9,7 @@ export const quotaRequests = pgTable(
   'quota_requests',
   {
     id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
-    clientId: integer('client_id')
-      .notNull()
-      .references(() => clients.id),
+    clientId: clientId(),
     description: text('description').notNull(),
     /** As in the request; `json` keeps the order of its fields. */
     requestedLimits: json('requested_limits').notNull().$type<RequestedLimits>(),

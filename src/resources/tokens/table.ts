@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
 import type { Role } from '../../authz/actor.ts';
-import { clients } from '../clients/table.ts';
+import { clientId } from '../clients/table.ts';
 
 export const tokens = pgTable(
   'tokens',
@@ -12,9 +12,7 @@ export const tokens = pgTable(
     keyId: text('key_id').notNull().unique(),
     /** SHA-256 of the part after it. */
     secretHash: bytes('secret_hash').notNull(),
-    clientId: integer('client_id')
-      .notNull()
-      .references(() => clients.id),
+    clientId: clientId(),
     name: text('name').notNull(),
     /** Issuer and subject of a person who signed in with OpenID Connect; null: a token that was created by hand. */
     identity: text('identity'),

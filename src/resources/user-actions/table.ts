@@ -2,16 +2,13 @@ import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { auditEntries } from '../../audit/table.ts';
 import { bytes, instant } from '../../platform/columns.ts';
-import { clients } from '../clients/table.ts';
+import { clientId } from '../clients/table.ts';
 import type { Attempt } from '../notifications/schema.ts';
 
 /** URLs that receive the user actions of a client: at most one for each client. */
 export const userActionSubscriptions = pgTable('user_action_subscriptions', {
   id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
-  clientId: integer('client_id')
-    .notNull()
-    .unique()
-    .references(() => clients.id),
+  clientId: clientId().unique(),
   url: text('url').notNull(),
   authHeaderName: text('auth_header_name').notNull(),
   /** Encrypted for `user_action_subscription:<id>` (platform/encryption.ts); it also signs the calls. */

@@ -1,15 +1,13 @@
-import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { index, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from '../../platform/columns.ts';
-import { clients } from '../clients/table.ts';
+import { clientId } from '../clients/table.ts';
 
 /** URLs that receive a client's notifications. */
 export const webhooks = pgTable(
   'webhooks',
   {
     id: uuid('id').primaryKey(),
-    clientId: integer('client_id')
-      .notNull()
-      .references(() => clients.id),
+    clientId: clientId(),
     url: text('url').notNull(),
     /** Encrypted for `webhook:<id>` (platform/encryption.ts). */
     secret: bytes('secret').notNull(),
