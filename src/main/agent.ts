@@ -11,6 +11,7 @@ import { createDriverContext } from './driver-context.ts';
 import { createEgress } from './egress.ts';
 import { createHostParts } from './host-parts.ts';
 import { hostedRegionOf } from './several-hosts.ts';
+import { endAsFailed } from './shutdown.ts';
 import { version } from './version.ts';
 import type { Work, WorkDeps } from './work.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
@@ -43,7 +44,7 @@ export async function startHostAgent(deps: WorkDeps): Promise<Work> {
     ...{ listener: createListener({ db, log }), name, address: address!, interface: device ?? null },
     onFatal(error) {
       log.fatal({ err: error }, 'the agent stops');
-      process.kill(process.pid, 'SIGINT');
+      endAsFailed('SIGINT');
     },
   });
   closing.push(agent.stop);

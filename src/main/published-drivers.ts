@@ -25,6 +25,7 @@ import type { Database } from './database.ts';
 import { simulatedDriver, simulatedDrivers, startOneDriver } from './drivers.ts';
 import { hasNfsGroups } from './host-parts.ts';
 import type { Settings } from './settings.ts';
+import { endAsFailed } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 
 interface PublishedDriversDeps {
@@ -83,8 +84,7 @@ function endOnce(log: Logger, regionId: number): () => void {
     if (isEnding) return;
     isEnding = true;
     log.fatal({ regionId }, 'another worker claimed the region; stopping');
-    process.exitCode = 1;
-    process.kill(process.pid, 'SIGINT');
+    endAsFailed('SIGINT');
   };
 }
 

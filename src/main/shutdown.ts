@@ -10,3 +10,9 @@ export async function close(steps: ShutdownSteps, mode: ShutdownMode, log: Logge
     await step(mode).catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly'));
   }
 }
+
+/** Ends this process in order, with a code for which its supervisor starts it again. SIGTERM keeps the data planes of a worker. */
+export function endAsFailed(signal: 'SIGINT' | 'SIGTERM'): void {
+  process.exitCode = 1;
+  process.kill(process.pid, signal);
+}

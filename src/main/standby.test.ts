@@ -22,11 +22,16 @@ async function openStandby({ after, held = false }: { after: () => Promise<void>
     await after();
     opened.push(async (mode) => endings.push(`worker: ${mode}`));
   };
-  const end = () => {
-    endings.push('process');
+  const kill = vi.spyOn(process, 'kill').mockImplementation((_pid, signal) => {
+    endings.push(`process: ${String(signal)}, code ${process.exitCode}`);
     ended.resolve();
-  };
-  const close = startStandby({ connection, locks, log: silentLogger, work, end });
+    return true;
+  });
+  onTestFinished(() => {
+    kill.mockRestore();
+    process.exitCode = undefined;
+  });
+  const close = startStandby({ connection, locks, log: silentLogger, work });
   const isFree = async () => {
     const own = await takeLocks(connection, locks, silentLogger).catch(() => null);
     await own?.release();
@@ -36,13 +41,13 @@ async function openStandby({ after, held = false }: { after: () => Promise<void>
 }
 
 describe('a failover that fails', () => {
-  it('keeps the data planes that it has adopted, and ends the process', async () => {
+  it('keeps the data planes that it has adopted, and ends the process with a code for which it is started again', async () => {
     const standby = await openStandby({ after: () => Promise.reject(new Error('the worker does not start')) });
     await standby.ended;
-    expect(standby.endings).toEqual(['driver: keepDataPlanes', 'process']);
+    expect(standby.endings).toEqual(['driver: keepDataPlanes', 'process: SIGTERM, code 1']);
     // SIGTERM to `start`: everything else stops, and the data planes keep running.
     await standby.close('stop');
-    expect(standby.endings).toEqual(['driver: keepDataPlanes', 'process']);
+    expect(standby.endings).toEqual(['driver: keepDataPlanes', 'process: SIGTERM, code 1']);
     expect(await standby.isFree()).toBe(true);
   });
 });

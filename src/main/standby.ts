@@ -6,7 +6,7 @@
  */
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
-import { close } from './shutdown.ts';
+import { close, endAsFailed } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { waitForLocks } from './work-locks.ts';
 import type { WorkLock } from './work-locks.ts';
@@ -17,12 +17,10 @@ interface StandbyOptions {
   log: Logger;
   /** Starts the work. Every part that it opens adds a step, also if it throws later. */
   work(opened: ShutdownSteps): Promise<unknown>;
-  /** Ends this process, in order. */
-  end(): void;
 }
 
 /** Returns the step that ends the standby, or the work that it has started. */
-export function startStandby({ connection, locks, log, work, end }: StandbyOptions): ShutdownSteps[number] {
+export function startStandby({ connection, locks, log, work }: StandbyOptions): ShutdownSteps[number] {
   const shutdown = new AbortController();
   const opened: ShutdownSteps = [];
   const failOver = async (): Promise<void> => {
@@ -33,7 +31,7 @@ export function startStandby({ connection, locks, log, work, end }: StandbyOptio
     await work(opened).catch(async (error: unknown) => {
       log.fatal({ err: error }, 'failover failed');
       await close(opened, 'keepDataPlanes', log);
-      end();
+      endAsFailed('SIGTERM');
     });
   };
   const failingOver = failOver();

@@ -12,6 +12,7 @@ import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { backendOf } from '../platform/lost-servers.ts';
 import { breakConnection, createPrimaryClient } from '../platform/primary-client.ts';
+import { endAsFailed } from './shutdown.ts';
 
 const workLocks = 0x636c6f76;
 const waitMs = 500;
@@ -85,11 +86,8 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
       } catch (error) {
         if (error instanceof LockTaken) {
           log.fatal({ err: error }, 'another process took the lock; stopping');
-          // A supervisor must start it again: it then waits as a standby.
-          process.exitCode = 1;
-          // SIGINT stops the daemons as well, because the other process serves the region now.
-          process.kill(process.pid, 'SIGINT');
-          return;
+          // When it is started again, it waits as a standby. SIGINT also stops the daemons: the other process serves the region.
+          return endAsFailed('SIGINT');
         }
         await sleep(waitMs, undefined, { ref: false });
       }

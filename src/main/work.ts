@@ -67,8 +67,7 @@ export async function startWork(deps: WorkDeps): Promise<Work> {
     if (!(error instanceof LockTaken)) throw error;
     const { connection } = database;
     const startInStandby = (opened: ShutdownSteps) => runWorker({ ...deps, closing: opened });
-    const end = () => process.kill(process.pid, 'SIGTERM');
-    closing.push(startStandby({ connection, locks, log, work: startInStandby, end }));
+    closing.push(startStandby({ connection, locks, log, work: startInStandby }));
     return { standby: true, reason: error.message };
   }
 }
