@@ -57,6 +57,19 @@ export async function acquireLease(
   return rows[0] ?? null;
 }
 
+/** Another host of the region with this address; null: none. Also one that does not serve: it may return. */
+export async function hostWithAddress(
+  pool: pg.Pool,
+  { regionId, name }: Pick<Incarnation, 'regionId' | 'name'>,
+  address: string,
+): Promise<string | null> {
+  const { rows } = await pool.query<{ name: string }>(
+    'select name from hosts where region_id = $1 and name <> $2 and address = $3 limit 1',
+    [regionId, name, address],
+  );
+  return rows[0]?.name ?? null;
+}
+
 const ownRow = 'region_id = $1 and name = $2 and incarnation = $3';
 const validRow = `${ownRow} and lease_until > clock_timestamp()`;
 

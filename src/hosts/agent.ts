@@ -61,7 +61,7 @@ const endsByItself = 'the lease ends by itself';
 /** The file described at `leaseFileName`. */
 export const leaseFileOf = (dataDir: string) => join(dataDir, hostFolder, leaseFileName);
 
-/** Takes the lease of the host, and starts to serve. @throws if another agent has this name */
+/** Takes the lease of the host, and starts to serve. @throws if another agent has this name, or another host its address */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const { db, region, parts, log, onFatal } = options;
   const { leaseSeconds } = region.settings;
@@ -113,9 +113,9 @@ interface Acquired extends store.Acquired {
   acquiredAt: number;
 }
 
-/** Null: stopping. @throws if another agent keeps the lease */
+/** Null: stopping. @throws if another agent keeps the lease, or another host has the address */
 async function takeLease(options: AgentOptions, pool: pg.Pool, stopping: AbortSignal): Promise<Acquired | null> {
-  const { region, name, log, now = uptime } = options;
+  const { region, name, address, log, now = uptime } = options;
   const { regionId, settings } = region;
   removeFile(`${leaseFileOf(options.dataDir)}.new`);
   const patience = now() + settings.leaseSeconds + stopMarginSeconds + 5;
@@ -123,12 +123,14 @@ async function takeLease(options: AgentOptions, pool: pg.Pool, stopping: AbortSi
     const host = { regionId, name, incarnation: randomUUID() };
     const acquiredAt = now();
     try {
+      const other = await store.hostWithAddress(pool, host, address);
+      if (other !== null) throw new AddressTaken(address, regionId, other);
       const acquired = await store.acquireLease(pool, host, options, settings.leaseSeconds, reportOf(options, null));
       if (acquired && stopping.aborted) return await giveBack(pool, host, log);
       if (acquired) return { ...acquired, host, acquiredAt };
       if (now() > patience) throw new NameTaken(name, regionId);
     } catch (error) {
-      if (error instanceof NameTaken) throw error;
+      if (error instanceof NameTaken || error instanceof AddressTaken) throw error;
       log.warn({ err: error }, 'cannot take the lease of this host');
     }
     await sleep(retryMs, undefined, { signal: stopping }).catch(() => {});
@@ -147,6 +149,16 @@ class NameTaken extends Error {
   constructor(name: string, regionId: number) {
     super(
       `another agent is the host ${name} of region ${regionId}; stop it, or set CLOUDYARD_HOST_NAME to another name`,
+    );
+  }
+}
+
+/** The hosts would send the advertisements of addresses and the sessions of load balancers to themselves. */
+class AddressTaken extends Error {
+  constructor(address: string, regionId: number, other: string) {
+    super(
+      `host ${other} of region ${regionId} has the address ${address}; set CLOUDYARD_HOST_ADDRESS to the address of this ` +
+        `host, or if ${other} does not return, run: cloudyard host forget ${regionId} ${other}`,
     );
   }
 }

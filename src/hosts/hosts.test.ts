@@ -216,6 +216,17 @@ describe('a host', () => {
     ]);
   });
 
+  it('refuses the address of another host, also of one that is away', async (t) => {
+    const region = await openRegion(t);
+    const [h1] = await region.startAll('h1');
+    const { address } = (await region.hosts())[0]!;
+    const refusal = `host h1 of region 1 has the address ${address}; set CLOUDYARD_HOST_ADDRESS to the address of this host`;
+    await expect(region.start('h2', { address })).rejects.toThrow(refusal);
+    await h1!.stop('stop');
+    await expect(region.start('h2', { address })).rejects.toThrow('cloudyard host forget 1 h1');
+    expect((await region.hosts()).map(({ name }) => name)).toEqual(['h1']);
+  });
+
   it('keeps serving while its agent is replaced, and a change meanwhile waits for the next agent', async (t) => {
     const region = await openRegion(t);
     const [h1] = await region.startAll('h1');

@@ -69,8 +69,16 @@ export async function openRegion(t: TestContext) {
     rmSync(folder, { recursive: true });
   });
 
+  const addresses = new Map<string, string>();
+  const addressOf = (name: string) => {
+    if (!addresses.has(name)) addresses.set(name, `127.0.0.${addresses.size + 1}`);
+    return addresses.get(name)!;
+  };
   /** Starts an agent. `world`: what the host serves already; `now`: its clock. */
-  const start = async (name: string, { world = new Map<string, unknown>(), now, ...more }: StartOptions = {}) => {
+  const start = async (
+    name: string,
+    { world = new Map<string, unknown>(), now, address = addressOf(name), ...more }: StartOptions = {},
+  ) => {
     const own = connect({ ...connection, poolSize: 2, log: silentLogger });
     const host: TestHost = {
       ...{ name, world, dataDir: join(folder, name), failures: new Map(), calls: [], views: [] },
@@ -87,7 +95,7 @@ export async function openRegion(t: TestContext) {
       },
       ...{
         name,
-        address: '127.0.0.1',
+        address,
         interface: null,
         dataDir: host.dataDir,
         version: 'test',
@@ -120,7 +128,7 @@ export async function openRegion(t: TestContext) {
   };
 }
 
-interface StartOptions extends Pick<AgentOptions, 'now'> {
+interface StartOptions extends Partial<Pick<AgentOptions, 'now' | 'address'>> {
   world?: Map<string, unknown>;
   failures?: Map<string, Error>;
 }

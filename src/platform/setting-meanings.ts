@@ -231,7 +231,8 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
   },
   CLOUDYARD_HOST_ADDRESS: {
     default: 'not set',
-    meaning: 'The address at which the other hosts of the region reach this one. Required by `cloudyard host`.',
+    meaning:
+      'The address at which the other hosts of the region reach this one; unique in the region. Required by `cloudyard host`.',
   },
   CLOUDYARD_HOST_INTERFACE: {
     default: 'by the address',

@@ -41,7 +41,9 @@ const part: HostPart = {
 };
 
 const agent = await startAgent({
-  ...{ db, listener: createListener({ db, log }), log, dataDir, name, address: '127.0.0.1', interface: null },
+  ...{ db, listener: createListener({ db, log }), log, dataDir, name, interface: null },
+  // h1, h2, …: each host has another address.
+  address: `127.0.0.${name!.slice(1)}`,
   ...{ keyring: createKeyring([{ id: 'test', key: Buffer.from(key, 'base64') }]), version: 'test', parts: [part] },
   region: {
     ...{ regionId: 1, vipRange: null, vipRangeV6: null, storage: null },
