@@ -7,21 +7,21 @@ const busyPortTimeoutMs = 5000;
 const otherPorts = 20;
 
 /**
- * Listens, and returns the URL. Waits for a port that CLOUDYARD_PORT sets; otherwise takes the next free port.
+ * Listens, and returns the URL. Waits for a port that a setting names; without CLOUDYARD_PORT, the API takes the next free port.
  * @throws when the port stays busy
  */
 export async function listen(app: App, settings: Settings, serves: boolean): Promise<string> {
-  const { host } = settings;
-  if (!serves) return app.listen({ host, port: settings.workerPort });
+  const { host, port: first, portIsFixed, workerPort } = settings;
+  const setting = serves ? 'CLOUDYARD_PORT' : 'CLOUDYARD_WORKER_PORT';
   const deadline = performance.now() + busyPortTimeoutMs;
-  for (let port = settings.port; ; ) {
+  for (let port = serves ? first : workerPort; ; ) {
     try {
       return await app.listen({ host, port });
     } catch (error) {
       if ((error as { code?: string }).code !== 'EADDRINUSE') throw error;
-      if (!settings.portIsFixed && port < settings.port + otherPorts) port += 1;
+      if (serves && !portIsFixed && port < first + otherPorts) port += 1;
       else if (performance.now() > deadline) {
-        throw new Error(`port ${port} on ${host} is in use by another program; set CLOUDYARD_PORT to a free one`, {
+        throw new Error(`port ${port} on ${host} is in use by another program; set ${setting} to a free one`, {
           cause: error,
         });
       } else await sleep(200);

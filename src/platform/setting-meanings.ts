@@ -209,7 +209,8 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
   CLOUDYARD_WORKER_CONCURRENCY: { default: '`8`', meaning: 'Jobs that a worker runs at a time, 1 to 100.' },
   CLOUDYARD_WORKER_PORT: {
     default: '`0`',
-    meaning: 'Port of `/healthz` and `/metrics` of a process that is only a worker, on CLOUDYARD_HOST; 0: none.',
+    meaning:
+      'Port of `/healthz` and `/metrics` of a process that is only a worker or an agent, on CLOUDYARD_HOST; 0: none. Processes on one host need different ports.',
   },
   CLOUDYARD_SWEEP_SECONDS: {
     default: '`300`',
