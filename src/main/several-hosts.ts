@@ -28,17 +28,20 @@ export function refuseSharedWorker(regionIds: number[], configuration: Configura
   );
 }
 
-/** @throws Error that names a setting without which an agent cannot run */
+/** @throws Error that names each setting without which an agent cannot run */
 export function requireAgentSettings({ databaseUrl, keyFile, agent }: Settings): void {
-  if (databaseUrl === undefined) throw new Error('an agent needs the database of its region; set DATABASE_URL');
+  const faults = [];
+  if (databaseUrl === undefined) faults.push('an agent needs the database of its region; set DATABASE_URL');
   if (!hostNamePattern.test(agent.name)) {
-    throw new Error(
+    faults.push(
       `an agent needs a name of letters, digits, dots and hyphens, not ${agent.name}; set CLOUDYARD_HOST_NAME`,
     );
   }
   if (agent.address === undefined) {
-    throw new Error('an agent needs an address at which the other hosts reach it; set CLOUDYARD_HOST_ADDRESS');
+    faults.push('an agent needs an address at which the other hosts reach it; set CLOUDYARD_HOST_ADDRESS');
   }
-  if (existsSync(keyFile)) return;
-  throw new Error(`the key file ${keyFile} does not exist; copy it from another host, or set CLOUDYARD_KEY_FILE`);
+  if (!existsSync(keyFile)) {
+    faults.push(`the key file ${keyFile} does not exist; copy it from another host, or set CLOUDYARD_KEY_FILE`);
+  }
+  if (faults.length > 0) throw new Error(faults.join('\n'));
 }
