@@ -52,6 +52,17 @@ it('a data directory that the first start has yet to create is not a fault', asy
   expect(await failed({ CLOUDYARD_DATA_DIR: dataDir })).toEqual({});
 });
 
+it('the configuration is checked, as the next start reads it', async () => {
+  const [regions, book] = [join(folder, 'regions.yaml'), join(folder, 'prices.yaml')];
+  const remedy = / \| .* doctor {4}# when you have corrected the file$/;
+  writeFileSync(regions, 'regions: [{ id: 1, display_name: one, country: LU, price_book: prices.yaml }]');
+  expect(await failed({ CLOUDYARD_REGIONS_FILE: regions })).toEqual({ configuration: expect.stringContaining(book) });
+  writeFileSync(regions, 'regions: [{ id: one }]\n');
+  const { configuration } = await failed({ CLOUDYARD_REGIONS_FILE: regions });
+  expect(configuration).toContain(`${regions}:1`);
+  expect(configuration).toMatch(remedy);
+});
+
 it('the certificate from ACME is checked, and why there is none', async () => {
   const keyFile = join(folder, 'acme.keys');
   const acme = {

@@ -12,12 +12,14 @@ import { runChild } from '../platform/child-process.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
 import { openKeyFile } from '../platform/encryption.ts';
+import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { withClient } from '../platform/with-client.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
+import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Finding } from './finding.ts';
 import { program } from './program.ts';
 import { regionsOf } from './storage.ts';
@@ -33,7 +35,7 @@ const minFreeInodes = 0.05;
 /** All checks, in the order of the output. */
 export async function checkInstallation(settings: Settings, readClock = clockState): Promise<Finding[]> {
   const host = [checkClock(await readClock()), checkDisk(settings), checkInodes(settings), checkLoopDevices(settings)];
-  const files = [checkKeyFile(settings), ...checkOwnCertificate(settings)];
+  const files = [checkConfiguration(settings), checkKeyFile(settings), ...checkOwnCertificate(settings)];
   return [...host, ...files, ...(await checkDatabase(settings))];
 }
 
@@ -89,6 +91,19 @@ function checkLoopDevices({ dataDir }: Settings): Finding {
   const detail = `${bound.length} in use${lost.length > 0 ? `, ${lost.length} for a deleted image` : ''}`;
   const remedy = asRoot(`losetup --detach ${lost.join(' ')}`);
   return { name: 'loop devices', ok: lost.length === 0, detail, ...(lost.length > 0 && { remedy }) };
+}
+
+/** The regions, quotas and price files, as the next start reads them. */
+function checkConfiguration(settings: Settings): Finding {
+  const name = 'configuration';
+  try {
+    const { regions, bookOfRegion } = readConfiguration(configurationFiles(settings), silentLogger);
+    for (const { id } of regions) bookOfRegion(id);
+    return { name, ok: true, detail: `region ${regions.map(({ id }) => id).join(', ')}` };
+  } catch (error) {
+    const detail = (error as Error).message.replaceAll('\n', '; ');
+    return { name, ok: false, detail, remedy: `${program} doctor    # when you have corrected the file` };
+  }
 }
 
 function checkKeyFile({ keyFile }: Settings): Finding {
