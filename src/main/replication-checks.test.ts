@@ -45,7 +45,7 @@ describe.skipIf(!requires('postgresql'))('the replication of PostgreSQL', () => 
     const [finding] = await check();
     expect(finding).toMatchObject({
       ok: false,
-      remedy: expect.stringContaining('grant pg_read_all_stats to "cloudyard"'),
+      remedy: expect.stringMatching(/^runuser -u postgres -- psql -c 'grant pg_read_all_stats to "cloudyard"' /),
     });
     await admin.query('grant pg_read_all_stats to cloudyard');
     expect(await check()).toEqual([expect.objectContaining({ ok: true, detail: '1 synchronous of 1 standbys' })]);
@@ -71,7 +71,8 @@ describe.skipIf(!requires('postgresql'))('the replication of PostgreSQL', () => 
     await servers.standby.kill();
     const connected = 'select from pg_stat_replication';
     await until(async () => (await admin.query(connected)).rows.length === 0, 30, 'the end of the standby');
-    expect(await check()).toMatchObject([{ ok: false, detail: 'no standby is connected' }]);
+    const remedy = 'patronictl -c /etc/patroni/config.yml list';
+    expect(await check()).toMatchObject([{ ok: false, detail: 'no standby is connected', remedy }]);
     await admin.query(`alter system reset synchronous_standby_names`);
     await admin.query('select pg_reload_conf()');
     await until(async () => (await check()).length === 0, 30, 'the new setting');

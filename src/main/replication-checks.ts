@@ -18,6 +18,8 @@ interface Replication {
 const doNotWait = ['off', 'local'];
 const name = 'replication of PostgreSQL';
 const onPrimary = (statement: string) => `psql "$DATABASE_URL" -c '${statement}'`;
+/** Without `-c` it reads a file in the home directory. */
+const patronictl = 'patronictl -c /etc/patroni/config.yml';
 
 /** Empty for a single server. `required`: there must be a standby. */
 export async function checkReplication(client: pg.ClientBase, required: boolean): Promise<Finding[]> {
@@ -51,14 +53,15 @@ function faultOf({
     const detail = 'synchronous_standby_names is empty, so a failover loses acknowledged changes';
     return {
       detail,
-      remedy: 'patronictl edit-config --force --set synchronous_mode=true    # docs/several-hosts-failures.md',
+      remedy: `${patronictl} edit-config --force --set synchronous_mode=true    # docs/several-hosts-failures.md`,
     };
   }
-  if (standbys === 0) return { detail: 'no standby is connected', remedy: 'patronictl list' };
+  if (standbys === 0) return { detail: 'no standby is connected', remedy: `${patronictl} list` };
   if (synchronous === null) {
     const detail = `the role ${role} may not read the state of the standbys`;
-    return { detail, remedy: `psql -U postgres -c 'grant pg_read_all_stats to "${role}"'` };
+    const grant = `runuser -u postgres -- psql -c 'grant pg_read_all_stats to "${role}"'`;
+    return { detail, remedy: `${grant}    # as root, on the host of the primary` };
   }
   if (synchronous > 0) return null;
-  return { detail: `none of ${standbys} standbys is synchronous, so commits wait`, remedy: 'patronictl list' };
+  return { detail: `none of ${standbys} standbys is synchronous, so commits wait`, remedy: `${patronictl} list` };
 }
