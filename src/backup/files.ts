@@ -8,7 +8,7 @@
  * Invariant: only files below the data directory are read. Clients may replace a file or a folder of a share by a symbolic link
  * at any time, so the path of each file is verified after it was opened.
  */
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { copyFile, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
@@ -34,6 +34,11 @@ const mounts = /^file-shares\/mounts\/([^/]+)$/;
 /** In the data directory, because a reflink does not leave a filesystem; the sweeps scan other folders. */
 const cloneName = '.backup-clone';
 const zeros = Buffer.alloc(maxBlockBytes);
+
+/** Whether a worker keeps data of tenants in this data directory. That of an API server has none. */
+export function hasFiles(dataDir: string): boolean {
+  return parts.some((part) => existsSync(join(dataDir, part)));
+}
 
 /** @throws BackupError for a file that cannot be read */
 export async function copyFiles(dataDir: string, sink: BackupSink): Promise<FileCopy[]> {

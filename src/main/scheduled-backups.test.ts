@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
+import { readBackupDirectory } from '../backup/block-store.ts';
 import { backupState, dueInstant, lateAfterMs } from '../backup/schedule.ts';
 import { systemClock } from '../platform/clock.ts';
 import { connect } from '../platform/db.ts';
@@ -37,9 +38,9 @@ const hourly = (() => {
   return parsed.next;
 })();
 
-function backupsInto(dir: string, messages: Message[] = []) {
+function backupsInto(dir: string, messages: Message[] = [], env: Record<string, string> = {}) {
   const settings = readSettings(
-    { CLOUDYARD_BACKUP_DIR: dir, CLOUDYARD_BACKUP_KEEP: '2', CLOUDYARD_DATA_DIR: folder },
+    { CLOUDYARD_BACKUP_DIR: dir, CLOUDYARD_BACKUP_KEEP: '2', CLOUDYARD_DATA_DIR: folder, ...env },
     places,
     false,
   );
@@ -118,6 +119,21 @@ it('a damaged backup in the directory keeps old ones from being removed, and the
     });
   }
   expect(manifests(dir)).toHaveLength(4);
+});
+
+it('a backup with the data of tenants is made by a process that has them', async () => {
+  now = new Date(now.getTime() + 3_600_000);
+  const dir = join(folder, 'with data');
+  const ofWorker = join(folder, 'worker');
+  mkdirSync(join(ofWorker, 'volumes', 'images'), { recursive: true });
+  writeFileSync(join(ofWorker, 'volumes', 'images', 'one.raw'), 'data');
+  const server = backupsInto(dir, [], { CLOUDYARD_BACKUP_WITH_DATA: '1' });
+  const worker = backupsInto(dir, [], { CLOUDYARD_BACKUP_WITH_DATA: '1', CLOUDYARD_DATA_DIR: ofWorker });
+  await server(signal);
+  await worker(signal);
+  const store = await readBackupDirectory(dir);
+  const [id] = await store.list();
+  expect((await store.manifest(id!)).files).toContainEqual(expect.objectContaining({ path: 'volumes/images/one.raw' }));
 });
 
 it('a run whose process died is made by another one', async () => {

@@ -7,6 +7,7 @@ import type pg from 'pg';
 import { BackupRunning, withBackupLock, writeBackup } from '../backup/backup.ts';
 import { openBackupDirectory } from '../backup/block-store.ts';
 import type { BackupDirectory, BackupSink } from '../backup/block-store.ts';
+import { copyFiles, hasFiles } from '../backup/files.ts';
 import { backupState, claim, dueInstant, lastRun, lateAfterMs, latenessMs, recordEnd } from '../backup/schedule.ts';
 import type { NextInstant } from '../backup/schedule.ts';
 import { transaction } from '../platform/db.ts';
@@ -31,6 +32,8 @@ interface ScheduledBackupDeps {
 export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: AbortSignal) => Promise<void> {
   const { settings, next, db, log, now } = deps;
   const since = now();
+  /** A process without the tenants' data, such as an API server, leaves backups with it to the workers. */
+  const canMake = () => !settings.backup.withData || hasFiles(settings.dataDir);
   /** The last success for which a late backup was reported, by any process. Saves its query at each call. */
   let reportedLate: number | undefined;
 
@@ -91,7 +94,7 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
 
   return async (signal) => {
     const due = dueInstant(next, await lastRun(db), since, now());
-    if (due) await run(due, signal);
+    if (due && canMake()) await run(due, signal);
     await reportLate();
   };
 }
@@ -103,7 +106,6 @@ async function backUp(
   client: pg.Client,
   signal: AbortSignal,
 ): Promise<string> {
-  const { copyFiles } = await import('../backup/files.ts');
   const { backupOptions } = await import('./backups.ts');
   const { withData } = settings.backup;
   const sink: BackupSink = {

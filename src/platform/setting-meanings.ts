@@ -277,7 +277,8 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
   CLOUDYARD_BACKUP_KEEP: { default: '`7`', meaning: 'Scheduled backups that are retained, 1 to 10000.' },
   CLOUDYARD_BACKUP_WITH_DATA: {
     default: '`0`',
-    meaning: "1: scheduled backups contain the tenants' data of the host that makes them.",
+    meaning:
+      "1: scheduled backups contain the tenants' data of the host that makes them. Processes without such data make none.",
   },
   CLOUDYARD_BACKUP_BEFORE_MIGRATION: {
     default: '`1`',

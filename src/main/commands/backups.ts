@@ -23,8 +23,19 @@ const backup = command({
       description: 'where to write it; - is standard output (default CLOUDYARD_BACKUP_DIR)',
     },
     'with-data': { type: 'boolean', default: false, description: 'also the data of tenants on this host' },
+    'data-dir': {
+      type: 'string',
+      value: 'DIR',
+      description: 'with --with-data: the data directory of the worker (default CLOUDYARD_DATA_DIR)',
+    },
   },
-  async run(settings, { to, 'with-data': withData }) {
+  async run(settings, { to, 'with-data': withData, 'data-dir': given }) {
+    if (given !== undefined && !withData) throw new UsageError('--data-dir requires --with-data');
+    const { copyFiles, hasFiles } = await import('../../backup/files.ts');
+    const dataDir = given === undefined ? settings.dataDir : resolve(given);
+    if (withData && !hasFiles(dataDir)) {
+      throw new Error(`${dataDir} has no data of tenants; pass the data directory of the worker with --data-dir`);
+    }
     const folder = to === undefined ? settings.backup.dir : resolve(to);
     const began = performance.now();
     const { makeBackup } = await import('../../backup/backup.ts');
@@ -35,8 +46,7 @@ const backup = command({
       // inherit it, and a server may use it afterwards.
       lowerPriority();
       const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
-      const { copyFiles } = await import('../../backup/files.ts');
-      const files = (target: BackupSink) => copyFiles(settings.dataDir, target);
+      const files = (target: BackupSink) => copyFiles(dataDir, target);
       const options = { ...backupOptions(settings, connection, 'command'), copyFiles: withData ? files : null };
       const manifest = await makeBackup(options, sink);
       const place = to === '-' ? 'standard output' : folder;
