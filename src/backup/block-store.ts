@@ -102,7 +102,8 @@ function directoryAt(folder: string): BackupDirectory {
   const manifest = async (id: string) => {
     const name = join(folder, `${id}.json`);
     const bytes = await readFile(name).catch((error: NodeJS.ErrnoException) => {
-      throw new BackupError(`backup ${id} cannot be read from ${folder} (${error.code})`);
+      const what = error.code === 'ENOENT' ? `not found in ${folder}` : `cannot be read from ${folder} (${error.code})`;
+      throw new BackupError(`backup ${id} ${what}`);
     });
     const found = await parseManifest(bytes, name);
     if (found.id !== id) throw new BackupError(`the manifest ${name} is of backup ${found.id}; use another backup`);
@@ -255,6 +256,7 @@ const reasons: Record<string, string> = {
   EACCES: 'permission denied',
   EROFS: 'the filesystem is read-only',
   ENOTDIR: 'it is not a directory',
+  EEXIST: 'it is not a directory',
 };
 
 /** Runs `work`; system errors become a BackupError that names the folder. */

@@ -2,7 +2,7 @@
 import { createReadStream, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
-import { rowCount } from '../../backup/format.ts';
+import { BackupError, rowCount } from '../../backup/format.ts';
 import type { Manifest } from '../../backup/format.ts';
 import { lowerPriority } from '../../platform/low-priority.ts';
 import type { Settings } from '../settings.ts';
@@ -129,9 +129,15 @@ async function newestOf(source: BackupSource): Promise<string> {
 async function printList(source: BackupSource): Promise<void> {
   const rows: unknown[][] = [['ID', 'REASON', 'VERSION', 'SCHEMA', 'ROWS', 'FILES', 'KEYS']];
   for (const id of await source.list()) {
-    const manifest = await source.manifest(id);
-    const { reason, version, schema, files, keys } = manifest;
-    rows.push([id, reason, version, schema.migration, rowCount(manifest), files?.length ?? '-', keys?.method ?? '-']);
+    try {
+      const manifest = await source.manifest(id);
+      const { reason, version, schema, files, keys } = manifest;
+      rows.push([id, reason, version, schema.migration, rowCount(manifest), files?.length ?? '-', keys?.method ?? '-']);
+    } catch (error) {
+      // The others can be restored.
+      if (!(error instanceof BackupError)) throw error;
+      note(error.message);
+    }
   }
   printTable(rows);
 }

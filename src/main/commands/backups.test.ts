@@ -1,0 +1,83 @@
+/** `backup` and `restore` as commands: what they refuse, and what they print. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { cloneDatabase } from '../../../test/harness.ts';
+import { readBackupDirectory } from '../../backup/block-store.ts';
+import { parseCommandLine } from '../command-line.ts';
+import { checkoutPlaces } from '../root.ts';
+import { readSettings } from '../settings.ts';
+import { backupCommands } from './backups.ts';
+
+// It would stay with the process of the tests.
+vi.mock('../../platform/low-priority.ts', () => ({ lowerPriority: () => {} }));
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudyard-backup-command-'));
+const store = join(folder, 'backups');
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+
+beforeAll(async () => {
+  database = await cloneDatabase(inject('postgres'));
+});
+afterAll(async () => {
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Returns what the command prints. */
+async function run(args: string[]): Promise<{ stdout: string; stderr: string }> {
+  const { connectionString, user, host, port, database: name } = database.connection;
+  const url = connectionString ?? `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
+  const env = { DATABASE_URL: url, CLOUDYARD_DATA_DIR: join(folder, 'api'), CLOUDYARD_BACKUP_DIR: store };
+  const printed = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const spy = vi.spyOn(process[stream], 'write').mockImplementation((text) => {
+      printed[stream] += String(text);
+      return true;
+    });
+    onTestFinished(() => spy.mockRestore());
+  }
+  await parseCommandLine(backupCommands, args).run(readSettings(env, checkoutPlaces(process.cwd()), false));
+  return printed;
+}
+
+it('the data of tenants is that of a worker, and a data directory without any is refused', async () => {
+  const worker = join(folder, 'worker');
+  mkdirSync(join(worker, 'volumes', 'images'), { recursive: true });
+  writeFileSync(join(worker, 'volumes', 'images', 'one.raw'), 'data');
+  await expect(run(['backup', '--with-data'])).rejects.toThrow(
+    `${join(folder, 'api')} has no data of tenants; pass the data directory of the worker with --data-dir`,
+  );
+  await expect(run(['backup', '--data-dir', worker])).rejects.toThrow('--data-dir requires --with-data');
+  const { stderr } = await run(['backup', '--with-data', '--data-dir', worker]);
+  expect(stderr).toMatch(/^backup \S+ in \S+: schema .* rows, 1 files; /);
+});
+
+it('a backup that does not exist, and a file in place of a directory, are named', async () => {
+  await run(['backup']);
+  const id = '20200101T000000.000Z';
+  await expect(run(['restore', '--backup', id, '--dry-run'])).rejects.toThrow(`backup ${id} not found in ${store}`);
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  await expect(run(['backup', '--to', file])).rejects.toThrow(
+    `the backup cannot be written to ${file}: it is not a directory`,
+  );
+});
+
+it('a damaged backup is reported, and the others are listed', async () => {
+  await run(['backup']);
+  const ids = await (await readBackupDirectory(store)).list();
+  const damaged = '20200101T000000.000Z';
+  writeFileSync(join(store, `${damaged}.json`), 'cut short');
+  const { stdout, stderr } = await run(['restore', '--list']);
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split('\t')[0]),
+  ).toEqual(ids);
+  expect(stderr).toContain(`the manifest ${join(store, damaged)}.json is damaged or was cut short; use another backup`);
+  expect(readdirSync(store)).toContain(`${damaged}.json`);
+});
