@@ -40,8 +40,8 @@ export const applicationName = 'cloudyard restore';
 /** In the data directory. */
 const stagingFolder = 'restoring';
 const targetsFile = 'targets.json';
-/** Permitted in the data directory of an empty installation: the embedded database, and backups. */
-const harmless = /^(postgres(\.log|ql-.*)?|backups|restoring|lost\+found)$/;
+/** Permitted in the data directory of an empty installation: the embedded database, backups, and temporary folders. */
+const harmless = /^(postgres(\.log|ql-.*)?|backups|restoring|lost\+found|\.(moving|unpacked)-.*)$/;
 
 export interface RestoreOptions {
   source: BackupSource;

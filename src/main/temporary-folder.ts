@@ -1,7 +1,7 @@
-/** Folders of commands beside the data directory, for copies that are too large for /tmp. */
-import { readdir, rm } from 'node:fs/promises';
+/** Folders of commands in the data directory, for copies that are too large for /tmp. Accounts may not write beside it. */
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 const purposes = ['moving', 'unpacked'] as const;
 
@@ -14,8 +14,9 @@ export async function withTemporaryFolder<T>(
   purpose: (typeof purposes)[number],
   work: (folder: string) => Promise<T>,
 ): Promise<T> {
+  await mkdir(dataDir, { recursive: true });
   await removeAbandoned(dataDir);
-  const folder = `${dataDir}.${purpose}-${hostname()}-${process.pid}`;
+  const folder = join(dataDir, `.${purpose}-${hostname()}-${process.pid}`);
   // A killed process may have had the same pid.
   await rm(folder, { recursive: true, force: true });
   try {
@@ -26,12 +27,12 @@ export async function withTemporaryFolder<T>(
 }
 
 async function removeAbandoned(dataDir: string): Promise<void> {
-  const prefixes = purposes.map((purpose) => `${basename(dataDir)}.${purpose}-${hostname()}-`);
-  for (const name of await readdir(dirname(dataDir)).catch(() => [])) {
+  const prefixes = purposes.map((purpose) => `.${purpose}-${hostname()}-`);
+  for (const name of await readdir(dataDir)) {
     const prefix = prefixes.find((each) => name.startsWith(each));
     const pid = prefix === undefined ? '' : name.slice(prefix.length);
     if (!/^\d+$/.test(pid) || isAlive(Number(pid))) continue;
-    await rm(join(dirname(dataDir), name), { recursive: true, force: true });
+    await rm(join(dataDir, name), { recursive: true, force: true });
   }
 }
 

@@ -134,7 +134,7 @@ it('a server that starts during the rollback waits for its end', async () => {
 });
 
 it('folders that killed commands left are removed by the next one; those of running commands stay', async () => {
-  const dataDir = join(folder, 'beside', 'data');
+  const dataDir = join(folder, 'abandoned');
   mkdirSync(dataDir, { recursive: true });
   const dead = spawnSync('true').pid;
   const names = [
@@ -143,10 +143,9 @@ it('folders that killed commands left are removed by the next one; those of runn
     `moving-${hostname()}-1`,
     'unpacked-other-1',
   ];
-  for (const name of names) mkdirSync(`${dataDir}.${name}`);
+  for (const name of names) mkdirSync(join(dataDir, `.${name}`));
   await withTemporaryFolder(dataDir, 'moving', async (own) => mkdirSync(own));
-  const left = readdirSync(join(folder, 'beside'));
-  expect(left.sort()).toEqual(['data', `data.moving-${hostname()}-1`, 'data.unpacked-other-1']);
+  expect(readdirSync(dataDir).sort()).toEqual([`.moving-${hostname()}-1`, '.unpacked-other-1']);
 });
 
 it('a migration whose backup must wait for another backup says so', async () => {
@@ -200,7 +199,7 @@ it('a database moves to another server with all of its rows', async () => {
   expect(await query(target, rows)).toEqual(await query(url, rows));
   expect(await tablesOf(target)).toEqual(await tablesOf(url));
   await expect(moveDatabase(settings, file)).rejects.toThrow('the database is not empty');
-  expect(readdirSync(folder).filter((name) => name.includes('moving'))).toEqual([]);
+  expect(readdirSync(settings.dataDir)).toEqual([]);
 });
 
 it('a server refuses the data of a restore that did not commit, and accepts that of one that did', async () => {
