@@ -23,6 +23,7 @@ const faultOf = (args: string[], of: Command[] = commands) => {
 
 const createToken =
   'usage: cloudyard token create [--client N] [--role reader|member|admin] [--project N]... [--expires WHEN] [--name TEXT]';
+const hostGroup = 'usage: cloudyard host list|drain|undrain|forget';
 const all =
   'usage: cloudyard start|serve|worker|host|migrate|database|token|client|quota|audit|secrets|backup|restore|doctor';
 
@@ -41,6 +42,9 @@ describe('a wrong command line', () => {
     [['token', 'revoke', '1', '2'], "unexpected argument '2'", 'usage: cloudyard token revoke ID'],
     [['client', 'create'], 'NAME is required', 'usage: cloudyard client create NAME...'],
     [['client', 'weight', '1'], 'WEIGHT is required', 'usage: cloudyard client weight ID WEIGHT'],
+    [['host', 'dran', '1', 'h2'], 'host dran is not a command; did you mean drain?', hostGroup],
+    [['host', 'h2'], 'host h2 is not a command', hostGroup],
+    [['host', '--region'], '--region requires a value', 'usage: cloudyard host --region N'],
     [['worker'], '--region is required', 'usage: cloudyard worker --region N [--region N]...'],
     [['worker', '--region'], '--region requires a value', expect.stringContaining('worker') as never],
   ])('%j gets one line of error and the usage of that command', (args, message, usage) => {
@@ -97,6 +101,13 @@ describe('help', () => {
   it('lists every command with its summary', () => {
     const text = helpOf(commands, []);
     expect(commands.filter(({ name, summary }) => !text.includes(name) || !text.includes(summary))).toEqual([]);
+  });
+
+  it('is that of the command, whatever values its options have', () => {
+    const text = helpOf(commands, ['host', '--help']);
+    expect(text).toMatch(/^usage: cloudyard host --region N\n/);
+    expect(helpOf(commands, ['host', '--region', '1', '--help'])).toBe(text);
+    expect(helpOf(commands, ['--help', 'host'])).toBe(text);
   });
 
   it('of a group lists the commands of that group alone', () => {

@@ -59,7 +59,7 @@ export function parseCommandLine(commands: Command[], args: string[]): Invocatio
 
 /** What `help`, or `--help` after some words of a command, prints. */
 export function helpOf(commands: Command[], args: string[]): string {
-  const words = args.filter((arg) => !arg.startsWith('-'));
+  const words = wordsIn(args);
   if (words.length === 0) return `${usageOf(commands)}\n\n${summaries(commands)}`;
   const { matches } = selectCommands(commands, words);
   const [first] = matches;
@@ -72,6 +72,13 @@ export function helpOf(commands: Command[], args: string[]): string {
   return `${usageOf(matches)}\n\n${first!.summary}.${table}${related}`;
 }
 
+/** The words before the first option. Later ones are values, or operands. */
+function wordsIn(args: string[]): string[] {
+  const others = args.filter((arg) => arg !== '--help' && arg !== '-h');
+  const end = others.findIndex((arg) => arg.startsWith('-'));
+  return end === -1 ? others : others.slice(0, end);
+}
+
 /** The command that the first words name, or the commands of a group. `words` is how many words that took. */
 function selectCommands(commands: Command[], args: string[]): { matches: Command[]; words: number } {
   let matches = commands;
@@ -79,8 +86,11 @@ function selectCommands(commands: Command[], args: string[]): { matches: Command
     const whole = matches.find(({ name }) => words > 0 && name.split(' ').length === words);
     const word = args[words] ?? '';
     const isLonger = matches.some(({ name }) => word !== '' && name.split(' ')[words] === word);
-    if (whole && !isLonger) return { matches: [whole], words };
-    if (words > 0 && (word === '' || word.startsWith('-'))) return { matches, words };
+    // `host` is a command without operands and a group: another word is a misspelled command.
+    const isOption = word === '' || word.startsWith('-');
+    const isMisspelled = whole?.operands === undefined && matches.length > 1 && !isOption;
+    if (whole && !isLonger && !isMisspelled) return { matches: [whole], words };
+    if (words > 0 && isOption) return { matches, words };
     const named = matches.filter(({ name }) => name.split(' ')[words] === word);
     if (named.length === 0) {
       const known = [...wordsAt(matches, words), ...(words === 0 ? firstWords : [])];
@@ -168,5 +178,5 @@ function columns(rows: string[][]): string {
 
 /** The words of the names at this position, each once. */
 function wordsAt(commands: Command[], position: number): string[] {
-  return [...new Set(commands.map(({ name }) => name.split(' ')[position] ?? ''))];
+  return [...new Set(commands.flatMap(({ name }) => name.split(' ')[position] ?? []))];
 }
