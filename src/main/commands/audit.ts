@@ -7,7 +7,7 @@ import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { UsageError } from '../usage-error.ts';
 import { dateForms, dateOf } from './values.ts';
-import { wholeNumber, withServices } from './with-services.ts';
+import { idNumber, withServices } from './with-services.ts';
 
 const exportLog = command({
   name: 'audit export',
@@ -26,7 +26,7 @@ const exportLog = command({
       throw new UsageError(`--format must be ${exportFormats.join(' or ')}`);
     }
     const query = {
-      ...(client !== undefined && { client_id: wholeNumber('--client', client) }),
+      ...(client !== undefined && { client_id: idNumber('--client', client) }),
       ...(operation !== undefined && { operation }),
       ...(table !== undefined && { table }),
       ...(row !== undefined && { row_id: row }),

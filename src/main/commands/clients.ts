@@ -2,7 +2,8 @@ import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
-import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
+import { faultOf } from './values.ts';
+import { idNumber, print, printTable, requireClient, withServices } from './with-services.ts';
 
 const create = command({
   name: 'client create',
@@ -10,7 +11,9 @@ const create = command({
   summary: 'Create a client with a project and, in each region, a network',
   async run(settings, _, words) {
     const name = words.join(' ').trim();
-    if (name === '') throw new UsageError('the name must not be empty');
+    const { CreateClient } = await import('../../resources/clients/schema.ts');
+    const fault = await faultOf(name, CreateClient.properties.name);
+    if (fault !== undefined) throw new UsageError(`NAME ${fault}`);
     await withServices(settings, async ({ clients }) => {
       const { violatedConstraint } = await import('../../platform/db-errors.ts');
       const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {
@@ -42,7 +45,7 @@ const weight = command({
   operands: 'ID WEIGHT',
   summary: 'Set the share of servers and workers that a client gets relative to others, 1 (default) to 100',
   async run(settings, _, [id = '', weight = '']) {
-    const clientId = wholeNumber('ID', id);
+    const clientId = idNumber('ID', id);
     if (!/^([1-9]\d?|100)$/.test(weight)) throw new UsageError('WEIGHT must be a whole number from 1 to 100');
     await withServices(settings, async (services) => {
       await requireClient(services, clientId);

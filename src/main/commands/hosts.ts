@@ -4,7 +4,7 @@ import type { Host } from '../../resources/hosts/schema.ts';
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
-import { print, printTable, wholeNumber, withServices } from './with-services.ts';
+import { idNumber, print, printTable, withServices } from './with-services.ts';
 
 const list = command({
   name: 'host list',
@@ -28,13 +28,15 @@ const change = (action: 'drain' | 'undrain' | 'forget', summary: string, done: s
     name: `host ${action}`,
     operands: 'REGION NAME',
     summary,
-    run: (settings: Settings, _options, [region = '', name = '']) =>
-      withServices(settings, async ({ hosts }) => {
-        await hosts.byCommand(action, wholeNumber('REGION', region), name).catch((error: unknown) => {
+    async run(settings: Settings, _options, [region = '', name = '']) {
+      const regionId = idNumber('REGION', region);
+      await withServices(settings, async ({ hosts }) => {
+        await hosts.byCommand(action, regionId, name).catch((error: unknown) => {
           throw error instanceof ClientError ? new Error(error.message, { cause: error }) : error;
         });
         print(`host ${name} of region ${region} ${done}`);
-      }),
+      });
+    },
   });
 
 export const hostCommands: Command[] = [

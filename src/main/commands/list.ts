@@ -14,7 +14,7 @@ import { hostCommands } from './hosts.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
 import { tokenCommands } from './tokens.ts';
-import { print, wholeNumber, withServices } from './with-services.ts';
+import { idNumber, print, withServices } from './with-services.ts';
 
 async function run(settings: Settings, roles: Roles): Promise<void> {
   if (isServerProcess) return (await import('../api-process.ts')).runApiProcess(settings);
@@ -45,7 +45,7 @@ export const commands: Command[] = [
       },
     },
     run: async (settings, { region = [] }) =>
-      run(settings, { serve: false, work: region.map((text) => wholeNumber('--region', text)) }),
+      run(settings, { serve: false, work: region.map((text) => idNumber('--region', text)) }),
   }),
   command({
     name: 'host',
@@ -54,7 +54,7 @@ export const commands: Command[] = [
       region: { type: 'string', required: true, value: 'N', description: 'the region' },
     },
     run: async (settings, { region = '' }) =>
-      run(settings, { serve: false, work: [wholeNumber('--region', region)], agent: true }),
+      run(settings, { serve: false, work: [idNumber('--region', region)], agent: true }),
   }),
   command({
     name: 'migrate',

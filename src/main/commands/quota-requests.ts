@@ -5,7 +5,7 @@ import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { UsageError } from '../usage-error.ts';
-import { print, printTable, wholeNumber, withServices } from './with-services.ts';
+import { idNumber, print, printTable, withServices } from './with-services.ts';
 
 const maxReason = 1000;
 
@@ -41,7 +41,7 @@ const decline = command({
 export const quotaRequestCommands: Command[] = [list, approve, decline];
 
 async function decide(settings: Settings, id: string, decision: Decision): Promise<void> {
-  const number = wholeNumber('ID', id);
+  const number = idNumber('ID', id);
   await withServices(settings, async ({ quotaRequests }) => {
     const request = await quotaRequests.decideByCommand(number, decision).catch((error: unknown) => {
       if (!(error instanceof ClientError)) throw error;

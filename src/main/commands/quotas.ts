@@ -8,7 +8,7 @@ import { program } from '../program.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';
 import { quotaRequestCommands } from './quota-requests.ts';
-import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
+import { idNumber, print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
 
 const kinds: Kind[] = [...regionalKinds, ...globalKinds];
 
@@ -83,7 +83,7 @@ async function withScope(
   { client, region }: { client: string; region: string },
   work: (services: Services, scope: Scope) => Promise<void>,
 ): Promise<void> {
-  const scope = { clientId: wholeNumber('--client', client), regionId: wholeNumber('--region', region) };
+  const scope = { clientId: idNumber('--client', client), regionId: idNumber('--region', region) };
   await withServices(settings, async (services) => {
     await requireClient(services, scope.clientId);
     if (!services.regions.get(scope.regionId)) {
@@ -115,7 +115,7 @@ function regionName(regionId: number): string {
 }
 
 function limitOf(text: string): [Kind, number | null] {
-  const [kind = '', limit] = text.split('=');
+  const [, kind = '', limit] = /^([^=]*)(?:=(.*))?$/s.exec(text)!;
   if (!(kinds as string[]).includes(kind)) {
     const found = closest(kind, kinds);
     const hint = found.length > 0 ? `did you mean ${found.join(', ')}? For all kinds` : 'list them with';

@@ -6,7 +6,7 @@ import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
 import { dateForms, dateOf, faultOf } from './values.ts';
-import { print, printTable, requireClient, wholeNumber, withServices } from './with-services.ts';
+import { idNumber, print, printTable, requireClient, withServices } from './with-services.ts';
 
 const create = command({
   name: 'token create',
@@ -26,9 +26,9 @@ const create = command({
   async run(settings, { client, role, project, expires, name }) {
     const expiryAt = expires === undefined ? () => null : await expiryOf(expires);
     const token = {
-      clientId: wholeNumber('--client', client),
+      clientId: idNumber('--client', client),
       role: roleOf(role),
-      projectIds: project?.map((text) => wholeNumber('--project', text)) ?? null,
+      projectIds: project?.map((text) => idNumber('--project', text)) ?? null,
       name: name === undefined ? '' : await nameOf(name),
     };
     await withServices(settings, async (services) => {

@@ -55,6 +55,16 @@ export async function requireClient({ clients }: Services, clientId: number): Pr
   throw new Error(`client ${clientId} not found; list clients with: ${program} client list`);
 }
 
+/** That of an `integer` column. */
+const maxId = 2_147_483_647;
+
+/** @throws UsageError that names the argument */
+export function idNumber(name: string, text: string): number {
+  const id = wholeNumber(name, text);
+  if (id > maxId) throw new UsageError(`${name} must be at most ${maxId}, not ${text}`);
+  return id;
+}
+
 /** @throws UsageError that names the argument */
 export function wholeNumber(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${name} must be a whole number, not ${JSON.stringify(text)}`);
