@@ -20,7 +20,7 @@ const descriptions: Record<PackageName, Description> = {
       Recommends:
         'cloudyard-postgresql, haproxy, nfs-ganesha, nfs-ganesha-vfs, xfsprogs, rpcbind, nftables, iputils-ping',
       Suggests:
-        'age, docker-registry, nginx-light, libnginx-mod-stream, postgresql, keepalived, iputils-arping, nfs-ganesha-ceph, ' +
+        'age, docker-registry, lego, nginx-light, libnginx-mod-stream, postgresql, keepalived, iputils-arping, nfs-ganesha-ceph, ' +
         'python3-rados, python3-rbd, python3-cephfs, ceph-fuse',
     },
     summary: 'self-hosted cloud control plane',

@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../../src/main/root.ts';
 import { until } from '../until.ts';
@@ -61,6 +61,8 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
     const plan = join(host.folder, 'hosts.env');
     writeFileSync(plan, planFor(host, ownFolder(host, 'etcd'), ownFolder(host, 'postgres')));
     execFileSync(join(packaging, 'render'), [plan, host.name, files(host)]);
+    // That of the package.
+    copyFileSync(join(root, 'config', 'quotas.yaml'), join(files(host), 'quotas.yaml'));
     chmodSync(files(host), 0o755);
     chownSync(join(files(host), 'patroni.yml'), account.uid, account.gid);
   }
