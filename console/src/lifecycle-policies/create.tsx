@@ -1,6 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateLifecyclePolicy';
-import { useEffect } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
@@ -53,7 +52,6 @@ export function CreatePolicy() {
 
 function Schedules({ form }: { form: Form }) {
   const schedules = form.get('schedules') as readonly Values[];
-  useEffect(() => form.register('schedules'));
   return (
     <>
       {schedules.map((_, index) => (

@@ -7,10 +7,11 @@ import { networksQuery, subnetsQuery } from '../networks/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
-import type { Form } from '../ui/form/use-form.ts';
+import type { Form, Values } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { BALANCERS, KIND } from './data.ts';
+import { fittingListener } from './fitting.ts';
 import { FlavorField } from './flavor-field.tsx';
 import { newListener, NestedListeners } from './nested-listeners.tsx';
 import { compact } from './values.ts';
@@ -23,7 +24,8 @@ export function CreateLoadBalancer() {
   const form = useForm({
     schema,
     initial: { name: '', listeners: [newListener([])] },
-    toBody: compact,
+    toBody: ({ listeners, ...values }) =>
+      compact({ ...values, listeners: (listeners as readonly Values[]).map(fittingListener) }),
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(BALANCERS, { params: { path: params }, body: body as never }));
       const name = String(body['name']);

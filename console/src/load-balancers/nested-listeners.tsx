@@ -1,5 +1,3 @@
-import { useEffect } from 'react';
-import { FieldErrors } from '../ui/form/field.tsx';
 import type { Form, Values } from '../ui/form/use-form.ts';
 import { Icon } from '../ui/icons.tsx';
 import { ListenerFields } from './listeners/fields.tsx';
@@ -36,7 +34,6 @@ function unusedNumber(listeners: readonly Values[]): number {
 /** The listeners of a new load balancer, each with at most one pool. */
 export function NestedListeners({ form }: { form: Form }) {
   const listeners = (form.get('listeners') as readonly Values[] | undefined) ?? [];
-  useEffect(() => form.register('listeners'));
   const set = (next: readonly Values[]) => form.set('listeners', next);
   return (
     <>
@@ -104,7 +101,6 @@ function NestedListener({ form, index, listeners, set }: NestedListenerProps) {
           <Icon name="trash" /> Remove listener {index + 1}
         </button>
       </div>
-      <FieldErrors id={`${path}-error`} errors={pools.length > 0 ? [] : form.errorsAt(`${path}.pools`)} />
     </fieldset>
   );
 }

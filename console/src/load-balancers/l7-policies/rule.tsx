@@ -9,13 +9,12 @@ import type { Form } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart, CurrentRule } from '../current.tsx';
 import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
+import { fittingRule, hasKey } from '../fitting.ts';
 import { useChange } from '../use-change.ts';
 import { changedFields, compact, editable } from '../values.ts';
 import { policyTitle } from './policy.ts';
 
 const RULES = '/cloud/v1/l7policies/{project_id}/{region_id}/{l7policy_id}/rules';
-/** Types whose rules name a header, a cookie or a field. */
-const WITH_KEY = ['HEADER', 'COOKIE', 'SSL_DN_FIELD'];
 
 interface PolicyProps {
   readonly policy: L7Policy;
@@ -41,7 +40,7 @@ function CreateDialog({ policy, balancer }: PolicyProps) {
   const form = useForm({
     schema: createSchema,
     initial: { type: 'PATH', compare_type: 'STARTS_WITH', value: '' },
-    toBody: compact,
+    toBody: (values) => compact(fittingRule(values)),
     send: (body) => send(call, body, { busy: 'Creating the rule', done: 'Created the rule', tab: 'listeners' }),
   });
   return (
@@ -82,7 +81,7 @@ function EditDialog({ policy, balancer, rule }: PolicyProps & { rule: L7Rule }) 
     schema: updateSchema,
     initial,
     isEdit: true,
-    toBody: (values) => changedFields(updateSchema, initial, values),
+    toBody: (values) => changedFields(updateSchema, initial, fittingRule(values)),
     send: (body) => send(call, body, { busy: 'Updating the rule', done: 'Updated the rule', tab: 'listeners' }),
   });
   return (
@@ -106,9 +105,7 @@ function RuleFields({ form }: { form: Form }) {
         <Field form={form} path="type" label="Compare" help="" />
         <Field form={form} path="compare_type" label="How" help="" />
       </div>
-      {WITH_KEY.includes(String(form.get('type'))) && (
-        <Field form={form} path="key" label="Name of the header, cookie or field" help="" />
-      )}
+      {hasKey(form.get('type')) && <Field form={form} path="key" label="Name of the header, cookie or field" help="" />}
       <Field form={form} path="value" label="With" />
       <Field form={form} path="invert" label="Match requests that do not" help="" />
       <RowsField form={form} path="tags" label="Labels" help="" columns={[{ label: 'Label' }]} />

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useId } from 'react';
 import { secretsQuery } from '../../secrets/data.ts';
 import type { Secret } from '../../secrets/data.ts';
 import { Field, FieldErrors } from '../../ui/form/field.tsx';
@@ -16,11 +16,6 @@ export function secretLabel({ name, expiration }: Secret): string {
 export function CertificateFields({ form, prefix }: { form: Form; prefix: string }) {
   const all = useQuery(secretsQuery(useScope())).data?.results ?? [];
   const certificates = all.filter(({ secret_type }) => secret_type === 'certificate');
-  const path = `${prefix}sni_secret_id`;
-  const chosen = (form.get(path) as readonly string[] | undefined) ?? [];
-  useEffect(() => form.register(path));
-  const toggle = (id: string, isOn: boolean) =>
-    form.set(path, isOn ? [...chosen, id] : chosen.filter((each) => each !== id));
   return (
     <>
       <Field
@@ -31,26 +26,43 @@ export function CertificateFields({ form, prefix }: { form: Form; prefix: string
         choices={certificates.map((secret) => ({ value: secret.id, label: secretLabel(secret) }))}
       />
       {certificates.length > 1 && (
-        <fieldset className="field" aria-describedby="sni-help sni-error">
-          <legend>
-            Further certificates <span className="optional">(optional)</span>
-          </legend>
-          {certificates.map((secret) => (
-            <label key={secret.id} className="row nowrap">
-              <input
-                type="checkbox"
-                checked={chosen.includes(secret.id)}
-                onChange={(event) => toggle(secret.id, event.target.checked)}
-              />
-              <bdi>{secretLabel(secret)}</bdi>
-            </label>
-          ))}
-          <p id="sni-help" className="help">
-            Selected by the server name that the client asks for.
-          </p>
-          <FieldErrors id="sni-error" errors={form.errorsAt(path)} />
-        </fieldset>
+        <FurtherCertificates form={form} path={`${prefix}sni_secret_id`} certificates={certificates} />
       )}
     </>
+  );
+}
+
+interface FurtherCertificatesProps {
+  readonly form: Form;
+  readonly path: string;
+  readonly certificates: readonly Secret[];
+}
+
+function FurtherCertificates({ form, path, certificates }: FurtherCertificatesProps) {
+  const id = useId();
+  const chosen = (form.get(path) as readonly string[] | undefined) ?? [];
+  useEffect(() => form.register(path));
+  const toggle = (secret: string, isOn: boolean) =>
+    form.set(path, isOn ? [...chosen, secret] : chosen.filter((each) => each !== secret));
+  return (
+    <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
+      <legend>
+        Further certificates <span className="optional">(optional)</span>
+      </legend>
+      {certificates.map((secret) => (
+        <label key={secret.id} className="row nowrap">
+          <input
+            type="checkbox"
+            checked={chosen.includes(secret.id)}
+            onChange={(event) => toggle(secret.id, event.target.checked)}
+          />
+          <bdi>{secretLabel(secret)}</bdi>
+        </label>
+      ))}
+      <p id={`${id}-help`} className="help">
+        Selected by the server name that the client asks for.
+      </p>
+      <FieldErrors id={`${id}-error`} errors={form.errorsAt(path)} />
+    </fieldset>
   );
 }

@@ -5,6 +5,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentBalancer } from '../current.tsx';
 import type { Current } from '../current.tsx';
+import { fittingListener } from '../fitting.ts';
 import { useChange } from '../use-change.ts';
 import { compact } from '../values.ts';
 import { ListenerFields } from './fields.tsx';
@@ -25,7 +26,7 @@ function CreateDialog({ balancer, tree }: Current) {
   const form = useForm({
     schema,
     initial: { name: '', protocol: 'HTTP', protocol_port: 80 },
-    toBody: (values) => compact({ ...values, load_balancer_id: balancer.id }),
+    toBody: (values) => compact({ ...fittingListener(values), load_balancer_id: balancer.id }),
     send: (body) => {
       const name = String(body['name']);
       return send(call, body, {

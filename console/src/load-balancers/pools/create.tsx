@@ -5,6 +5,7 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentBalancer } from '../current.tsx';
 import type { Current } from '../current.tsx';
+import { fittingPool } from '../fitting.ts';
 import { hasPool } from '../listeners/protocols.ts';
 import { useChange } from '../use-change.ts';
 import { compact } from '../values.ts';
@@ -27,7 +28,8 @@ function CreateDialog({ balancer, tree }: Current) {
     schema,
     initial: { name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [] },
     // The server takes the load balancer from the listener.
-    toBody: (values) => compact({ ...values, ...(values['listener_id'] ? {} : { load_balancer_id: balancer.id }) }),
+    toBody: (values) =>
+      compact({ ...fittingPool(values), ...(values['listener_id'] ? {} : { load_balancer_id: balancer.id }) }),
     send: (body) => {
       const name = String(body['name']);
       return send(call, body, { busy: `Creating pool ${name}`, done: `Created pool ${name}`, tab: 'pools' });

@@ -6,6 +6,7 @@ import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart } from '../current.tsx';
 import type { Current } from '../current.tsx';
 import type { LbPool } from '../data.ts';
+import { fittingPool } from '../fitting.ts';
 import { useChange } from '../use-change.ts';
 import { changedFields, editable } from '../values.ts';
 import { PoolFields } from './fields.tsx';
@@ -28,7 +29,7 @@ function EditDialog({ pool, current: { balancer, tree } }: { pool: LbPool; curre
     schema,
     initial,
     isEdit: true,
-    toBody: (values) => changedFields(schema, initial, values),
+    toBody: (values) => changedFields(schema, initial, fittingPool(values)),
     send: (body) =>
       send(call, body, { busy: `Updating pool ${pool.name}`, done: `Updated pool ${pool.name}`, tab: 'pools' }),
   });

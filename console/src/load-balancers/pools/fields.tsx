@@ -3,6 +3,7 @@ import { secretsQuery } from '../../secrets/data.ts';
 import { Field } from '../../ui/form/field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { useScope } from '../../ui/scope.tsx';
+import { hasTls } from '../fitting.ts';
 import { secretLabel } from '../listeners/certificate-fields.tsx';
 import { poolProtocols } from '../listeners/protocols.ts';
 import { Timeouts } from '../timeouts.tsx';
@@ -44,9 +45,9 @@ export function PoolFields({ form, prefix = '', listenerProtocol }: PoolFieldsPr
       <MonitorFields form={form} path={`${prefix}healthmonitor`} />
       <PersistenceFields form={form} path={`${prefix}session_persistence`} />
       <details className="more">
-        <summary>{protocol === 'HTTPS' ? 'TLS and timeouts' : 'Timeouts'}</summary>
+        <summary>{hasTls(protocol) ? 'TLS and timeouts' : 'Timeouts'}</summary>
         <div className="form">
-          {protocol === 'HTTPS' && <TlsFields form={form} prefix={prefix} />}
+          {hasTls(protocol) && <TlsFields form={form} prefix={prefix} />}
           <Timeouts
             form={form}
             prefix={prefix}

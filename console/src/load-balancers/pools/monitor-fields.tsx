@@ -1,17 +1,16 @@
 import { useEffect, useId } from 'react';
 import { Field, FieldErrors } from '../../ui/form/field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
+import { sendsRequests } from '../fitting.ts';
 
 const NEW = { type: 'HTTP', delay: 10, timeout: 5, max_retries: 2, max_retries_down: 3 };
 const TYPE_OF: Readonly<Record<string, string>> = { HTTP: 'HTTP', HTTPS: 'HTTPS', UDP: 'UDP-CONNECT' };
-/** Types that send a request. */
-const REQUESTS = ['HTTP', 'HTTPS', 'K8S'];
 
 /** The health monitor of a pool, which may have none. */
 export function MonitorFields({ form, path }: { form: Form; path: string }) {
   const id = useId();
   const isOn = form.get(path) !== undefined;
-  useEffect(() => form.register(path));
+  useEffect(() => (isOn ? undefined : form.register(path)));
   const protocol = String(form.get(path.replace(/healthmonitor$/, 'protocol')));
   const at = (name: string) => `${path}.${name}`;
   return (
@@ -39,7 +38,7 @@ export function MonitorFields({ form, path }: { form: Form; path: string }) {
             <Field form={form} path={at('max_retries')} label="Successes until up" help="" />
             <Field form={form} path={at('max_retries_down')} label="Failures until down" help="" />
           </div>
-          {REQUESTS.includes(String(form.get(at('type')))) && <RequestFields form={form} at={at} />}
+          {sendsRequests(form.get(at('type'))) && <RequestFields form={form} at={at} />}
         </>
       )}
       <FieldErrors id={`${id}-error`} errors={isOn ? [] : form.errorsAt(path)} />

@@ -1,6 +1,7 @@
 import { useEffect, useId } from 'react';
 import { Field, FieldErrors } from '../../ui/form/field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
+import { hasPersistenceTime } from '../fitting.ts';
 
 const TYPES = {
   SOURCE_IP: 'by the address of the client',
@@ -14,10 +15,7 @@ export function PersistenceFields({ form, path }: { form: Form; path: string }) 
   const type = form.get(`${path}.type`);
   const protocol = form.get(path.replace(/session_persistence$/, 'protocol'));
   const errors = [...form.errorsAt(`${path}.type`), ...(type === undefined ? form.errorsAt(path) : [])];
-  useEffect(() => {
-    form.register(path);
-    form.register(`${path}.type`);
-  });
+  useEffect(() => form.register(type === undefined ? path : `${path}.type`));
   return (
     <>
       <div className="field">
@@ -46,7 +44,7 @@ export function PersistenceFields({ form, path }: { form: Form; path: string }) 
           help="Required: the members set it."
         />
       )}
-      {type === 'SOURCE_IP' && protocol === 'UDP' && (
+      {hasPersistenceTime(protocol, type) && (
         <div className="field-row">
           <Field form={form} path={`${path}.persistence_timeout`} label="Timeout (s)" help="" />
           <Field

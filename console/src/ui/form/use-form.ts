@@ -21,8 +21,8 @@ export interface Form {
   readonly isDirty: boolean;
   readonly isSubmitting: boolean;
   readonly submit: () => Promise<void>;
-  /** Fields announce themselves, so that errors of others are shown at the top. */
-  readonly register: (path: string) => void;
+  /** A field that is shown registers itself: errors of others are shown at the top. Returns the function that unregisters. */
+  readonly register: (path: string) => () => void;
 }
 
 const MARKED = 'Correct the marked fields';
@@ -106,7 +106,10 @@ export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty
       const found = [...problems, ...fromServer].filter((problem) => belongsTo(problem.path, path));
       return [...new Set(found.map(describe(path, Array.isArray(getAt(values, path)))))];
     },
-    register: (path) => void fields.add(path),
+    register: (path) => {
+      fields.add(path);
+      return () => void fields.delete(path);
+    },
   };
 }
 

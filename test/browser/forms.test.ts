@@ -1,0 +1,87 @@
+/** What forms send and show when a choice hides fields, when a value is missing, and when another client changes the same resource. */
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+const policies = '/cloud/v1/lifecycle_policy/1/1';
+const balancers = '/cloud/v1/loadbalancers/1/1';
+
+const submit = (page: Page, name: string) =>
+  page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
+
+async function newPolicy(name: string): Promise<any> {
+  const schedules = [{ type: 'cron', hour: '3', max_quantity: 2 }];
+  return (await consoleOf.yard.post(policies, { action: 'volume_snapshot', name, schedules })).body;
+}
+
+/** A load balancer with a listener of this protocol and its pool. */
+async function newBalancer(name: string, protocol: string, pool: object = {}): Promise<Record<string, string>> {
+  const { yard } = consoleOf;
+  const pools = [{ name: 'web', protocol, lb_algorithm: 'ROUND_ROBIN', ...pool }];
+  const listeners = [{ name: 'front', protocol, protocol_port: 80, pools }];
+  const { created_resources: created } = await yard.ended(await yard.post(balancers, { name, listeners }));
+  return { id: created.loadbalancers[0], listener: created.listeners[0], pool: created.pools[0] };
+}
+
+const poolOf = async (id: string) => (await consoleOf.yard.get(`/cloud/v1/lbpools/1/1/${id}`)).body;
+
+describe('a form whose choice hides fields', () => {
+  it('sends a health monitor of another type without the fields of the old one', async () => {
+    const healthmonitor = { type: 'HTTP', url_path: '/health', delay: 10, timeout: 5, max_retries: 2 };
+    const { id, pool } = await newBalancer('checked', 'HTTP', { healthmonitor });
+    const page = await open(`load-balancers/${id}/pools/${pool}/edit`);
+    await page.getByLabel('Check', { exact: true }).selectOption('TCP');
+    await submit(page, 'Save');
+    await page.getByText('Updated pool web').waitFor();
+    expect((await poolOf(pool!)).healthmonitor).toMatchObject({ type: 'TCP', url_path: null, delay: 10 });
+  });
+
+  it('sends a listener of another protocol without the fields of the old one', async () => {
+    const page = await open('load-balancers/new');
+    await page.getByLabel('Name', { exact: true }).fill('switched');
+    await page.getByLabel('Send X-Forwarded headers to the members').check();
+    await page.getByLabel('Listener protocol').selectOption('TCP');
+    await submit(page, 'Create load balancer');
+    await page.getByText('Created load balancer switched').waitFor();
+  });
+
+  it('sends an L7 rule of another type without the key of the old one', async () => {
+    const { yard } = consoleOf;
+    const { id, listener } = await newBalancer('ruled', 'HTTP');
+    const answer = await yard.post('/cloud/v1/l7policies/1/1', {
+      listener_id: listener,
+      name: 'deny',
+      action: 'REJECT',
+    });
+    const policy = (await yard.ended(answer)).created_resources.l7polices[0];
+    const page = await open(`load-balancers/${id}/l7-policies/${policy}/rules/new`);
+    await page.getByLabel('Compare').selectOption('HEADER');
+    await page.getByLabel('Name of the header').fill('X-Beta');
+    await page.getByLabel('Compare').selectOption('PATH');
+    await page.getByLabel('With').fill('/beta');
+    await submit(page, 'Add rule');
+    await page.getByText('Created the rule').waitFor();
+  });
+
+  it('offers the fields of requests only for health monitors that send HTTP requests', async () => {
+    const { id } = await newBalancer('monitored', 'HTTP');
+    const page = await open(`load-balancers/${id}/pools/new`);
+    await page.getByLabel(/^Check the members/).check();
+    await page.getByLabel('Statuses of a healthy member').waitFor();
+    await page.getByLabel('Check', { exact: true }).selectOption('K8S');
+    await page.getByLabel('Statuses of a healthy member').waitFor({ state: 'detached' });
+  });
+});
+
+describe('a form without a value', () => {
+  it('shows an error of a whole schedule', async () => {
+    const page = await open('lifecycle-policies/new');
+    await page.getByLabel('Name', { exact: true }).fill('no interval');
+    await page.getByLabel('Runs', { exact: true }).selectOption('interval');
+    await submit(page, 'Create lifecycle policy');
+    const failure = page.locator('.form > .notice.bad');
+    await failure.getByText('an interval needs at least one of').waitFor();
+  });
+});
