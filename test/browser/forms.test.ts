@@ -75,6 +75,33 @@ describe('a form whose choice hides fields', () => {
   });
 });
 
+describe('a select', () => {
+  it('shows a value that another choice has made invalid', async () => {
+    const { id } = await newBalancer('passed', 'HTTPS');
+    const { yard } = consoleOf;
+    const listener = { name: 'second', protocol: 'HTTPS', protocol_port: 444, load_balancer_id: id };
+    await yard.ended(await yard.post('/cloud/v1/lblisteners/1/1', listener));
+    const page = await open(`load-balancers/${id}/pools/new`);
+    await page.getByLabel('Pool name').fill('behind');
+    const listeners = page.getByRole('dialog').getByRole('combobox', { name: /^Listener/ });
+    await listeners.selectOption({ label: 'second (HTTPS 444)' });
+    expect(await page.getByLabel('Pool protocol').inputValue()).toBe('HTTP');
+    await submit(page, 'Create pool');
+    await page.getByText(/^must be .* behind HTTPS listeners$/).waitFor();
+    await page.getByLabel('Pool protocol').selectOption('HTTPS');
+    await submit(page, 'Create pool');
+    await page.getByText('Created pool behind').waitFor();
+  });
+
+  it('of an edit offers no empty choice for a field that cannot be emptied', async () => {
+    const { id, pool } = await newBalancer('chosen', 'HTTP');
+    const page = await open(`load-balancers/${id}/pools/${pool}/edit`);
+    const choices = page.getByLabel('Algorithm').locator('option');
+    await expect.poll(() => choices.count()).toBe(3);
+    expect(await choices.allInnerTexts()).not.toContain('Default');
+  });
+});
+
 describe('a form without a value', () => {
   it('shows an error of a whole schedule', async () => {
     const page = await open('lifecycle-policies/new');
@@ -83,5 +110,31 @@ describe('a form without a value', () => {
     await submit(page, 'Create lifecycle policy');
     const failure = page.locator('.form > .notice.bad');
     await failure.getByText('an interval needs at least one of').waitFor();
+  });
+
+  it('marks the emptied name of a policy, which keeps its name', async () => {
+    const { id } = await newPolicy('kept name');
+    const page = await open(`lifecycle-policies/${id}/edit`);
+    await page.getByLabel('Name', { exact: true }).fill('');
+    await submit(page, 'Save');
+    await page.locator('[aria-invalid=true]').waitFor();
+    expect((await consoleOf.yard.get(`${policies}/${id}`)).body.name).toBe('kept name');
+  });
+
+  it('does not reset an emptied threshold or storage limit to its default', async () => {
+    const { yard } = consoleOf;
+    const threshold = '/cloud/v2/client_quotas/1/notification_threshold';
+    await yard.insist('PUT', threshold, { threshold: 55 });
+    const { body } = await yard.post('/cloud/v1/registries/1/1', { name: 'images', storage_limit: 7 });
+    const page = await open('quotas/threshold');
+    await page.getByLabel('Percent of a quota').fill('');
+    await submit(page, 'Save');
+    await page.locator('[aria-invalid=true]').waitFor();
+    await page.goto(`${yard.url}/console/p/1/r/1/registries/${body.id}/resize`);
+    await page.getByLabel('Storage limit (GiB)').fill('');
+    await submit(page, 'Resize');
+    await page.locator('[aria-invalid=true]').waitFor();
+    expect((await yard.get(threshold)).body.threshold).toBe(55);
+    expect((await yard.get(`/cloud/v1/registries/1/1/${body.id}`)).body.storage_limit).toBe(7);
   });
 });

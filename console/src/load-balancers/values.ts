@@ -1,6 +1,6 @@
 /** Between resources, the values of forms and the bodies of requests. */
 import type { JsonSchema } from '../ui/form/schema.ts';
-import { schemaAt } from '../ui/form/schema.ts';
+import { isNullable, schemaAt } from '../ui/form/schema.ts';
 import type { Values } from '../ui/form/use-form.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
 
@@ -59,5 +59,5 @@ export function changedFields(schema: JsonSchema, before: Values, after: Values)
 }
 
 function emptyOf(schema: JsonSchema, name: string): null | '' {
-  return schema.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') ? null : '';
+  return isNullable(schema, name) ? null : '';
 }

@@ -24,6 +24,7 @@ function ResizeDialog({ registry }: { registry: Registry }) {
   const params = registryParams(scope, registry.id);
   const form = useForm({
     schema,
+    isEdit: true,
     initial: { storage_limit: registry.storage_limit },
     send: async (body) => {
       await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));

@@ -82,6 +82,7 @@ function EditDialog({ registry, user }: UserProps) {
   const params = { ...registryParams(scope, registry.id), user_id: user.id };
   const form = useForm({
     schema: updateSchema,
+    isEdit: true,
     initial: { duration: user.duration, read_only: user.read_only },
     send: async (body) => {
       await unwrap(api.PATCH(USER, { params: { path: params }, body: body as never }));

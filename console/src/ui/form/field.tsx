@@ -1,7 +1,7 @@
 import { useEffect, useId } from 'react';
 import type { ReactNode } from 'react';
 import type { ControlProps } from './control.ts';
-import { isRequired, plain, schemaAt } from './schema.ts';
+import { isNullable, isRequired, plain, schemaAt } from './schema.ts';
 import type { JsonSchema } from './schema.ts';
 import { TagsInput } from './tags-input.tsx';
 import type { Form } from './use-form.ts';
@@ -111,15 +111,13 @@ function Select({ form, path, control, options }: Inner & { options: readonly Ch
   const schema = schemaAt(form.schema, path);
   const isNumber = schema?.type === 'integer' || typeof schema?.enum?.[0] === 'number';
   const set = (text: string) => form.set(path, text === '' ? undefined : isNumber ? Number(text) : text);
+  const text = value === undefined || value === null ? '' : String(value);
+  // A field of an existing resource can be emptied only if the API has null for it.
+  const canBeEmpty = !control.required && (!form.isEdit || isNullable(form.schema, path));
   return (
-    <select
-      {...control}
-      value={value === undefined || value === null ? '' : String(value)}
-      onChange={(event) => set(event.target.value)}
-    >
-      {(!control.required || value === undefined || value === '') && (
-        <option value="">{control.required ? 'Choose…' : 'Default'}</option>
-      )}
+    <select {...control} value={text} onChange={(event) => set(event.target.value)}>
+      {(canBeEmpty || text === '') && <option value="">{control.required ? 'Choose…' : 'Default'}</option>}
+      {text !== '' && !options.some((option) => option.value === text) && <option>{text}</option>}
       {options.map((option) => (
         <option key={option.value} value={option.value}>
           {option.label}

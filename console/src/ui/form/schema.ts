@@ -169,7 +169,17 @@ export function plain(text: string): string {
 
 /** Whether the field at `path` must be sent. */
 export function isRequired(schema: JsonSchema, path: string): boolean {
+  const [parent, name] = parentOf(schema, path);
+  return parent?.required?.includes(name) ?? false;
+}
+
+/** Whether null is a value of the field at `path`. */
+export function isNullable(schema: JsonSchema, path: string): boolean {
+  const [parent, name] = parentOf(schema, path);
+  return parent?.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') ?? false;
+}
+
+function parentOf(schema: JsonSchema, path: string): [JsonSchema | undefined, string] {
   const cut = path.lastIndexOf('.');
-  const parent = cut < 0 ? schema : schemaAt(schema, path.slice(0, cut));
-  return parent?.required?.includes(path.slice(cut + 1)) ?? false;
+  return [cut < 0 ? schema : schemaAt(schema, path.slice(0, cut)), path.slice(cut + 1)];
 }

@@ -46,7 +46,13 @@ export function useInitial<T>(resource: T): T {
 }
 
 /** The state of a form whose rules are a request component of openapi.json. */
-export function useForm({ schema, initial, isEdit = false, toBody = withoutEmpty, send }: Options): Form {
+export function useForm({
+  schema,
+  initial,
+  isEdit = false,
+  toBody = isEdit ? (all) => all : withoutEmpty,
+  send,
+}: Options): Form {
   const [start] = useState(initial);
   const [values, setValues] = useState<Values>(start);
   const [wasTried, setTried] = useState(false);
