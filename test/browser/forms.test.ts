@@ -138,3 +138,52 @@ describe('a form without a value', () => {
     expect((await yard.get(`/cloud/v1/registries/1/1/${body.id}`)).body.storage_limit).toBe(7);
   });
 });
+
+describe('an edit', () => {
+  /** Another client changes the resource while the dialog is open; the page has the change before the form is sent. */
+  const changedElsewhere = async (page: Page, path: string, body: object) => {
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    const read = page.waitForResponse(
+      (response) => response.request().method() === 'GET' && response.url().includes(path),
+    );
+    await consoleOf.yard.insist('PATCH', path, body);
+    await (await read).finished();
+  };
+
+  it('of a schedule keeps what another client has changed', async () => {
+    const { id, schedules } = await newPolicy('shared');
+    const page = await open(`lifecycle-policies/${id}/schedules/${schedules[0].id}`);
+    await page.getByLabel('Snapshots to keep of each volume').fill('9');
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await consoleOf.yard.insist('PATCH', `/cloud/v1/schedule/1/1/${schedules[0].id}`, { hour: '5' });
+    await page.locator('main').getByText('hour=5').waitFor();
+    await submit(page, 'Save');
+    await page.getByText('Changed a schedule of shared').waitFor();
+    const [schedule] = (await consoleOf.yard.get(`${policies}/${id}`)).body.schedules;
+    expect(schedule).toMatchObject({ hour: '5', max_quantity: 9 });
+  });
+
+  it('of an API key keeps what another client has changed', async () => {
+    const key = '/cloud/v1/caas/keys/1/1/shared';
+    await consoleOf.yard.post('/cloud/v1/caas/keys/1/1', { name: 'shared', containers: [], description: 'old' });
+    const page = await open('api-keys/shared/edit');
+    await page.getByLabel('Expires').fill('2040-01-02T12:04');
+    await changedElsewhere(page, key, { description: 'new' });
+    await submit(page, 'Save');
+    await page.getByText('Changed API key shared').waitFor();
+    const { body } = await consoleOf.yard.get(key);
+    expect(body).toMatchObject({ description: 'new', expire: expect.stringMatching(/^2040/) });
+  });
+
+  it('of a pull secret keeps what another client has changed', async () => {
+    const secret = '/cloud/v1/caas/secrets/1/1/shared';
+    const fields = { registry: 'r.example', login: 'old', password: 'secret' };
+    await consoleOf.yard.post('/cloud/v1/caas/secrets/1/1', { name: 'shared', ...fields });
+    const page = await open('pull-secrets/shared/edit');
+    await page.getByLabel('Registry').fill('other.example');
+    await changedElsewhere(page, secret, { login: 'new' });
+    await submit(page, 'Save');
+    await page.getByText('Changed pull secret shared').waitFor();
+    expect((await consoleOf.yard.get(secret)).body).toMatchObject({ registry: 'other.example', login: 'new' });
+  });
+});

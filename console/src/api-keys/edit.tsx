@@ -3,7 +3,7 @@ import schema from 'schema:UpdateApiKey';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -34,7 +34,8 @@ export function EditApiKey() {
   return <CurrentKey>{(key) => <EditDialog apiKey={key} />}</CurrentKey>;
 }
 
-function EditDialog({ apiKey }: { apiKey: ApiKey }) {
+function EditDialog({ apiKey: current }: { apiKey: ApiKey }) {
+  const apiKey = useInitial(current);
   const params = keyParams(useScope(), apiKey.name);
   const initial = {
     containers: apiKey.containers.map(({ namespace, name }) => ({ namespace, name })),

@@ -2,6 +2,7 @@ import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateLifecyclePolicySchedule';
 import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useInitial } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { CurrentPolicy } from './current-policy.tsx';
@@ -27,7 +28,8 @@ export function EditSchedule() {
   );
 }
 
-function EditDialog({ policy, schedule }: { policy: Policy; schedule: Schedule }) {
+function EditDialog({ policy, schedule: current }: { policy: Policy; schedule: Schedule }) {
+  const schedule = useInitial(current);
   const params = { ...scopeParams(useScope()), schedule_id: schedule.id };
   const call = { operationId: 'updateLifecyclePolicySchedule', method: 'PATCH', path: PATH, params };
   const form = usePolicyForm({

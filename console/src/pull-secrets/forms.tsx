@@ -6,7 +6,7 @@ import { queryClient } from '../api/query-client.ts';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentSecret } from './current-secret.tsx';
@@ -46,7 +46,8 @@ export function EditPullSecret() {
   return <CurrentSecret>{(secret) => <EditDialog secret={secret} />}</CurrentSecret>;
 }
 
-function EditDialog({ secret }: { secret: PullSecret }) {
+function EditDialog({ secret: current }: { secret: PullSecret }) {
+  const secret = useInitial(current);
   const scope = useScope();
   const navigate = useNavigate();
   const params = secretParams(scope, secret.name);
@@ -55,7 +56,7 @@ function EditDialog({ secret }: { secret: PullSecret }) {
     schema: updateSchema,
     initial,
     isEdit: true,
-    // An unchanged password is not sent: the API does not return it.
+    // Only what changed is sent. A password that was not typed is unchanged: the API does not return it.
     toBody: (values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== initial[name])),
     send: async (body) => {
       await unwrap(api.PATCH(SECRET, { params: { path: params }, body: body as never }));
