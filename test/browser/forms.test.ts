@@ -1,7 +1,7 @@
 /** What forms send and show when a choice hides fields, when a value is missing, and when another client changes the same resource. */
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { useConsole } from './console.ts';
+import { loaded, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -136,6 +136,30 @@ describe('a form without a value', () => {
     await page.locator('[aria-invalid=true]').waitFor();
     expect((await yard.get(threshold)).body.threshold).toBe(55);
     expect((await yard.get(`/cloud/v1/registries/1/1/${body.id}`)).body.storage_limit).toBe(7);
+  });
+
+  it('opens the part of the form that has the error', async () => {
+    const { id, pool } = await newBalancer('folded', 'HTTP');
+    const page = await open(`load-balancers/${id}/pools/${pool}/edit`);
+    await page.getByText('Timeouts', { exact: true }).click();
+    await page.getByLabel('Client timeout (ms)').fill('-1');
+    await page.getByText('Timeouts', { exact: true }).click();
+    await submit(page, 'Save');
+    await page.getByLabel('Client timeout (ms)').and(page.locator(':focus')).waitFor();
+  });
+
+  it('is not sent with a date that is not complete', async () => {
+    const page = await open('tokens/new');
+    await page.getByLabel('Name', { exact: true }).fill('never-without-end');
+    const expires = page.getByLabel('Expires');
+    // The first part of the date.
+    await expires.click();
+    await expires.pressSequentially('12');
+    await submit(page, 'Create token');
+    await expires.and(page.locator(':focus')).waitFor();
+    await loaded(page);
+    const { results } = (await consoleOf.yard.get('/cloudyard/v1/tokens')).body;
+    expect(results.map(({ name }: { name: string }) => name)).not.toContain('never-without-end');
   });
 });
 

@@ -44,7 +44,10 @@ export function FormDialog(props: FormDialogProps) {
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          if (!disabledReason && !form.isSubmitting) void form.submit();
+          if (disabledReason || form.isSubmitting) return;
+          const incomplete = incompleteControl(event.currentTarget);
+          if (incomplete) incomplete.reportValidity();
+          else void form.submit();
         }}
       >
         {!form.isSubmitting && <DeletedNotice />}
@@ -66,6 +69,13 @@ export function FormDialog(props: FormDialogProps) {
         <ByCode calls={props.calls ?? [{ ...call, body: call.method === 'DELETE' ? undefined : form.body }]} />
       </form>
     </Dialog>
+  );
+}
+
+/** A control whose text is not a value yet, such as a date without a time: to a page it looks empty. */
+function incompleteControl({ elements }: HTMLFormElement): HTMLInputElement | undefined {
+  return [...elements].find((element): element is HTMLInputElement =>
+    Boolean(element instanceof HTMLInputElement && element.validity.badInput),
   );
 }
 

@@ -31,7 +31,7 @@ interface Options {
   readonly schema: JsonSchema;
   readonly initial: Values;
   readonly isEdit?: boolean;
-  /** Body to send for the fields; by default all that are not empty. */
+  /** Body to send for the fields; by default all that are not empty. An edit sends all, because omitted fields keep their values. */
   readonly toBody?: (values: Values) => Values;
   /** Sends the request. What it throws is shown in the form, which keeps its text. */
   readonly send: (body: Values) => Promise<void>;
@@ -147,6 +147,8 @@ function failureOf(message: string, problems: readonly string[]) {
 }
 
 function focusFirstError(): void {
+  for (const closed of document.querySelectorAll<HTMLDetailsElement>('details:has([aria-invalid=true])'))
+    closed.open = true;
   const first =
     document.querySelector<HTMLElement>('[aria-invalid=true]') ??
     document.querySelector<HTMLElement>('.form .notice.bad');
