@@ -1,5 +1,5 @@
 /** What forms send and show when a choice hides fields, when a value is missing, and when another client changes the same resource. */
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { loaded, useConsole } from './console.ts';
 
@@ -209,5 +209,25 @@ describe('an edit', () => {
     await submit(page, 'Save');
     await page.getByText('Changed pull secret shared').waitFor();
     expect((await consoleOf.yard.get(secret)).body).toMatchObject({ registry: 'other.example', login: 'new' });
+  });
+});
+
+describe('a form whose response is lost', () => {
+  it('creates one resource when it is sent again', async () => {
+    const page = await open('networks/new');
+    const create = () => submit(page, 'Create network');
+    await page.getByLabel('Name', { exact: true }).fill('once-only');
+    // Only the POST has no query.
+    const lose = async (route: Route) => {
+      await route.fetch();
+      await route.abort();
+    };
+    await page.route('**/cloud/v1/networks/1/1', lose, { times: 1 });
+    await create();
+    await page.getByRole('alert').getByText('the server is not reachable').waitFor();
+    await create();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const { results } = (await consoleOf.yard.get('/cloud/v1/networks/1/1')).body;
+    expect(results.filter(({ name }: { name: string }) => name === 'once-only')).toHaveLength(1);
   });
 });

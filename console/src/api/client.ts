@@ -2,6 +2,7 @@ import createClient from 'openapi-fetch';
 import type { Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
 import { ApiError, ConnectionError } from './errors.ts';
+import { KEY_HEADER, keyOf, noteAnswer } from './idempotency-keys.ts';
 import { noteResponse } from './reachability.ts';
 import { noteDate } from './server-clock.ts';
 
@@ -12,15 +13,18 @@ export const sessionState: { csrfToken: string | null; reportExpiry: () => void 
 };
 
 const signing: Middleware = {
-  onRequest({ request }) {
+  async onRequest({ request }) {
     const isUnsafe = !['GET', 'HEAD'].includes(request.method);
     if (isUnsafe && sessionState.csrfToken !== null) request.headers.set('X-CSRF-Token', sessionState.csrfToken);
+    const key = request.method === 'POST' ? keyOf(request.url, await request.clone().text()) : null;
+    if (key !== null) request.headers.set(KEY_HEADER, key);
     return request;
   },
   onResponse({ request, response }) {
     // Without its database the server reads nothing, and the page is out of date as well.
     noteResponse(request.method === 'GET' && response.status === 503 ? null : response.status);
     noteDate(response.headers.get('Date'));
+    noteAnswer(request.headers.get(KEY_HEADER), response.status);
     if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
   },
   onError() {
@@ -50,13 +54,16 @@ export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
 export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };
   if (method !== 'GET' && sessionState.csrfToken !== null) headers['X-CSRF-Token'] = sessionState.csrfToken;
-  const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-  const response = await fetch(path, init).catch(() => {
+  const sent = body === undefined ? null : JSON.stringify(body);
+  const key = method === 'POST' ? keyOf(path, sent ?? '') : null;
+  if (key !== null) headers[KEY_HEADER] = key;
+  const response = await fetch(path, { method, headers, body: sent }).catch(() => {
     noteResponse(null);
     throw new ConnectionError();
   });
   noteResponse(response.status);
   const text = await response.text();
+  noteAnswer(key, response.status);
   const value: unknown = text === '' ? undefined : parseJson(text);
   if (response.ok) return value as T;
   if (response.status === 401 && !path.endsWith('/session')) sessionState.reportExpiry();
