@@ -207,6 +207,16 @@ describe.skipIf(!requires('curl', 'jq'))('the curl text', () => {
     }
   }, 300_000);
 
+  it('ends with 0 when the request changes nothing', async () => {
+    const player = await newPlayer();
+    const body = { name: 'unchanged' };
+    await play({ operation: 'createNetwork', body, save: 'network_id' }, player, sendJson);
+    expect(await sendByCurl(requestOf({ operation: 'updateNetwork', body }, player), player.token)).toEqual({
+      refused: false,
+      body: '',
+    });
+  });
+
   it('ends with another status than 0 when a task fails', async () => {
     const player = await newPlayer();
     const fail = { resource: 'volume', operation: 'apply', mode: 'fail', count: 1, message: 'The disk is broken.' };

@@ -16,7 +16,7 @@ export function curlFor(requests: readonly [ApiRequest, ...ApiRequest[]]): strin
     const { command, input } = commandOf(request, base);
     const and = index < requests.length - 1 ? ' &&' : '';
     if (operationId === 'revertVolume') return `${command} &&\n${printTaskOf(request, base)}${and}`;
-    return `${command}${waits ? ` | jq -r '.tasks[]? // halt_error'` : ''}${and}${input}`;
+    return `${command}${waits ? ` | jq -r '.tasks? // halt_error | .[]'` : ''}${and}${input}`;
   });
   return waits ? withWait(lines, base) : `${lines.join('\n')}\n`;
 }
