@@ -1,7 +1,7 @@
 /** What forms send and show when a choice hides fields, when a value is missing, and when another client changes the same resource. */
 import type { Page, Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { loaded, useConsole } from './console.ts';
+import { checkPage, loaded, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -72,6 +72,41 @@ describe('a form whose choice hides fields', () => {
     await page.getByLabel('Statuses of a healthy member').waitFor();
     await page.getByLabel('Check', { exact: true }).selectOption('K8S');
     await page.getByLabel('Statuses of a healthy member').waitFor({ state: 'detached' });
+  });
+});
+
+describe('a load balancer whose change failed', () => {
+  it('is repaired', async () => {
+    const { yard } = consoleOf;
+    const { id } = await newBalancer('broken', 'HTTP');
+    const fault = { resource: 'load_balancer', operation: 'apply', mode: 'fail', count: 1 };
+    await yard.post('/cloudyard/v1/dev/faults', fault);
+    await yard.insist('PATCH', `/cloud/v2/loadbalancers/1/1/${id}`, { admin_state_up: false });
+    const page = await open(`load-balancers/${id}`);
+    await page.getByRole('link', { name: 'Repair' }).click();
+    await submit(page, 'Repair');
+    await page.getByText('Repaired load balancer broken').waitFor();
+    await page.getByRole('link', { name: 'Repair' }).waitFor({ state: 'detached' });
+  });
+});
+
+describe('the members of a pool with a health monitor', () => {
+  it('have an address and a port of the checks', async () => {
+    const { id } = await newBalancer('apart', 'HTTP');
+    const page = await open(`load-balancers/${id}/pools/new`);
+    await page.getByLabel('Pool name').fill('checked');
+    await page.getByRole('button', { name: 'Add member' }).click();
+    await page.getByLabel('Address 1').fill('10.1.0.1');
+    expect(await page.getByLabel('Check port of member 1').count()).toBe(0);
+    await page.getByLabel(/^Check the members/).check();
+    await page.getByLabel('Check address of member 1').fill('nowhere');
+    await page.getByLabel('Check port of member 1').fill('8081');
+    await submit(page, 'Create pool');
+    await page.locator('[aria-label="Check address of member 1"][aria-invalid=true]').waitFor();
+    await checkPage(page);
+    await page.getByLabel('Check address of member 1').fill('10.1.0.2');
+    await submit(page, 'Create pool');
+    await page.getByRole('cell', { name: '10.1.0.2 8081' }).waitFor();
   });
 });
 

@@ -144,6 +144,7 @@ const actions = (): readonly Form[] => [
   [`load-balancers/${ids['balancer']}/l7-policies/${ids['l7']}/delete`, 'Delete L7 policy', confirm('renamed')],
   [`load-balancers/${ids['balancer']}/pools/${ids['sparePool']}/delete`, 'Delete pool', confirm('spare')],
   [`load-balancers/${ids['balancer']}/listeners/${ids['listener']}/delete`, 'Delete listener', confirm('renamed')],
+  [`load-balancers/${ids['balancer']}/failover`, 'Repair', {}],
   [`load-balancers/${ids['balancer']}/delete`, 'Delete load balancer', confirm('renamed')],
   [`subnets/${ids['spareSubnet']}/delete`, 'Delete subnet', confirm('spare')],
   [`networks/${ids['spareNetwork']}/delete`, 'Delete network', confirm('spare')],

@@ -65,10 +65,18 @@ function NetworkFields({ form }: { form: Form }) {
   const networks = useQuery(networksQuery(scope)).data?.results ?? [];
   const subnets = useQuery(subnetsQuery(scope)).data?.results ?? [];
   const chosen = form.get('vip_network_id');
+  const withSubnet: Form = {
+    ...form,
+    set: (path, value) => {
+      form.set(path, value);
+      form.set('vip_subnet_id', undefined);
+    },
+  };
   return (
     <div className="field-row">
+      <Field form={form} path="vip_ip_family" label="IP version" help="By default ipv4." />
       <Field
-        form={form}
+        form={withSubnet}
         path="vip_network_id"
         label="Network"
         help="Shown with the load balancer; its address is assigned by the region."

@@ -18,7 +18,7 @@ import { useLockReason } from './lock.ts';
 import { Pools } from './pools/pools.tsx';
 import { StatusTree } from './status-tree.tsx';
 import { Traffic } from './traffic.tsx';
-import { flavorSize } from './values.ts';
+import { addressesOf, flavorSize } from './values.ts';
 import './load-balancers.css';
 
 export function LoadBalancerDetail() {
@@ -28,6 +28,7 @@ export function LoadBalancerDetail() {
   usePageActions([
     { title: 'Edit this load balancer', to: to('edit') },
     { title: 'Change the flavor', to: to('resize') },
+    { title: 'Repair this load balancer', to: to('failover') },
     { title: 'Add a listener', to: to('listeners', 'new') },
     { title: 'Add a pool', to: to('pools', 'new') },
     { title: 'Add an L7 policy', to: to('l7-policies', 'new') },
@@ -70,6 +71,11 @@ function Actions({ balancer }: { balancer: LoadBalancer }) {
   const to = (action: string) => scope.path('load-balancers', balancer.id, action);
   return (
     <>
+      {balancer.provisioning_status === 'ERROR' && (
+        <ActionLink to={to('failover')} className="primary" disabledReason={reason}>
+          Repair
+        </ActionLink>
+      )}
       <ActionLink to={to('edit')} disabledReason={reason}>
         Edit
       </ActionLink>
@@ -96,13 +102,15 @@ function WithTree({ id, children }: WithTreeProps) {
 function Overview({ balancer }: { balancer: LoadBalancer }) {
   const scope = useScope();
   const reason = useLockReason(balancer);
-  const { vip_address, flavor } = balancer;
+  const { flavor } = balancer;
+  const addresses = addressesOf(balancer);
   return (
     <>
       <Card title="Properties">
         <Properties
           items={{
-            Address: vip_address && <CopyableText text={vip_address} what="address" />,
+            Address:
+              addresses.length > 0 && addresses.map((each) => <CopyableText key={each} text={each} what="address" />),
             Status: <StatusBadge status={balancer.provisioning_status} />,
             Connections: balancer.admin_state_up ? 'accepted' : 'refused: the load balancer is off',
             Flavor: flavor && `${flavor.flavor_name} (${flavorSize(flavor)})`,

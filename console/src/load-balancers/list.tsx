@@ -8,6 +8,7 @@ import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
 import { loadBalancersQuery } from './data.ts';
 import type { LoadBalancer } from './data.ts';
+import { addressesOf } from './values.ts';
 
 const columnsOf = (scope: Scope): Column<LoadBalancer>[] => [
   {
@@ -37,7 +38,7 @@ const columnsOf = (scope: Scope): Column<LoadBalancer>[] => [
     key: 'address',
     title: 'Address',
     sortBy: (balancer) => balancer.vip_address,
-    render: (balancer) => balancer.vip_address && <code>{balancer.vip_address}</code>,
+    render: (balancer) => <code>{addressesOf(balancer).join(', ')}</code>,
   },
   {
     key: 'listeners',
@@ -69,8 +70,13 @@ export function LoadBalancerList() {
       query={useQuery(loadBalancersQuery(scope))}
       columns={columnsOf(scope)}
       rowKey={(balancer) => balancer.id}
-      textOf={({ name, id, vip_address, tags_v2 }) =>
-        [name, id, vip_address, ...tags_v2.map(({ key, value }) => `${key}=${value}`)].join(' ')
+      textOf={(balancer) =>
+        [
+          balancer.name,
+          balancer.id,
+          ...addressesOf(balancer),
+          ...balancer.tags_v2.map(({ key, value }) => `${key}=${value}`),
+        ].join(' ')
       }
       filters={[
         { name: 'health', label: 'Health', valueOf: (balancer) => balancer.operating_status },

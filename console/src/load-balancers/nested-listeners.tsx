@@ -81,7 +81,11 @@ function NestedListener({ form, index, listeners, set }: NestedListenerProps) {
       {pools.length > 0 && (
         <>
           <PoolFields form={form} prefix={`${path}.pools.0.`} listenerProtocol={protocol} />
-          <MemberTable form={form} path={`${path}.pools.0.members`} />
+          <MemberTable
+            form={form}
+            path={`${path}.pools.0.members`}
+            isMonitored={form.get(`${path}.pools.0.healthmonitor`) !== undefined}
+          />
         </>
       )}
       <div className="row">

@@ -48,6 +48,7 @@ export const loadBalancers: Page = {
       component: lazy(() => import('./detail.tsx'), 'LoadBalancerDetail'),
       children: [
         { path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditLoadBalancer') },
+        { path: 'failover', component: lazy(() => import('./failover.tsx'), 'FailoverLoadBalancer') },
         { path: 'resize', component: lazy(() => import('./resize.tsx'), 'ResizeLoadBalancer') },
         { path: 'delete', component: lazy(() => import('./delete.tsx'), 'DeleteLoadBalancer') },
         ...listenerRoutes,

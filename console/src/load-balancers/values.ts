@@ -3,10 +3,16 @@ import type { JsonSchema } from '../ui/form/schema.ts';
 import { isNullable, schemaAt } from '../ui/form/schema.ts';
 import type { Values } from '../ui/form/use-form.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
+import type { LoadBalancer } from './data.ts';
 
 /** `1 vCPU, 2 GiB`. `ram` is in MiB. */
 export function flavorSize({ vcpus, ram }: { readonly vcpus: number; readonly ram: number }): string {
   return `${formatNumber(vcpus)} vCPU, ${formatBytes(ram * 1024 ** 2)}`;
+}
+
+/** The addresses of a load balancer: of the family dual, two. */
+export function addressesOf({ vip_address, additional_vips }: LoadBalancer): string[] {
+  return [...(vip_address === null ? [] : [vip_address]), ...additional_vips.map(({ ip_address }) => ip_address)];
 }
 
 /** Fields of requests that the server ignores: members and monitors accept their own responses. */

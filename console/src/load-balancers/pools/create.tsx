@@ -51,7 +51,7 @@ function CreateDialog({ balancer, tree }: Current) {
         }))}
       />
       <PoolFields form={form} listenerProtocol={listener?.protocol} />
-      <MemberTable form={form} path="members" />
+      <MemberTable form={form} path="members" isMonitored={form.get('healthmonitor') !== undefined} />
     </FormDialog>
   );
 }

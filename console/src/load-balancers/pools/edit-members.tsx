@@ -54,7 +54,7 @@ function EditDialog({ pool, balancer }: { pool: LbPool; balancer: LoadBalancer }
           The members were changed elsewhere after this dialog opened. Saving replaces that change.
         </div>
       )}
-      <MemberTable form={form} path="members" />
+      <MemberTable form={form} path="members" isMonitored={pool.healthmonitor !== null} />
     </FormDialog>
   );
 }

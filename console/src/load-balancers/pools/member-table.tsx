@@ -9,16 +9,32 @@ interface Member {
   readonly address?: string;
   readonly protocol_port?: unknown;
   readonly weight?: unknown;
+  readonly monitor_address?: string;
+  readonly monitor_port?: unknown;
   readonly backup?: boolean;
   readonly admin_state_up?: boolean;
 }
-type TextName = 'address' | 'protocol_port' | 'weight';
+type TextName = 'address' | 'protocol_port' | 'weight' | 'monitor_address' | 'monitor_port';
 type CheckName = 'backup' | 'admin_state_up';
 
 const NEW: Member = { address: '', protocol_port: 80, weight: 1, backup: false, admin_state_up: true };
 
+const ADDRESSES: readonly TextName[] = ['address', 'monitor_address'];
+const PLACEHOLDERS: { readonly [Name in TextName]?: string } = {
+  address: '10.0.0.10',
+  monitor_address: 'same',
+  monitor_port: 'same',
+};
+
+interface MemberTableProps {
+  readonly form: Form;
+  readonly path: string;
+  /** Whether the pool has a health monitor. */
+  readonly isMonitored: boolean;
+}
+
 /** The members of a pool as rows of a table. */
-export function MemberTable({ form, path }: { form: Form; path: string }) {
+export function MemberTable({ form, path, isMonitored }: MemberTableProps) {
   const id = useId();
   const members = (form.get(path) as readonly Member[] | undefined) ?? [];
   useEffect(() => form.register(path));
@@ -45,6 +61,8 @@ export function MemberTable({ form, path }: { form: Form; path: string }) {
                 <th scope="col">Weight</th>
                 <th scope="col">Traffic</th>
                 <th scope="col">Backup</th>
+                {isMonitored && <th scope="col">Check address</th>}
+                {isMonitored && <th scope="col">Check port</th>}
                 <th scope="col">
                   <span className="visually-hidden">Remove</span>
                 </th>
@@ -58,6 +76,7 @@ export function MemberTable({ form, path }: { form: Form; path: string }) {
                   path={`${path}.${index}`}
                   number={index + 1}
                   errorId={`${id}-error`}
+                  isMonitored={isMonitored}
                   member={member}
                   set={(next) => set(members.map((each, at) => (at === index ? next : each)))}
                   remove={() => remove(index)}
@@ -91,25 +110,26 @@ interface MemberRowProps {
   readonly path: string;
   readonly number: number;
   readonly errorId: string;
+  readonly isMonitored: boolean;
   readonly member: Member;
   readonly set: (member: Member) => void;
   readonly remove: () => void;
 }
 
-function MemberRow({ form, path, number, errorId, member, set, remove }: MemberRowProps) {
+function MemberRow({ form, path, number, errorId, isMonitored, member, set, remove }: MemberRowProps) {
   const text = (name: TextName, label: string) => (
-    <td>
+    <td className={ADDRESSES.includes(name) ? 'member-address' : 'member-number'}>
       <input
         aria-label={`${label} ${number}`}
         aria-invalid={form.errorsAt(`${path}.${name}`).length > 0}
         aria-describedby={errorId}
-        inputMode={name === 'address' ? 'text' : 'numeric'}
+        inputMode={ADDRESSES.includes(name) ? 'text' : 'numeric'}
         spellCheck={false}
         autoComplete="off"
-        placeholder={name === 'address' ? '10.0.0.10' : undefined}
+        placeholder={PLACEHOLDERS[name]}
         value={String(member[name] ?? '')}
         onChange={({ target }) =>
-          set({ ...member, [name]: name === 'address' ? target.value : numberOf(target.value) })
+          set({ ...member, [name]: ADDRESSES.includes(name) ? target.value : numberOf(target.value) })
         }
       />
     </td>
@@ -131,6 +151,8 @@ function MemberRow({ form, path, number, errorId, member, set, remove }: MemberR
       {text('weight', 'Weight')}
       {check('admin_state_up', 'Traffic', true)}
       {check('backup', 'Backup', false)}
+      {isMonitored && text('monitor_address', 'Check address of member')}
+      {isMonitored && text('monitor_port', 'Check port of member')}
       <td>
         <button type="button" className="button quiet icon" aria-label={`Remove member ${number}`} onClick={remove}>
           <Icon name="trash" />
