@@ -34,6 +34,25 @@ describe('the page of clients', () => {
   });
 });
 
+describe('the form of a token', () => {
+  it('is for the client that was created, or whose tokens are listed', async () => {
+    const page = await open('clients/new');
+    await page.getByLabel('Name', { exact: true }).fill('tenant');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create client' }).click();
+    await page.getByRole('link', { name: 'Create its token' }).click();
+    const { body } = await consoleOf.yard.get(CLIENTS);
+    const { id } = body.results.find(({ name }: { name: string }) => name === 'tenant');
+    const client = page.getByRole('dialog').getByLabel('Client');
+    await expect.poll(() => client.inputValue()).toBe(String(id));
+    await page.getByLabel('Name', { exact: true }).fill('first');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('link', { name: 'first', exact: true }).waitFor();
+    const tokens = await consoleOf.yard.get(`/cloudyard/v1/tokens?client_id=${id}`);
+    expect(tokens.body.results).toMatchObject([{ name: 'first', client_id: id }]);
+  });
+});
+
 describe('the page of the quota audit', () => {
   it('shows a usage that differs, and the command that repairs it', async () => {
     const page = await open('quota-audit');

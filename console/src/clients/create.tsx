@@ -18,8 +18,8 @@ export function CreateClient() {
     schema,
     initial: { name: '' },
     send: async (body) => {
-      const { name } = await unwrap(api.POST(PATH, { body: body as never }));
-      const link = { to: scope.path('tokens', 'new'), text: 'Create its token' };
+      const { id, name } = await unwrap(api.POST(PATH, { body: body as never }));
+      const link = { to: scope.path('tokens', 'new'), search: { client: String(id) }, text: 'Create its token' };
       showToast({ tone: 'ok', text: `Created client ${name}`, link });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await navigate({ to: scope.path('clients') });

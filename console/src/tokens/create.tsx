@@ -12,6 +12,7 @@ import { Field, FieldErrors } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
+import { useListState } from '../ui/list-state.ts';
 import { projectsQuery } from '../ui/scope.tsx';
 import { useManagesClients } from './client-choice.tsx';
 import { KIND } from './data.ts';
@@ -20,10 +21,18 @@ const PATH = '/cloudyard/v1/tokens';
 
 export function CreateToken() {
   const session = useSession();
+  // The list of the tokens of another client opens the form for that client.
+  const listed = useListState().get('client');
+  const isOther = useManagesClients() && listed !== '' && Number(listed) !== session.client_id;
   const [created, setCreated] = useState<{ readonly name: string; readonly token: string } | null>(null);
   const form = useForm({
     schema,
-    initial: { name: '', role: 'member', project_ids: session.project_ids ?? [] },
+    initial: {
+      name: '',
+      role: 'member',
+      project_ids: session.project_ids ?? [],
+      ...(isOther ? { client_id: Number(listed) } : {}),
+    },
     toBody,
     send: async (body) => {
       setCreated(await unwrap(api.POST(PATH, { body: body as never })));

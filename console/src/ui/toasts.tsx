@@ -7,7 +7,7 @@ export interface Toast {
   readonly text: string;
   readonly tone: 'ok' | 'bad' | 'busy';
   /** What the toast is about. */
-  readonly link?: { readonly to: string; readonly text: string };
+  readonly link?: { readonly to: string; readonly search?: Readonly<Record<string, string>>; readonly text: string };
 }
 
 const SHOWN_MS = 8000;
@@ -46,7 +46,12 @@ export function Toasts() {
         <div key={toast.id} className={`toast ${toast.tone}`}>
           {toast.tone === 'busy' && <span className="spinner" aria-hidden="true" />}
           <div>
-            {toast.text} {toast.link && <Link to={toast.link.to}>{toast.link.text}</Link>}
+            {toast.text}{' '}
+            {toast.link && (
+              <Link to={toast.link.to} search={(toast.link.search ?? {}) as never}>
+                {toast.link.text}
+              </Link>
+            )}
           </div>
           <button
             type="button"
