@@ -58,6 +58,12 @@ describe('the pages of the audit log', () => {
     expect(new URL(page.url()).search).toBe('');
   });
 
+  it('shows which project the filter of a link names', async () => {
+    const page = await open('audit?project_id=7');
+    await page.getByText('No entry matches').waitFor();
+    expect(await page.getByLabel('Project', { exact: true }).last().inputValue()).toBe('7');
+  });
+
   it('reports an entry that does not exist', async () => {
     const page = await open('audit/999999999');
     await page.getByText('audit entry 999999999 not found').waitFor();

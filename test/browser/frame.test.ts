@@ -134,6 +134,14 @@ describe('sign-in', () => {
     expect((await page.request.get(`${consoleOf.yard.url}/cloudyard/v1/session`)).status()).toBe(401);
   });
 
+  it('reports a sign-out that did not reach the server', async () => {
+    const page = await open('file-shares');
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.context().setOffline(true);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.locator('.toast').getByText('the server is not reachable').waitFor();
+  });
+
   it('ends in a second tab, which keeps its text and continues after a sign-in in the first', async () => {
     const page = await open('file-shares');
     const second = await page.context().newPage();

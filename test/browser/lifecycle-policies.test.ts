@@ -109,6 +109,7 @@ describe('the pages of lifecycle policies', () => {
     await page.getByRole('link', { name: 'Add volumes' }).click();
     await page.getByLabel('extra').check();
     await submit(page, 'Add volumes');
+    await page.getByText('Added 1 volume to parts').waitFor();
     await page.getByRole('link', { name: 'Remove volume extra' }).click();
     await submit(page, 'Remove');
     await page.getByText('No volumes').waitFor();

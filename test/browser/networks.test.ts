@@ -88,13 +88,17 @@ describe('the pages of subnets', () => {
     await page.getByLabel('Router 1').fill('10.8.0.2');
     await submit(page, 'Create subnet');
     await page.getByRole('link', { name: 'office' }).waitFor();
-    expect(await rowNamed(SUBNETS, 'office')).toMatchObject({
+    const subnet = await rowNamed(SUBNETS, 'office');
+    expect(subnet).toMatchObject({
       network_id: id,
       cidr: '10.8.0.0/24',
       gateway_ip: '10.8.0.1',
       dns_nameservers: ['192.0.2.53'],
       host_routes: [{ destination: '10.99.0.0/16', nexthop: '10.8.0.2' }],
     });
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/tasks/${subnet.creator_task_id}`);
+    await page.getByRole('link', { name: subnet.id }).click();
+    await page.getByRole('heading', { name: 'office' }).waitFor();
   });
 
   it('shows an error of the server at the row of its list', async () => {

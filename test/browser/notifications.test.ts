@@ -101,6 +101,12 @@ describe('the pages of notifications', () => {
     await checkPage(page);
     await row.getByRole('link').click();
     await page.getByText('410').waitFor();
+    const limited = { name: 'limited', role: 'member', project_ids: [1] };
+    const { token } = (await yard.post('/cloudyard/v1/tokens', limited)).body;
+    const ofLimited = await open(new URL(page.url()).pathname.replace('/console/p/1/r/1/', ''), { token });
+    const disabled = ofLimited.getByRole('button', { name: /^Resend/ }).first();
+    expect(await disabled.getAttribute('title')).toBe('The token of this session is limited to projects');
+    expect(await disabled.isDisabled()).toBe(true);
     await page.getByRole('link', { name: 'Payload' }).click();
     await page.locator('pre').getByText('volume_count_limit').waitFor();
     await page.getByRole('link', { name: 'Deliveries' }).click();

@@ -40,6 +40,7 @@ export const NO_FILTER = Object.fromEntries([...NAMES, 'before'].map((name) => [
 export function AuditTools() {
   const state = useListState();
   const { project } = useScope();
+  const shownProject = state.get('project_id');
   // A change of the filter returns to the newest entries.
   const set = (name: string, value: string) => state.set({ [name]: value, before: '' });
   const input = (name: string, label: string, type: string, placeholder?: string) => (
@@ -58,13 +59,10 @@ export function AuditTools() {
     <div className="list-tools audit-tools" role="search">
       {TEXTS.map(([name, label, placeholder]) => input(name, label, 'search', placeholder))}
       {input('token_id', 'Token ID', 'number', 'Token ID')}
-      <select
-        aria-label="Project"
-        value={state.get('project_id')}
-        onChange={(event) => set('project_id', event.target.value)}
-      >
+      <select aria-label="Project" value={shownProject} onChange={(event) => set('project_id', event.target.value)}>
         <option value="">Project: all</option>
         <option value={project}>this project</option>
+        {!['', String(project)].includes(shownProject) && <option value={shownProject}>project {shownProject}</option>}
       </select>
       {DATES.map(([name, label]) => (
         <label key={name} className="row">

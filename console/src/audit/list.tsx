@@ -23,7 +23,7 @@ export function AuditLog() {
       <PageHead
         title="Audit log"
         actions={
-          !query.error && (
+          query.data && (
             <>
               <a className="button" href={exportUrl(filter, 'csv')} download="audit.csv">
                 Export CSV

@@ -23,7 +23,7 @@ function AddDialog({ policy }: { policy: Policy }) {
     schema,
     call,
     initial: { volume_ids: [] },
-    done: (body) => `Added ${(body['volume_ids'] as string[]).length} volumes to ${policy.name}`,
+    done: (body) => `Added ${countText((body['volume_ids'] as string[]).length)} to ${policy.name}`,
     tab: 'volumes',
   });
   const chosen = form.get('volume_ids') as string[];
@@ -44,3 +44,5 @@ function AddDialog({ policy }: { policy: Policy }) {
     </FormDialog>
   );
 }
+
+const countText = (count: number) => (count === 1 ? '1 volume' : `${count} volumes`);

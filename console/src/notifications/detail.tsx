@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { messageOf } from '../api/errors.ts';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useLimitedReason } from '../api/session.ts';
 import { ByCode } from '../ui/by-code.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
@@ -86,7 +86,7 @@ function DeliveryCard({ notification, delivery }: { notification: Notification; 
 }
 
 function Resend({ notification, delivery }: { notification: Notification; delivery: Delivery }) {
-  const readOnly = useReadOnlyReason();
+  const reason = useLimitedReason();
   const mutation = useMutation({
     mutationFn: () => resend(notification, delivery),
     onSuccess: () => showToast({ tone: 'ok', text: `The notification is sent to ${delivery.target} again` }),
@@ -96,8 +96,8 @@ function Resend({ notification, delivery }: { notification: Notification; delive
     <button
       type="button"
       className="button small"
-      disabled={mutation.isPending || readOnly !== null}
-      title={readOnly ?? undefined}
+      disabled={mutation.isPending || reason !== null}
+      title={reason ?? undefined}
       onClick={() => mutation.mutate()}
     >
       Resend <span className="visually-hidden">to {delivery.target}</span>

@@ -19,6 +19,7 @@ const PAGES: Readonly<Record<string, string>> = {
   volumes: 'volumes',
   snapshots: 'snapshots',
   networks: 'networks',
+  subnets: 'subnets',
   secrets: 'secrets',
 };
 

@@ -1,7 +1,9 @@
 import { useState } from 'react';
+import { messageOf } from '../api/errors.ts';
 import { useLiveness } from '../api/events.ts';
 import { signOut, useSession } from '../api/session.ts';
 import { Icon } from './icons.tsx';
+import { showToast } from './toasts.tsx';
 
 type Theme = 'system' | 'light' | 'dark';
 const KEY = 'cloudyard-theme';
@@ -46,7 +48,12 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }) {
             </button>
           </li>
           <li>
-            <button type="button" onClick={() => void signOut()}>
+            <button
+              type="button"
+              onClick={() =>
+                void signOut().catch((error: unknown) => showToast({ tone: 'bad', text: messageOf(error) }))
+              }
+            >
               Sign out
             </button>
           </li>
