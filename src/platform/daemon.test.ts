@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { watchHealth } from './daemon-health.ts';
 import { backoffAfter, type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from './daemon.ts';
 import { findByCommandLine, startedWith } from './running-processes.ts';
 
@@ -113,6 +114,23 @@ test('a daemon whose socket was removed is started again', async () => {
   rmSync(join(dir, 'ready'));
   await until(() => events().length === 3);
   expect([liveProcess(pid), events()]).toEqual([null, ['start', 'term', 'start']]);
+});
+
+test('a daemon that does not respond is reported as silent until it responds again', async () => {
+  const over = new AbortController();
+  let responds = true;
+  const probe = async () => {
+    if (!responds) throw new Error('not ready');
+  };
+  const watched = { name: 'program', probe, log: pino({ level: 'silent' }) };
+  const { isSilent } = watchHealth(watched, over.signal, 10);
+  await sleep(100);
+  expect(isSilent()).toBe(false);
+  responds = false;
+  await until(isSilent);
+  responds = true;
+  await until(() => !isSilent());
+  over.abort();
 });
 
 test('a clock that is set forward neither ends a start nor kills a process that is stopping', async () => {

@@ -13,11 +13,12 @@
  * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
  * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
-import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
+import { type DaemonHealth, watchHealth } from './daemon-health.ts';
 import { endOfLog, openDaemonLog } from './daemon-log.ts';
 import { findByCommandLine, readPidFile } from './running-processes.ts';
 
@@ -58,6 +59,8 @@ export interface DaemonOptions {
 export interface Daemon {
   /** The pid, or null while the daemon is down. */
   pid(): number | null;
+  /** Whether the process runs and does not respond, for example because it is frozen. */
+  isSilent(): boolean;
   /** Has no effect while the daemon is down. */
   signal(signal: NodeJS.Signals): void;
   /** Ends the supervision and the process, also a released one: `stopSignal`, then SIGKILL. Resolves when it has exited. */
@@ -85,6 +88,8 @@ interface Running {
 interface Supervision {
   options: DaemonOptions;
   current: Running | null;
+  /** Of `current`, while it is supervised. */
+  health: DaemonHealth | null;
   /** Aborted by `stop` and `release`. */
   ending: AbortSignal;
 }
@@ -95,7 +100,6 @@ const LAST_BACKOFF_MS = 30_000;
 const STEADY_AFTER_MS = 10_000;
 const STOP_TIMEOUT = 10;
 const ADOPTED_POLL_MS = 250;
-const SOCKET_POLL_MS = 1000;
 const PROBE_EVERY_MS = 25;
 
 /** Null for a dead process, a zombie, or an invalid pid. */
@@ -116,7 +120,7 @@ export function liveProcess(pid: number): LiveProcess | null {
 /** Adopts or starts the program, and restarts it until `stop` or `release`. @throws if it does not start */
 export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
   const ending = new AbortController();
-  const supervision: Supervision = { options, current: null, ending: ending.signal };
+  const supervision: Supervision = { options, current: null, health: null, ending: ending.signal };
   await startOrAdopt(supervision);
   const supervised = supervise(supervision);
 
@@ -140,6 +144,7 @@ export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
   };
   return {
     pid: () => alive(supervision)?.pid ?? null,
+    isSilent: () => supervision.health?.isSilent() ?? false,
     signal: (signal) => {
       const running = alive(supervision);
       if (running) send(running, signal);
@@ -162,8 +167,10 @@ async function supervise(supervision: Supervision): Promise<void> {
     const upSince = performance.now();
     const { pid, exited } = supervision.current;
     const over = new AbortController();
-    const ended = await Promise.race([exited, socketRemoved(options, over.signal), aborted(ending)]);
+    supervision.health = watchHealth(options, over.signal);
+    const ended = await Promise.race([exited, supervision.health.socketRemoved, aborted(ending)]);
     over.abort();
+    supervision.health = null;
     if (ending.aborted) return;
     if (ended === 'socket removed') {
       log.warn(
@@ -185,15 +192,6 @@ async function supervise(supervision: Supervision): Promise<void> {
     }
     if (!ending.aborted) notifyRestart(options);
   }
-}
-
-/** Resolves when the socket of a running daemon was removed, unless `over` aborts first. */
-function socketRemoved({ socket }: DaemonOptions, over: AbortSignal): Promise<'socket removed'> {
-  const { promise, resolve } = Promise.withResolvers<'socket removed'>();
-  if (socket === undefined) return promise;
-  const poll = setInterval(() => !existsSync(socket) && resolve('socket removed'), SOCKET_POLL_MS).unref();
-  over.addEventListener('abort', () => clearInterval(poll), { once: true });
-  return promise;
 }
 
 /** The backoff after a run of `upMs`; `grown` is the one that earlier restarts led to. */

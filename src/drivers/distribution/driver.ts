@@ -161,10 +161,11 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     real: true,
     address,
     status() {
-      const serves = current !== null && daemons.every((each) => each.pid() !== null);
+      const isUp = current !== null && daemons.every((each) => each.pid() !== null);
+      const serves = isUp && !daemons.some((each) => each.isSilent());
       const healthy = (serves || shared?.serves === false) && (mount?.isMounted() ?? true);
       const problem = source?.problem() ?? null;
-      const down = wanted === null ? waiting : '; it is down';
+      const down = wanted === null ? waiting : isUp ? '; it does not respond' : '; it is down';
       const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${faultOf(healthy, down, problem)}`;
       return { driver: 'distribution', real: true, healthy, detail };
     },

@@ -136,6 +136,8 @@ function sharesFor(options: GaneshaDriverOptions, finding: GaneshaFinding): Shar
 function statusOf(finding: GaneshaFinding, { server, broken, specs, unconfirmed }: Shares): DriverStatus {
   const status = { driver: 'ganesha', real: true, ...(finding.remedy && { remedy: finding.remedy }) };
   if (!server.isUp()) return { ...status, healthy: false, detail: `${finding.detail}; NFS-Ganesha is down` };
+  if (server.isSilent())
+    return { ...status, healthy: false, detail: `${finding.detail}; NFS-Ganesha does not respond` };
   if (unconfirmed) return { ...status, healthy: false, detail: `${finding.detail}; ${unconfirmed}` };
   if (broken.size === 0) return { ...status, healthy: true, detail: finding.detail };
   const detail = `${finding.detail}; ${broken.size} of ${specs.size} shares cannot be served`;

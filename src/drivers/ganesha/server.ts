@@ -43,6 +43,8 @@ export interface NfsServer {
   /** @throws DriverError, retryable, if Ganesha does not confirm within 30 s or does not accept its configuration */
   reload(): Promise<Reload>;
   isUp(): boolean;
+  /** Whether it is up and does not respond. */
+  isSilent(): boolean;
   /** As served: without NFSv3 if no rpcbind responds. */
   settings(): ServerSettings;
   /** Stops Ganesha, and the rpcbind that this process started. */
@@ -134,6 +136,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
       return reloaded;
     }),
     isUp: () => daemon?.pid() != null,
+    isSilent: () => daemon?.isSilent() ?? false,
     settings: () => settings,
     async stop() {
       await daemon?.stop();

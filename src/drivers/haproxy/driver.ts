@@ -267,6 +267,7 @@ function statusOf({ finding, process, broken, specs, udp, layout }: Host): Drive
   const problems: string[] = [];
   if (!process.isUp()) problems.push('HAProxy is down');
   else if (!existsSync(layout.masterSocket)) problems.push(withoutSocket(layout.masterSocket));
+  else if (process.isSilent()) problems.push('HAProxy does not respond');
   if (udp?.isDown()) problems.push('nginx is down');
   if (broken.size > 0) problems.push(`${broken.size} of ${specs.size} load balancers are not served`);
   const excluded = [...(udp?.excluded() ?? [])];

@@ -33,6 +33,8 @@ export interface HaproxyProcess {
   /** Starts HAProxy, or adopts a running one. */
   start(): Promise<void>;
   isUp(): boolean;
+  /** Whether it is up and does not respond. */
+  isSilent(): boolean;
   /** @throws DriverError while HAProxy is down */
   running(): Promise<Running>;
   /** Sends commands to the current worker. */
@@ -115,6 +117,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
       await readCurrent();
     },
     isUp: () => daemon?.pid() != null,
+    isSilent: () => daemon?.isSilent() ?? false,
     running,
     async ask(commands) {
       const { revision } = await running();
