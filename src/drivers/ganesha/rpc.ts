@@ -1,4 +1,4 @@
-/** Calls the NULL procedure of an ONC RPC server, to check that it responds. */
+/** Calls procedures of an ONC RPC server. */
 import { connect } from 'node:net';
 
 const CALL = 0;
@@ -9,18 +9,27 @@ const TIMEOUT_MS = 2000;
 export const PORTMAPPER = { program: 100_000, version: 2 };
 export const NFS4 = { program: 100_003, version: 4 };
 
-/** Resolves when the server responds. @throws Error after two seconds, or when it refuses the connection or the call */
-export function callNull(
-  address: { host: string; port: number },
-  { program, version }: { program: number; version: number },
-): Promise<void> {
-  const call = [1, CALL, RPC_VERSION, program, version, 0, 0, 0, 0, 0];
-  const message = Buffer.alloc(4 + call.length * 4);
-  message.writeUInt32BE(LAST_FRAGMENT + call.length * 4, 0);
-  call.forEach((word, index) => message.writeUInt32BE(word, 4 + index * 4));
+type Address = { host: string; port: number } | { path: string };
 
+/** Checks that a server responds. @throws as `call` */
+export function callNull(address: Address, server: { program: number; version: number }): Promise<void> {
+  return call(address, { ...server, procedure: 0 });
+}
+
+/**
+ * Resolves when the server has executed the call, whatever its result. `parameters`: in XDR.
+ * @throws Error after two seconds, or when it refuses the connection or the call
+ */
+export function call(
+  address: Address,
+  server: { program: number; version: number; procedure: number },
+  parameters = Buffer.alloc(0),
+): Promise<void> {
+  const { program, version, procedure } = server;
+  const message = Buffer.concat([words(1, CALL, RPC_VERSION, program, version, procedure, 0, 0, 0, 0), parameters]);
+  const record = Buffer.concat([words(LAST_FRAGMENT + message.length), message]);
   return new Promise((resolve, reject) => {
-    const socket = connect(address, () => socket.write(message));
+    const socket = connect(address, () => socket.write(record));
     let reply = Buffer.alloc(0);
     const finish = (err?: Error) => {
       socket.destroy();
@@ -36,4 +45,17 @@ export function callNull(
       if (reply.length >= 28) finish(reply.readUInt32BE(24) === 0 ? undefined : new Error('refused'));
     });
   });
+}
+
+/** Unsigned integers in XDR. */
+export function words(...numbers: number[]): Buffer {
+  const bytes = Buffer.alloc(numbers.length * 4);
+  numbers.forEach((number, index) => bytes.writeUInt32BE(number, index * 4));
+  return bytes;
+}
+
+/** A string in XDR. */
+export function text(string: string): Buffer {
+  const bytes = Buffer.from(string);
+  return Buffer.concat([words(bytes.length), bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }

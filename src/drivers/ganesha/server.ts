@@ -34,6 +34,7 @@ import type { Jail } from './jail.ts';
 import type { Layout } from './layout.ts';
 import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
 import { callNull, NFS4 } from './rpc.ts';
+import { keepRegistered } from './registrations.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
 import { removeStaleRegistrations } from './stale-registrations.ts';
 
@@ -88,6 +89,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   const logFile = join(layout.ganesha, 'ganesha.log');
   let settings: ServerSettings = { bindAddress: bindAddress(host), port, mountPort, version3: false };
   let daemon: Daemon | null = null;
+  let endRegistering: () => void = () => undefined;
 
   let places: Places | null = null;
   const core = () => renderCore(settings, (places ??= placesOf(layout, jail)));
@@ -126,6 +128,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
         log.warn({ err }, 'NFS-Ganesha does not start; retrying once');
         await startOnce();
       }
+      endRegistering = keepRegistered(() => (settings.version3 && daemon?.pid() != null ? settings : null));
     },
     reload: shared(async () => {
       await options.awaitPreparation();
@@ -139,10 +142,12 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
     isSilent: () => daemon?.isSilent() ?? false,
     settings: () => settings,
     async stop() {
+      endRegistering();
       await daemon?.stop();
       await rpcbind.stop();
     },
     async release() {
+      endRegistering();
       await daemon?.release();
       await rpcbind.release();
     },
