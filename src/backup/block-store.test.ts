@@ -1,9 +1,11 @@
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { requires } from '../../test/requires.ts';
-import { openBackupDirectory } from './block-store.ts';
+import { openBackupDirectory, unpackBackup } from './block-store.ts';
+import { tarEntry } from './tar.ts';
 
 it.skipIf(!requires('root'))('what root writes belongs to the owner of the data directory', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-blocks-'));
@@ -31,4 +33,12 @@ it('pruning removes what a killed process left unfinished', async () => {
     'blocks/ab',
     'cloudyard-backups.json',
   ]);
+});
+
+it('a full disk is the reason why an archive cannot be unpacked', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-blocks-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  symlinkSync('/dev/full', join(folder, 'cloudyard-backups.json'));
+  const archive = Readable.from([tarEntry('cloudyard-backups.json', Buffer.from('{"format":1}\n'))]);
+  await expect(unpackBackup(archive, folder)).rejects.toThrow(`written to ${folder}: the disk is full`);
 });

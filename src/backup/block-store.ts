@@ -4,8 +4,7 @@
  * Failure modes: a write that fails (a full disk, a closed pipe) leaves blocks without a manifest, which the next `prune`
  * removes. Nothing that was complete before changes.
  */
-import { createWriteStream } from 'node:fs';
-import { lchown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { lchown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
@@ -197,11 +196,9 @@ export async function unpackBackup(input: Readable, folder: string): Promise<Bac
     if (name !== storeFile && !isBackupId(id) && !/^blocks\/[0-9a-f]{2}\/[0-9a-f]{64}\.zst$/.test(name)) {
       throw new BackupError(`the input has an entry ${JSON.stringify(name)}, which is not part of a backup`);
     }
-    await mkdir(dirname(join(folder, name)), { recursive: true });
-    const file = createWriteStream(join(folder, name), { mode: 0o600 });
-    await new Promise<void>((resolve, reject) => {
-      file.once('error', reject);
-      file.end(body, resolve);
+    await explained(folder, async () => {
+      await mkdir(dirname(join(folder, name)), { recursive: true });
+      await writeFile(join(folder, name), body, { mode: 0o600 });
     });
   });
   const directory = await readBackupDirectory(folder);
