@@ -19,6 +19,9 @@ const schema: JsonSchema = {
       propertyNames: { type: 'string', pattern: '^[^\\s=]+$' },
       additionalProperties: { type: 'string', maxLength: 3 },
     },
+    hosts: {
+      anyOf: [{ type: 'array', items: { type: 'object', required: ['address', 'port'] } }, { type: 'null' }],
+    },
     note: { anyOf: [{ type: 'string', maxLength: 3 }, { type: 'null' }], description: 'a note' },
   },
   additionalProperties: false,
@@ -58,6 +61,9 @@ describe('the validation of a form', () => {
 
   it('returns all problems at once', () => {
     expect(validate(schema, { name: 'A', size: 0 }).map(({ path }) => path)).toEqual(['name', 'size']);
+    // Null would have one problem, the list has two.
+    const inList = validate(schema, { ...good, hosts: [{}] });
+    expect(inList.map(({ path }) => path)).toEqual(['hosts.0.address', 'hosts.0.port']);
   });
 });
 

@@ -43,9 +43,10 @@ export function validate(schema: JsonSchema, value: unknown, path = ''): Problem
   return [];
 }
 
-/** A value of a union belongs to the alternative with the fewest problems. */
+/** A value of a union belongs to the alternative with the fewest problems; null has one with any other value. */
 function validateAnyOf(alternatives: readonly JsonSchema[], value: unknown, path: string): Problem[] {
-  const results = alternatives.map((alternative) => validate(alternative, value, path));
+  const possible = alternatives.filter(({ type }) => value === null || type !== 'null');
+  const results = possible.map((alternative) => validate(alternative, value, path));
   return results.toSorted((a, b) => a.length - b.length)[0] ?? [];
 }
 
