@@ -4,7 +4,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loaded, useConsole } from './console.ts';
+import { loaded, newToken, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -53,6 +53,18 @@ describe('an open page', () => {
     await consoleOf.yard.patch(`/cloud/v1/projects/${body.id}`, { name: 'named-twice' });
     await page.getByRole('link', { name: 'named-twice', exact: true }).waitFor();
     await page.getByRole('option', { name: 'named-twice' }).waitFor({ state: 'attached' });
+  });
+
+  it('that a token has no access to is not read again', async () => {
+    const page = await open('audit', { token: await newToken(consoleOf.yard, 'member') });
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await page.getByRole('heading', { name: 'No access' }).waitFor();
+    let reads = 0;
+    page.on('request', (request) => (reads += Number(request.url().includes('/cloudyard/v1/audit'))));
+    const tasks = page.waitForRequest((request) => request.url().includes('/cloud/v1/tasks/1/1/active'));
+    await newShare('refreshes-others');
+    await tasks;
+    expect(reads).toBe(0);
   });
 
   it('shows an event within 1 s', async () => {

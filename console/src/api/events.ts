@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
+import { ApiError } from './errors.ts';
 import { queryClient } from './query-client.ts';
 import { onReachableAgain } from './reachability.ts';
 import { sessionQuery } from './session.ts';
@@ -103,7 +104,12 @@ function openSource(projectId: string, lastId: string, handlers: StreamHandlers)
 }
 
 function refreshAll(): void {
-  void queryClient.invalidateQueries();
+  void queryClient.invalidateQueries({ predicate: ({ state }) => !isRefused(state.error) });
+}
+
+/** A token without access does not get it by a change: another read would only replace the reason by grey bars for a moment. */
+function isRefused(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 403;
 }
 
 /**
@@ -204,7 +210,9 @@ function collect(event: ResourceEvent): void {
 function flush(): void {
   const kinds = [...collected];
   collected.clear();
-  void queryClient.invalidateQueries({ predicate: ({ queryKey }) => kinds.includes(String(queryKey[0])) });
+  void queryClient.invalidateQueries({
+    predicate: ({ queryKey, state }) => kinds.includes(String(queryKey[0])) && !isRefused(state.error),
+  });
 }
 
 /** `file_share`, `file-shares` and `file_shares` are the queries `file_shares`. */
