@@ -9,13 +9,13 @@
  * - Root writes nothing through a path that the account of the cluster controls, because the account may have put a link
  *   there.
  */
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runChildSync } from './child-process.ts';
 import { livePostmaster } from './embedded-postgres-pid-file.ts';
 import { readOrEmpty } from './read-or-empty.ts';
-import { ensureServiceAccount } from './service-account.ts';
+import { ensureServiceAccount, hasAccount } from './service-account.ts';
 
 export interface Account {
   uid: number;
@@ -28,10 +28,19 @@ const NOBODY = 65534;
 const ROLE = 'cloudyard';
 
 /** The account that runs the server when this process is root; created if it does not exist. */
-export function serviceAccount(): Account {
+function serviceAccount(): Account {
   const { uid, gid } = ensureServiceAccount(SERVICE_ACCOUNT);
   return { uid, gid };
 }
+
+/** The account of a cluster that root creates: in the data directory of a user, whose services may start it later, that user. */
+export function accountOfNewCluster(dataDir: string): Account {
+  const { uid, gid } = statSync(dataDir);
+  // initdb needs an account with a name.
+  return isUser(uid) && hasAccount(uid) ? { uid, gid } : serviceAccount();
+}
+
+const isUser = (uid: number) => uid !== 0 && uid !== NOBODY;
 
 /**
  * Returns the account of an existing cluster that root starts. A cluster in the data directory of a user keeps that user. The
@@ -41,8 +50,7 @@ export function claimCluster(dir: string, dataDir: string): Account {
   const account = serviceAccount();
   const { uid, gid } = statSync(dir);
   if (uid === account.uid) return account;
-  const isUser = uid !== 0 && uid !== NOBODY;
-  if (isUser && uid === statSync(dataDir).uid) return { uid, gid };
+  if (isUser(uid) && uid === statSync(dataDir).uid) return { uid, gid };
   const pid = livePostmaster(join(dir, 'data'));
   if (pid !== null) {
     throw new Error(
@@ -54,6 +62,11 @@ export function claimCluster(dir: string, dataDir: string): Account {
   const change = ['--recursive', '--no-dereference', `--from=${uid}`, `${account.uid}:${account.gid}`];
   runChildSync('chown', [...change, dir]);
   return account;
+}
+
+/** The log of a cluster that root starts in the data directory of a user: that user also writes it. */
+export function createLog(file: string, account: Account | null): void {
+  if (account && !existsSync(file) && statSync(dirname(file)).uid === account.uid) writeAs(account, file, '\n');
 }
 
 /** Allows only root and the current user to connect to the cluster of `account` (null: the current user). */

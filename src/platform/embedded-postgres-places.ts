@@ -16,8 +16,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
-  chownSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -34,7 +34,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { liveProcess } from './daemon.ts';
-import { type Account, serviceAccount, claimCluster } from './embedded-postgres-access.ts';
+import { type Account, accountOfNewCluster, claimCluster } from './embedded-postgres-access.ts';
 
 /** `account` is null when PostgreSQL runs as the current user. */
 export interface Cluster {
@@ -53,7 +53,7 @@ export function placeCluster(dataDir: string): Cluster {
   const place = join(dataDir, 'postgres');
   const asRoot = process.getuid?.() === 0;
   if (lstatSync(place, { throwIfNoEntry: false })) return existingCluster(place, dataDir);
-  const account = asRoot ? serviceAccount() : null;
+  const account = asRoot ? accountOfNewCluster(dataDir) : null;
   try {
     if (!account || canReach(account, dataDir, 1)) makePrivate(place, account);
     else symlinkSync(makeSystemCluster(dataDir, account), place);
@@ -125,7 +125,8 @@ function canReach(account: Account, path: string, wanted: number): boolean {
 
 function makePrivate(dir: string, account: Account | null): void {
   mkdirSync(dir, { mode: 0o700 });
-  if (account) chownSync(dir, account.uid, account.gid);
+  // The owner of the folder above may have put a link in its place.
+  if (account) lchownSync(dir, account.uid, account.gid);
 }
 
 /** Sets the mode whatever the umask is. */

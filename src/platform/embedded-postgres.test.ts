@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   lstatSync,
@@ -106,6 +107,23 @@ test('a first start creates a durable UTF-8 database behind a private unix socke
   expect(first.pid()).toBeNull();
   expect(await query(await start(), 'select a from t')).toEqual([{ a: '1' }]);
 });
+
+test.runIf(asRoot)(
+  'root creates a cluster in the data directory of a user as that user, if that has an account',
+  async () => {
+    const daemon = 1;
+    for (const [name, uid] of Object.entries({ ofUser: daemon, ofNobody: 65534, ofUnknown: 4_000_000 })) {
+      const dataDir = join(dir, name);
+      mkdirSync(dataDir);
+      chownSync(dataDir, uid, uid);
+      expect(await query(await start(dataDir), 'select 1 as one')).toEqual([{ one: 1 }]);
+      const isOfUser = ['postgres', 'postgres/data', 'postgres.log'].map(
+        (path) => statSync(join(dataDir, path)).uid === uid,
+      );
+      expect([name, new Set(isOfUser)]).toEqual([name, new Set([uid === daemon])]);
+    }
+  },
+);
 
 test('after a kill -9 of the postmaster it restarts with all committed rows', async () => {
   const postgres = await start();

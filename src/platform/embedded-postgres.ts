@@ -20,7 +20,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
-import { restrictConnections } from './embedded-postgres-access.ts';
+import { createLog, restrictConnections } from './embedded-postgres-access.ts';
 import { isPostmaster, isStopping, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
 import {
   type Cluster,
@@ -97,12 +97,14 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
   }
   restrictConnections(pgData, cluster.account);
   const host = socketDirOfRunning(pgData) ?? placeSocket(cluster, SOCKET_FILE);
+  const logFile = join(dataDir, 'postgres.log');
+  createLog(logFile, cluster.account);
   const daemon = await superviseOnceFree(() =>
     supervisePostgres({
       binaries,
       pgData,
       host,
-      logFile: join(dataDir, 'postgres.log'),
+      logFile,
       cluster,
       log,
     }),

@@ -41,6 +41,12 @@ export function findServiceAccount(name: string): ServiceAccount | null {
   return parseAccount(name, readFileSync('/etc/passwd', 'utf8')) ?? parseAccount(name, queryNameService(name));
 }
 
+/** Whether an account has this uid. */
+export function hasAccount(uid: number): boolean {
+  const isOf = (line: string) => line.split(':')[2] === String(uid);
+  return readFileSync('/etc/passwd', 'utf8').split('\n').some(isOf) || queryNameService(String(uid)) !== '';
+}
+
 function createServiceAccount(name: string): ServiceAccount {
   const shell = NO_LOGIN.find((path) => existsSync(path)) ?? '/bin/false';
   const command = ['useradd', '--system', '--no-create-home', '--home-dir', '/nonexistent', '--shell', shell];
@@ -70,9 +76,9 @@ function parseAccount(name: string, passwd: string): ServiceAccount | null {
 }
 
 /** For accounts of a directory service; '' if none has it, or the host has no `getent`. */
-function queryNameService(name: string): string {
+function queryNameService(nameOrUid: string): string {
   try {
-    return runChildSync('getent', ['passwd', name], { env: { PATH: ADMIN_PATH } });
+    return runChildSync('getent', ['passwd', nameOrUid], { env: { PATH: ADMIN_PATH } });
   } catch {
     return '';
   }
