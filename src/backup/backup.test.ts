@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
@@ -358,6 +358,19 @@ describe('a restore', () => {
     await expect(restoreBackup({ ...given, connection, keys })).rejects.toThrow('the database is not empty');
     expect(readFileSync(given.keyFile)).toEqual(before);
   });
+
+  it.runIf(process.getuid?.() === 0)(
+    'gives the key file to the owner of its folder, whose server reads it',
+    async () => {
+      const source = await unpack(bytes, 'owned');
+      const given = restoreOptions(source, manifest, place('owned-data'));
+      mkdirSync(given.dataDir);
+      chownSync(given.dataDir, 65534, 65534);
+      const keys = await checkBackup(given);
+      await restoreBackup({ ...given, connection: await emptyDatabase(), keys });
+      expect(statSync(given.keyFile)).toMatchObject({ uid: 65534, gid: 65534 });
+    },
+  );
 
   it('notices a missing block of a directory', async () => {
     const source = await unpack(bytes, 'missing');

@@ -230,7 +230,7 @@ async function writeDurably(path: string, bytes: Buffer | Buffer[]): Promise<voi
  * Gives what root makes to the owner of its folder. The server of a package runs as an account of its own: it must be able to
  * read and continue backups that the administrator made in its data directory. Links are not followed.
  */
-async function inheritOwner(path: string): Promise<void> {
+export async function inheritOwner(path: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = await stat(dirname(path));
   await lchown(path, uid, gid);

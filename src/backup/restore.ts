@@ -25,7 +25,7 @@ import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withClient } from '../platform/with-client.ts';
-import { syncFolder } from './block-store.ts';
+import { inheritOwner, syncFolder } from './block-store.ts';
 import type { BackupSource } from './block-store.ts';
 import { loadTables, setSequences } from './database-copy.ts';
 import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
@@ -203,6 +203,7 @@ async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, key
   if (keys) {
     await mkdir(dirname(keyFile), { recursive: true });
     await writeFile(keysFrom, keys, { mode: 0o600, flush: true });
+    await inheritOwner(keysFrom);
     moves.push({ from: keysFrom, to: keyFile });
   }
   await mkdir(join(staging, 'configuration'));

@@ -116,6 +116,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
   }
 });
 
+const guide = readFileSync('docs/guides/backup-and-restore.md', 'utf8');
 const install = 'apt-get install -q -y --no-install-recommends';
 
 /** Runs commands that must succeed. */
@@ -156,6 +157,10 @@ async function installAndRemove(host: DebianHost): Promise<void> {
   expect((await get('/cloud/v1/file_shares/1/1')).body['results']).toMatchObject([{ name: 'first' }]);
   expect(await host.stop(server, 'TERM')).toMatchObject({ code: 0 });
 
+  await restoreAsTheGuide(host, run);
+  expect((await get('/cloud/v1/file_shares/1/1')).body['results']).toMatchObject([{ name: 'first' }]);
+  expect(await host.stop(server, 'TERM')).toMatchObject({ code: 0 });
+
   await removeDatabaseAlone(host, run, async () => {
     expect((await get('/cloud/v1/file_shares/1/1')).body['results']).toMatchObject([{ name: 'first' }]);
   });
@@ -166,6 +171,26 @@ async function installAndRemove(host: DebianHost): Promise<void> {
   await run('test -d /var/lib/cloudyard/api/postgres');
   await run('apt-get purge -q -y cloudyard cloudyard-postgresql');
   await run('test ! -e /etc/cloudyard && test ! -e /var/lib/cloudyard && test ! -e /var/cache/cloudyard');
+}
+
+/** The backup and the restore of docs/guides/backup-and-restore.md, with the data of the worker. The server runs afterwards. */
+async function restoreAsTheGuide(host: DebianHost, run: ReturnType<typeof runsOn>): Promise<void> {
+  await run('echo correct-horse >/root/backup.passphrase');
+  const passphrase = 'CLOUDYARD_BACKUP_PASSPHRASE_FILE=/root/backup.passphrase';
+  await run(`echo ${passphrase} >>/etc/cloudyard/cloudyard.env`);
+  const [api, store] = ['/var/lib/cloudyard/api', '/srv/backups'];
+  const refused = await host.run(`cloudyard backup --with-data --to ${store}`);
+  expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('pass the data directory of the worker') });
+  const made = await run(`cloudyard backup --with-data --data-dir /var/lib/cloudyard/worker-1 --to ${store}`);
+  expect(made).toMatch(/rows, \d+ files, keys; /);
+  await run(`mv ${api} ${api}.old`);
+  // The settings of the services apply, also without the data directory.
+  expect((await host.run('cloudyard restore --list')).output).toContain(`${api}/backups has no backups`);
+  const [commands] = /(?<=\n)install -d [^]*?cloudyard restore/.exec(guide)!;
+  await run(`${commands} --from ${store}`);
+  expect(await run(`stat --format %U ${api}/secret.keys`)).toBe('cloudyard\n');
+  expect(await host.start(server)).toMatchObject({ ready: true });
+  await run(`rm -r ${api}.old`);
 }
 
 /** The package of the database goes and returns, and cloudyard stays. No service runs before and after it. */
