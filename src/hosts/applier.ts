@@ -23,7 +23,7 @@ interface ApplierDeps {
 }
 
 export interface Applier {
-  /** Brings the parts to exactly these states. Removals among them count as observed. */
+  /** Brings the parts to exactly these states. Removals among them count as observed. @throws if it can decrypt none of them */
   converge(published: PublishedState[]): Promise<void>;
   /** Applies states, of which earlier revisions may have been applied. */
   apply(published: PublishedState[]): void;
@@ -50,8 +50,7 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
     ...{ log, signal },
   });
 
-  const convergePart = async (part: HostPart, published: PublishedState[]) => {
-    const { states, undecodable } = decodeAll(codec, published);
+  const convergePart = async ({ part, published, states, undecodable }: DecodedPart) => {
     const failed = await part.converge(states, signal);
     signal.throwIfAborted();
     for (const each of published) {
@@ -68,9 +67,9 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
   return {
     async converge(published) {
       const byKind = Map.groupBy(published, ({ kind }) => kind);
-      const converged = await Promise.allSettled(
-        [...partOf].map(([kind, part]) => convergePart(part, byKind.get(kind) ?? [])),
-      );
+      const decoded = [...partOf].map(([kind, part]) => ({ part, ...decodeAll(codec, byKind.get(kind) ?? []) }));
+      requireKeys(decoded);
+      const converged = await Promise.allSettled(decoded.map(convergePart));
       for (const each of converged) if (each.status === 'rejected') throw each.reason;
       recordOthers(published);
     },
@@ -84,7 +83,16 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
   };
 }
 
-function decodeAll(codec: StateCodec, published: PublishedState[]) {
+interface DecodedStates {
+  published: PublishedState[];
+  /** By id. */
+  states: Map<string, unknown>;
+  undecodable: Map<string, Error>;
+}
+
+type DecodedPart = DecodedStates & { part: HostPart };
+
+function decodeAll(codec: StateCodec, published: PublishedState[]): DecodedStates {
   const states = new Map<string, unknown>();
   const undecodable = new Map<string, Error>();
   for (const { kind, id, state } of published) {
@@ -95,5 +103,14 @@ function decodeAll(codec: StateCodec, published: PublishedState[]) {
       undecodable.set(id, error as Error);
     }
   }
-  return { states, undecodable };
+  return { published, states, undecodable };
+}
+
+/** A host with the key file of another installation would take addresses and serve nothing. @throws Error */
+function requireKeys(decoded: DecodedStates[]): void {
+  const [error] = decoded.flatMap(({ undecodable }) => [...undecodable.values()]);
+  if (!error || decoded.some(({ states }) => states.size > 0)) return;
+  throw new Error(`no published state can be decrypted; copy the key file of another host: ${error.message}`, {
+    cause: error,
+  });
 }

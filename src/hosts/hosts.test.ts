@@ -1,9 +1,12 @@
 /** Publishing, leases and agents, with a real PostgreSQL and agents in one process. */
 import { existsSync, readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { uptime } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DriverError } from '../errors/driver-error.ts';
 import { transaction } from '../platform/db.ts';
+import { createKeyring } from '../platform/encryption.ts';
 import { leaseFileOf } from './agent.ts';
 import { claimPublishing } from './store.ts';
 import { eventually, movableClock, openRegion } from './test-region.ts';
@@ -171,6 +174,22 @@ describe('a host', () => {
     expect(h2.world.has('a')).toBe(false);
     h2.failures.clear();
     await eventually(() => expect(h2.world.get('a')).toBe(1));
+  });
+
+  it('with another key file does not converge, and one that cannot decrypt a single state does', async (t) => {
+    const region = await openRegion(t);
+    await region.startAll('h1');
+    await Promise.all(['a', 'b'].map((id) => region.publish(id, id)));
+    const other = createKeyring([{ id: 'test', key: randomBytes(32) }]);
+    const h2 = await region.start('h2', { keys: other });
+    await h2.agent.started;
+    await sleep(1000);
+    expect(h2.calls).not.toContain('converge');
+    expect((await region.hosts())[1]).toMatchObject({ name: 'h2', leaseValid: true, converged: false });
+    await region.db.$client.query(`update published_states set state = '\\x00' where id = 'a'`);
+    const h3 = await region.start('h3');
+    await h3.agent.converged;
+    expect(h3.world).toEqual(new Map([['b', 'b']]));
   });
 
   it('that does not renew its lease stops serving by itself, and changes wait until then', async (t) => {

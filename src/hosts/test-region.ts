@@ -77,7 +77,7 @@ export async function openRegion(t: TestContext) {
   /** Starts an agent. `world`: what the host serves already; `now`: its clock. */
   const start = async (
     name: string,
-    { world = new Map<string, unknown>(), now, address = addressOf(name), ...more }: StartOptions = {},
+    { world = new Map<string, unknown>(), now, address = addressOf(name), keys = keyring, ...more }: StartOptions = {},
   ) => {
     const own = connect({ ...connection, poolSize: 2, log: silentLogger });
     const host: TestHost = {
@@ -85,7 +85,7 @@ export async function openRegion(t: TestContext) {
       ...{ gate: Promise.resolve(), onStatus: () => {}, fatal: [], agent: undefined as unknown as Agent, ...more },
     };
     host.agent = await startAgent({
-      ...{ db: own, keyring, listener: createListener({ db: own, log: silentLogger }), log: silentLogger },
+      ...{ db: own, keyring: keys, listener: createListener({ db: own, log: silentLogger }), log: silentLogger },
       region: {
         ...{ regionId: 1, vipRange: null, vipRangeV6: null, storage: null },
         settings: {
@@ -129,6 +129,7 @@ export async function openRegion(t: TestContext) {
 }
 
 interface StartOptions extends Partial<Pick<AgentOptions, 'now' | 'address'>> {
+  keys?: AgentOptions['keyring'];
   world?: Map<string, unknown>;
   failures?: Map<string, Error>;
 }
