@@ -11,6 +11,7 @@ import { readSettings } from './settings.ts';
 
 // On a disk: a filesystem in memory is nearly empty, and a check needs one with less than 90 % free.
 const folder = mkdtempSync('/var/tmp/cloudyard-doctor-');
+const keyLine = `1 ${Buffer.alloc(32).toString('base64')}\n`;
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let url: string;
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
   database = await cloneDatabase(inject('postgres'));
   const { connectionString, user, host, port, database: name } = database.connection;
   url = connectionString ?? `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
-  writeFileSync(join(folder, 'secret.keys'), '', { mode: 0o600 });
+  writeFileSync(join(folder, 'secret.keys'), keyLine, { mode: 0o600 });
 });
 afterAll(async () => {
   await database.drop();
@@ -101,6 +102,13 @@ it('each fault is named with a command that fixes it', async () => {
     'key file': `${folder}/secret.keys has mode 0640 | chmod 0600 ${folder}/secret.keys`,
   });
   chmodSync(join(folder, 'secret.keys'), 0o600);
+  for (const text of ['', 'damaged']) {
+    writeFileSync(join(folder, 'secret.keys'), text);
+    expect(await failed()).toEqual({
+      'key file': expect.stringMatching(/secret\.keys(:1 must be| has no key).* \| ls -l /),
+    });
+  }
+  writeFileSync(join(folder, 'secret.keys'), keyLine);
 
   expect(await failed({}, 'no')).toEqual({
     clock: expect.stringMatching(/^not synchronized \| .*timedatectl set-ntp true$/),

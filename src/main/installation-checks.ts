@@ -110,6 +110,9 @@ function checkKeyFile({ keyFile }: Settings): Finding {
   const name = 'key file';
   const stat = statSync(keyFile, { throwIfNoEntry: false });
   if (!stat) return { name, ok: true, detail: `${keyFile} does not exist; it is created with the first secret` };
+  const problem = openKeyFile(keyFile).findProblem();
+  if (problem)
+    return { name, ok: false, detail: problem, remedy: `ls -l ${keyFile}    # docs/guides/encryption-keys.md` };
   const ok = (stat.mode & 0o077) === 0;
   const detail = `${keyFile} has mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`;
   return { name, ok, detail, ...(!ok && { remedy: `chmod 0600 ${keyFile}` }) };
