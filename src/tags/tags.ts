@@ -87,6 +87,11 @@ export function toTagList(tags: Tags): Tag[] {
     .map((key) => ({ key, read_only: tags[key]!.read_only, value: tags[key]!.value }));
 }
 
+/** The values by key: tags as older clients read them. */
+export function toTagMap(tags: Tags): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).map(([key, { value }]) => [key, value]));
+}
+
 export const ListTags = Type.Object(Paging(1000));
 
 /** A page of the tags, sorted by key. */

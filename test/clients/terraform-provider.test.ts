@@ -222,11 +222,28 @@ describe('gcore_volume and gcore_snapshot', () => {
     const snapshot = (await firstTask(await cloud.post(snapshots, request)))['created_resources'].snapshots[0];
     const taken = (await cloud.get(`${snapshots}/${snapshot}`)).body;
     expect(taken).toMatchObject({ name: 'a snapshot', volume_id: id, description: 'text', size: 3 });
+    expect(taken.metadata).toEqual({ env: 'test' });
     const replaced = await cloud.request('PUT', `${snapshots}/${snapshot}/metadata`, { env: 'live' });
-    expect(replaced).toMatchObject({ status: 200, body: { tags: [tag('env', 'live')] } });
+    expect(replaced).toMatchObject({ status: 200, body: { metadata: { env: 'live' }, tags: [tag('env', 'live')] } });
     await firstTask(await cloud.delete(`${snapshots}/${snapshot}`));
     await firstTask(await cloud.delete(`${volumes}/${id}?snapshots=`));
     expect(await cloud.get(`${volumes}/${id}`)).toMatchObject({ status: 404 });
+  });
+});
+
+describe('gcore_loadbalancerv2', () => {
+  it('reads back its metadata, and keeps its flavor when the configuration no longer names one', async () => {
+    const balancers = '/cloud/v1/loadbalancers/1/1';
+    const given = { name: 'a balancer', flavor: 'lb1-2-4', metadata: { env: 'test', a: 'b' } };
+    const made = await firstTask(await cloud.post(balancers, given));
+    const path = `${balancers}/${made['created_resources'].loadbalancers[0]}`;
+    expect((await cloud.get(path)).body.metadata).toEqual([tag('a', 'b'), tag('env', 'test')]);
+    expect(await cloud.request('PUT', `${path}/metadata`, { env: 'live' })).toMatchObject({ status: 204 });
+    // Version 2 of the provider.
+    const renamed = await cloud.patch(path, { name: 'renamed', flavor: null });
+    expect(renamed).toMatchObject({ status: 200, body: { name: 'renamed', flavor: { flavor_name: 'lb1-2-4' } } });
+    expect((await cloud.get(path)).body.metadata).toEqual([tag('env', 'live')]);
+    await firstTask(await cloud.delete(path));
   });
 });
 

@@ -6255,6 +6255,11 @@ export interface components {
             /** @description Log settings, stored and returned without effect: no log service is connected */
             logging: components["schemas"]["LoadBalancerLogging"] | null;
             /**
+             * @deprecated
+             * @description Use `tags_v2`; the Terraform provider reads this name
+             */
+            metadata: components["schemas"]["Tag"][];
+            /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
              * @enum {unknown}
              */
@@ -8061,6 +8066,13 @@ export interface components {
             created_at: string;
             /** @description Text of the request that created the snapshot */
             description: string | null;
+            /**
+             * @deprecated
+             * @description Use `tags`; the Terraform provider reads this name
+             */
+            metadata: {
+                [key: string]: string;
+            };
             /** @description ID of the project */
             project_id: number;
             /** @description Name of the region */
@@ -8654,6 +8666,8 @@ export interface components {
              */
             preferred_connectivity?: "L2" | "L3";
             tags?: components["schemas"]["UpdateTags"];
+            /** @description Accepted and ignored: the Terraform provider sends null when its configuration names no flavor */
+            flavor?: null;
         };
         UpdateNetwork: {
             name?: components["schemas"]["Name"];

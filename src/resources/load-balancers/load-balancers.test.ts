@@ -63,6 +63,10 @@ describe('creating a load balancer', () => {
     expect(task.body.created_resources).toEqual({ loadbalancers: [id] });
     const balancer = await get(id);
     const [network] = (await cloud.get('/cloud/v1/networks/1/1')).body.results;
+    const tags = [
+      { key: 'a', value: '1', read_only: false },
+      { key: 'b', value: '2', read_only: false },
+    ];
     expect(balancer).toEqual({
       id,
       name: 'a balancer',
@@ -75,6 +79,7 @@ describe('creating a load balancer', () => {
       floating_ips: [],
       listeners: [],
       logging: null,
+      metadata: tags,
       operating_status: expect.stringMatching(/^(ONLINE|OFFLINE)$/),
       preferred_connectivity: 'L2',
       project_id: 1,
@@ -82,10 +87,7 @@ describe('creating a load balancer', () => {
       region: 'local',
       region_id: 1,
       stats: null,
-      tags_v2: [
-        { key: 'a', value: '1', read_only: false },
-        { key: 'b', value: '2', read_only: false },
-      ],
+      tags_v2: tags,
       task_id: null,
       updated_at: balancer['created_at'],
       vip_address: expect.stringMatching(/^127\.64\.\d+\.\d+$/),

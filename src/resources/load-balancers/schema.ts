@@ -153,11 +153,17 @@ const updates = {
 };
 const exampleUpdate = { name: 'renamed-load-balancer', tags: { team: null, stage: 'test' } };
 
-export const UpdateLoadBalancerV1 = Type.Object(updates, {
-  title: 'UpdateLoadBalancerV1',
-  additionalProperties: false,
-  examples: [exampleUpdate],
-});
+export const UpdateLoadBalancerV1 = Type.Object(
+  {
+    ...updates,
+    flavor: Type.Optional(
+      Type.Null({
+        description: 'Accepted and ignored: the Terraform provider sends null when its configuration names no flavor',
+      }),
+    ),
+  },
+  { title: 'UpdateLoadBalancerV1', additionalProperties: false, examples: [exampleUpdate] },
+);
 export const UpdateLoadBalancer = Type.Object(
   {
     ...updates,
@@ -311,6 +317,10 @@ export const LoadBalancer = Type.Object(
       description: 'Listeners, the oldest first',
     }),
     logging: Described(Nullable(LoadBalancerLogging), noLogs),
+    metadata: Type.Array(Tag, {
+      deprecated: true,
+      description: 'Use `tags_v2`; the Terraform provider reads this name',
+    }),
     preferred_connectivity: MemberConnectivity,
     stats: StatsOrNull,
     tags_v2: Type.Array(Tag, { description: 'Tags, by key' }),

@@ -246,6 +246,7 @@ function freeAddress(range: string, used: ReadonlySet<string>): string {
 }
 
 function toResponse(row: LoadBalancerView, region: RegionFacts, instances: Instance[] | null): LoadBalancer {
+  const tags = toTagList(row.tags);
   return {
     id: row.id,
     name: row.name,
@@ -258,6 +259,7 @@ function toResponse(row: LoadBalancerView, region: RegionFacts, instances: Insta
     floating_ips: [],
     listeners: row.listenerIds.map((id) => ({ id })),
     logging: row.logging,
+    metadata: tags,
     operating_status: row.operatingStatus,
     preferred_connectivity: row.preferredConnectivity,
     project_id: row.projectId,
@@ -265,7 +267,7 @@ function toResponse(row: LoadBalancerView, region: RegionFacts, instances: Insta
     region: region.name,
     region_id: row.regionId,
     stats: row.stats,
-    tags_v2: toTagList(row.tags),
+    tags_v2: tags,
     task_id: row.taskId,
     updated_at: withZone(row.updatedAt),
     vip_address: row.vipAddress,

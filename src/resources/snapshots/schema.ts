@@ -78,6 +78,10 @@ export const Snapshot = Type.Object(
     name: Type.String({ description: 'Name of the snapshot' }),
     created_at: Described(DateTime, 'When the snapshot was requested'),
     description: Described(Nullable(Type.String()), 'Text of the request that created the snapshot'),
+    metadata: Type.Record(Type.String(), Type.String(), {
+      deprecated: true,
+      description: 'Use `tags`; the Terraform provider reads this name',
+    }),
     ...PlaceFields,
     ...TaskFields,
     size: Described(SizeGib, 'Size in GiB: that of the volume when the snapshot was requested'),

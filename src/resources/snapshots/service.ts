@@ -8,7 +8,7 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { newTags, toTagList } from '../../tags/tags.ts';
+import { newTags, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
@@ -140,6 +140,7 @@ function toResponse(snapshot: SnapshotView, regionName: string): Snapshot {
     created_at: withZone(snapshot.createdAt),
     creator_task_id: snapshot.creatorTaskId,
     description: snapshot.description,
+    metadata: toTagMap(snapshot.tags),
     project_id: snapshot.projectId,
     region: regionName,
     region_id: snapshot.regionId,

@@ -39,6 +39,7 @@ describe('a snapshot', () => {
       id: task.body.created_resources.snapshots[0],
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
       creator_task_id: created.body.tasks[0],
+      metadata: { a: '1' },
       project_id: 1,
       region: 'local',
       region_id: 1,

@@ -7,7 +7,7 @@ import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { faultsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
+import { faultsOfNewTags, newTags, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
@@ -266,7 +266,7 @@ function toResponse(volume: VolumeView, regionName: string): Volume {
     creator_task_id: volume.creatorTaskId,
     is_root_volume: false,
     limiter_stats: null,
-    metadata: Object.fromEntries(Object.entries(volume.tags).map(([key, { value }]) => [key, value])),
+    metadata: toTagMap(volume.tags),
     metadata_detailed: toTagList(volume.tags),
     project_id: volume.projectId,
     region: regionName,
