@@ -79,6 +79,20 @@ describe('the data sources', () => {
   });
 });
 
+describe('the data source gcore_lbpool', () => {
+  it('finds a pool by its load balancer and name', async () => {
+    const pools = [{ name: 'a pool', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN' }];
+    const listeners = [{ name: 'a listener', protocol: 'TCP', protocol_port: 80, pools }];
+    const task = await firstTask(await cloud.post('/cloud/v1/loadbalancers/1/1', { name: 'a balancer', listeners }));
+    const { loadbalancers, pools: ids } = task['created_resources'];
+    // The provider sends an empty listener_id if its configuration names a load balancer only.
+    const query = `listener_id=&loadbalancer_id=${loadbalancers[0]}`;
+    const found = await cloud.get(`/cloud/v1/lbpools/1/1?${query}`);
+    expect(found).toMatchObject({ status: 200, body: { results: [{ id: ids[0], name: 'a pool' }] } });
+    await firstTask(await cloud.delete(`/cloud/v1/loadbalancers/1/1/${loadbalancers[0]}`));
+  });
+});
+
 describe('gcore_subnet', () => {
   it('reads back its configuration and sends every field in an update', async () => {
     const path = `${subnets}/${await aSubnet(await aNetwork())}`;

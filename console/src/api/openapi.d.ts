@@ -13288,8 +13288,8 @@ export interface operations {
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether to return whole members instead of their IDs */
                 details?: boolean;
-                /** @description Only the default pool of this listener */
-                listener_id?: string;
+                /** @description Only the default pool of this listener; empty: no filter */
+                listener_id?: "" | string;
                 /** @description Only pools of this load balancer */
                 load_balancer_id?: string;
                 /** @description Use `load_balancer_id` */

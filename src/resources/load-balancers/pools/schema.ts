@@ -269,7 +269,10 @@ export const ListPools = Type.Object({
   details: Type.Optional(
     Type.Boolean({ default: false, description: 'Whether to return whole members instead of their IDs' }),
   ),
-  listener_id: Type.Optional(Described(Uuid, 'Only the default pool of this listener')),
+  // The Terraform provider sends an empty one with each `loadbalancer_id`.
+  listener_id: Type.Optional(
+    Described(Type.Union([Type.Literal(''), Uuid]), 'Only the default pool of this listener; empty: no filter'),
+  ),
   load_balancer_id: Type.Optional(Described(Uuid, 'Only pools of this load balancer')),
   loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
   name: Type.Optional(Described(ShortText, 'Only pools whose name contains this text')),
