@@ -79,6 +79,18 @@ describe('the data sources', () => {
   });
 });
 
+describe('gcore_lblistener', () => {
+  it('gets a task when a list is removed, for a first update without the list and for a second one', async () => {
+    const listener = { name: 'a listener', protocol: 'TCP', protocol_port: 80, allowed_cidrs: ['10.0.0.0/8'] };
+    const made = await cloud.post('/cloud/v1/loadbalancers/1/1', { name: 'a balancer', listeners: [listener] });
+    const { listeners, loadbalancers } = (await firstTask(made))['created_resources'];
+    const path = `/cloud/v2/lblisteners/1/1/${listeners[0]}`;
+    for (const body of [{}, { allowed_cidrs: null }]) await firstTask(await cloud.patch(path, body));
+    expect((await cloud.get(path.replace('v2', 'v1'))).body.allowed_cidrs).toBeNull();
+    await firstTask(await cloud.delete(`/cloud/v1/loadbalancers/1/1/${loadbalancers[0]}`));
+  });
+});
+
 describe('the data source gcore_lbpool', () => {
   it('finds a pool by its load balancer and name', async () => {
     const pools = [{ name: 'a pool', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN' }];

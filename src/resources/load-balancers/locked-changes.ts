@@ -51,6 +51,8 @@ export interface LoadBalancerChanges {
     task: ChangeTask,
     changes?: Partial<LoadBalancerRow>,
   ): Promise<string>;
+  /** Records a task that is finished with the transaction. Returns its id. */
+  recordFinished(tx: Tx, context: RequestContext, loadBalancer: LoadBalancerRow, task: ChangeTask): Promise<string>;
 }
 
 export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>): LoadBalancerChanges {
@@ -78,6 +80,11 @@ export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'c
       });
       const { projectId } = loadBalancer;
       return tasks.enqueue(tx, context, { ...task, key: keyOf(loadBalancer), projectId, generation });
+    },
+
+    recordFinished(tx, context, loadBalancer, task) {
+      const { projectId, generation } = loadBalancer;
+      return tasks.recordFinished(tx, context, { ...task, key: keyOf(loadBalancer), projectId, generation });
     },
   };
 }
@@ -134,19 +141,22 @@ export function createPartChanges<Row extends PartRow>(
     requireNotDeleted(locked.part, kind);
     return locked;
   };
-  /** Runs `write` under the lock. It returns the task of the change, or null when nothing changes. */
+  /** Runs `write` under the lock. It returns the task of the change, which may be done, or null when nothing changes. */
   const withLock =
     (take: typeof lock, concurrent?: readonly string[]) =>
     (
       context: RequestContext,
       scope: Scope,
       id: string,
-      write: (tx: Tx, part: Row) => Promise<ChangeTask | null>,
+      write: (tx: Tx, part: Row) => Promise<(ChangeTask & { isDone?: boolean }) | null>,
     ): Promise<TaskIds> =>
       idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, part } = await take(tx, scope, id, concurrent);
-        const task = await write(tx, part);
-        return { tasks: task ? [await changes.enqueue(tx, context, loadBalancer, task)] : [] };
+        const written = await write(tx, part);
+        if (!written) return { tasks: [] };
+        const { isDone, ...task } = written;
+        const add = isDone ? changes.recordFinished : changes.enqueue;
+        return { tasks: [await add(tx, context, loadBalancer, task)] };
       });
   return {
     lock,

@@ -68,10 +68,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   ): Promise<TaskIds> => {
     if (isEmpty(written)) return { tasks: [] };
     await store.update(tx, loadBalancer.id, { ...written, updatedAt: clock.now() });
-    const { projectId, generation } = loadBalancer;
-    return {
-      tasks: [await tasks.recordFinished(tx, context, { type, key: keyOf(loadBalancer), projectId, generation })],
-    };
+    return { tasks: [await changes.recordFinished(tx, context, loadBalancer, { type })] };
   };
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<TaskIds> =>

@@ -94,10 +94,11 @@ export function createListeners(deps: ListenersDeps) {
         ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, listener, '') })),
       ]);
       const changed = changedColumns<ListenerSettings, ListenerSettings>(listener, settings);
-      // After a failure the same update is a retry.
-      if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') return null;
+      const type = 'update_lblistener';
+      // After a failure the same update is a retry. The Terraform provider crashes without a task.
+      if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') return { type, isDone: true };
       await store.update(tx, listener.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
-      return { type: 'update_lblistener' };
+      return { type };
     });
 
   const statsOf = async (ids: string[], show: boolean | undefined) =>
