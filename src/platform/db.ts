@@ -13,7 +13,7 @@ import type { Logger } from './log.ts';
 import { closeLostConnections } from './lost-servers.ts';
 import { isContended, isRetryable, isUnavailable, postgresCode } from './db-errors.ts';
 import { createPrimaryClient } from './primary-client.ts';
-import { PreparedQuery } from './prepared-query.ts';
+import { nameStatement, PreparedQuery } from './prepared-query.ts';
 import type { Statement } from './prepared-query.ts';
 import { parseInstant } from './timestamps.ts';
 
@@ -229,8 +229,9 @@ export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string
 
 /**
  * A deferred write (deferred-writes.ts): it is sent with the following writes of its transaction, so its errors are thrown
- * by a later statement or by the commit. Outside of a transaction it is sent at once. `name` must be unique in the program.
- * `Values` are its parameters as a labelled tuple; `Result` is what its body returns.
+ * by a later statement or by the commit. Outside of a transaction it is sent at once. `Values` are its parameters as a
+ * labelled tuple; `Result` is what its body returns.
+ * @throws when another write has the name
  */
 export function deferred<Values extends unknown[], Result = void, On extends Db | Tx = Tx>(
   name: string,
@@ -252,15 +253,16 @@ export function deferred<Values extends unknown[], Result = void, On extends Db 
 
 /**
  * A prepared statement: PostgreSQL parses and plans it once for each connection. For hot paths, where building a query costs
- * more than running it. `name` must be unique in the program. `Values` are its parameters as a labelled tuple; `On` is `Tx`
- * for a statement that locks or writes rows.
+ * more than running it. `Values` are its parameters as a labelled tuple; `On` is `Tx` for a statement that locks or writes
+ * rows.
+ * @throws when another statement has the name
  */
 export function prepared<
   Row extends pg.QueryResultRow,
   Values extends unknown[] = unknown[],
   On extends Db | Tx = Db | Tx,
 >(name: string, text: string) {
-  const statement: Statement = { name, text };
+  const statement = nameStatement(name, text);
   return (on: On, ...values: Values): Promise<Row[]> => runStatement<Row>(on, statement, values);
 }
 

@@ -10,7 +10,7 @@
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
-import { PreparedQuery } from './prepared-query.ts';
+import { nameStatement, PreparedQuery } from './prepared-query.ts';
 import type { Statement } from './prepared-query.ts';
 
 /** Not `cloudyard`: as the name of the user it would come first in the search path. */
@@ -43,13 +43,15 @@ export interface Write {
   onResult?: ((result: never) => void) | undefined;
 }
 
+/** By the name without its schema and hash. */
 const definitions = new Map<string, Definition>();
 
 /**
- * Defines a write, or a function that statements call by its name. Call it when a module is loaded; `name` must be unique in
- * the program.
+ * Defines a write, or a function that statements call by its name. Call it when a module is loaded.
+ * @throws when another write has the name
  */
 export function defineWrite(name: string, options: WriteOptions): Definition {
+  if (definitions.has(name)) throw new Error(`two writes are named ${name}`);
   const { parameters, body, declare, returns = 'void' } = options;
   const rest = `(${parameters}) returns ${returns} language plpgsql as $cloudyard$
 ${declare ? `declare ${declare}\n` : ''}begin
@@ -58,7 +60,7 @@ end $cloudyard$`;
   const hash = createHash('sha256').update(rest).digest('hex').slice(0, 8);
   const qualified = `${schema}.${name}_${hash}`;
   const definition = { ...options, name: qualified, sql: `create or replace function ${qualified}${rest}` };
-  definitions.set(qualified, definition);
+  definitions.set(name, definition);
   return definition;
 }
 
@@ -93,7 +95,7 @@ function statementOf(writes: Write[], setting: string | undefined): Statement {
     const first = setting === undefined ? [] : [`set_config('${setting}', 'on', true)`];
     const text = `select ${[...first, ...calls].join(',\n  ')}`;
     if (statements.size >= maxPrepared) return { text };
-    statement = { name: `writes_${statements.size}`, text };
+    statement = nameStatement(`writes_${statements.size}`, text);
     statements.set(key, statement);
   }
   return statement;

@@ -1,7 +1,11 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type pg from 'pg';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { PreparedQuery } from './prepared-query.ts';
+import { root } from '../main/root.ts';
+import { deferred } from './db.ts';
+import { nameStatement, PreparedQuery, statementTexts } from './prepared-query.ts';
 import type { Statement } from './prepared-query.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
@@ -50,4 +54,35 @@ it('PostgreSQL describes a statement once for each connection, and refuses it th
 
 function protocolOf(client: pg.PoolClient): { on(event: 'rowDescription', listener: () => void): void } {
   return (client as unknown as { connection: { on(event: 'rowDescription', listener: () => void): void } }).connection;
+}
+
+describe('names of statements and writes', () => {
+  it('are unique', () => {
+    nameStatement('named_twice', 'select 1');
+    expect(() => nameStatement('named_twice', 'select 2')).toThrow('two statements are named named_twice');
+    const define = () => deferred('write_named_twice', { parameters: '', body: '' });
+    define();
+    expect(define).toThrow('two writes are named write_named_twice');
+  });
+
+  it('are one for each text', async () => {
+    const modules = globSync('src/**/*.ts', { cwd: root }).filter(
+      (file) =>
+        !/test[-.]/.test(file) && /platform\/(db|batched-read)\.ts'/.test(readFileSync(join(root, file), 'utf8')),
+    );
+    for (const file of modules) await import(join(root, file));
+    expect(statementTexts.size).toBeGreaterThan(300);
+    expect(namesOfSameText([...statementTexts])).toEqual([]);
+    const { rows } = await cloud.db.$client.query<{ name: string; text: string }>(
+      `select proname as name, pg_get_function_arguments(oid) || prosrc as text from pg_proc
+       where pronamespace = 'cloudyard_writes'::regnamespace`,
+    );
+    expect(rows.length).toBeGreaterThan(50);
+    expect(namesOfSameText(rows.map(({ name, text }) => [name, text]))).toEqual([]);
+  });
+});
+
+function namesOfSameText(statements: [name: string, text: string][]): string[][] {
+  const groups = Map.groupBy(statements, ([, text]) => text.replaceAll(/\s+/g, ' ').trim());
+  return [...groups.values()].filter(({ length }) => length > 1).map((group) => group.map(([name]) => name));
 }

@@ -7,12 +7,22 @@
  */
 import pg from 'pg';
 
-/** A statement that PostgreSQL parses and plans once for each connection. Names are unique in the program. */
+/** A statement that PostgreSQL parses and plans once for each connection. */
 export interface Statement {
   /** Absent: it is parsed and planned for each call. */
   name?: string | undefined;
   text: string;
   shape?: Shape;
+}
+
+/** The texts of all named statements, by name. */
+export const statementTexts = new Map<string, string>();
+
+/** @throws when another statement has the name: a connection that has prepared one of them would refuse the other */
+export function nameStatement(name: string, text: string): Statement {
+  if (statementTexts.has(name)) throw new Error(`two statements are named ${name}`);
+  statementTexts.set(name, text);
+  return { name, text };
 }
 
 type Field = pg.FieldDef;

@@ -10,6 +10,7 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
 import { prepared, preparedValue, runStatement } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { nameStatement } from '../platform/prepared-query.ts';
 import type { Statement } from '../platform/prepared-query.ts';
 import { rowCounts } from '../platform/table.ts';
 
@@ -230,7 +231,7 @@ export function pageReader<Row>(table: PgTable, selection: Selection = {}) {
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {
-  const statement = statements.get(text) ?? { name: `page_${statements.size}`, text };
+  const statement = statements.get(text) ?? nameStatement(`page_${statements.size}`, text);
   statements.set(text, statement);
   return statement;
 }

@@ -11,7 +11,6 @@ import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
-import { subnets } from '../subnets/table.ts';
 import type { ListNetworks } from './schema.ts';
 import { networks } from './table.ts';
 
@@ -24,7 +23,7 @@ export type NetworkView = NetworkRow & { subnetIds: string[] };
 
 export const { lock, lockForChange, update, remove } = kit.singleRows(networks);
 export const insert = kit.insertRow(networks);
-export const insertFirstSubnet = kit.insertRow(subnets);
+export { insert as insertFirstSubnet } from '../subnets/store.ts';
 
 const subnetIds = sql<string[]>`array(
   select s.id from subnets s where s.network_id = networks.id order by s.created_at, s.id)`;
