@@ -1,5 +1,18 @@
 import type { Driver } from './driver.ts';
 
+// The grammar of distribution, as regular expressions without anchors.
+const repositoryPart = '[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*';
+export const repositoryGrammar = `${repositoryPart}(/${repositoryPart})*`;
+export const tagGrammar = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}';
+export const digestGrammar = 'sha256:[0-9a-f]{64}';
+
+const digest = new RegExp(`^${digestGrammar}$`);
+
+/** Whether it is a SHA-256 digest, the only kind that is stored. */
+export function isDigest(text: unknown): text is string {
+  return typeof text === 'string' && digest.test(text);
+}
+
 /** Settings of the registry program: the token server, and the receiver of events. */
 export interface RegistryHosting {
   /** URL of the token server, as clients reach it. */

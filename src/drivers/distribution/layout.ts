@@ -17,6 +17,7 @@ import {
   runtimeFolder,
 } from '../confined.ts';
 import { DriverError } from '../driver.ts';
+import { digestGrammar, repositoryGrammar, tagGrammar } from '../registry.ts';
 
 export interface Layout {
   root: string;
@@ -52,9 +53,9 @@ export interface Layout {
 }
 
 const PREFIX = /^[a-z0-9][-a-z0-9]{0,62}$/;
-const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
-const DIGEST = /^sha256:[0-9a-f]{64}$/;
-const TAG = /^\w[\w.-]{0,127}$/;
+const REPOSITORY = new RegExp(`^${repositoryGrammar}$`);
+const DIGEST = new RegExp(`^${digestGrammar}$`);
+const TAG = new RegExp(`^${tagGrammar}$`);
 
 /** `replica`: the name of this host, if the registries are in a directory that its hosts share; null: in the data directory. */
 export function layoutOf(dataDir: string, replica: string | null = null): Layout {
@@ -109,11 +110,6 @@ export function layoutIn(root: string, places: Partial<Places> = {}): Layout {
 /** The hash of a digest, without `sha256:`. @throws DriverError, permanent, if it is not a SHA-256 digest */
 export function hexOf(digest: string): string {
   return checked(DIGEST, digest).slice('sha256:'.length);
-}
-
-/** Whether it is a SHA-256 digest, the only kind that is stored. */
-export function isDigest(text: unknown): text is string {
-  return typeof text === 'string' && DIGEST.test(text);
 }
 
 /** Whether the text is a prefix and a repository in the syntax of distribution. */

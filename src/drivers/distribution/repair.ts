@@ -17,7 +17,8 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
-import { hexOf, isDigest, type Layout, namesIn } from './layout.ts';
+import { isDigest } from '../registry.ts';
+import { hexOf, type Layout, namesIn } from './layout.ts';
 import { digestsIn, layersOf, repositoriesBelow, type Repository, revisionsOf, tagsOf, writtenAt } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;

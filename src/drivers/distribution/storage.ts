@@ -9,9 +9,10 @@ import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDigest } from '../registry.ts';
 import type { RegistryRemoval } from '../registry.ts';
 import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
-import { checkedTag, hexOf, isDigest, type Layout, namesIn } from './layout.ts';
+import { checkedTag, hexOf, type Layout, namesIn } from './layout.ts';
 
 export interface Repository {
   /** Below the registry's prefix, such as `team/app`. */

@@ -1,12 +1,12 @@
 /** Requests and responses of registries. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { digestGrammar, repositoryGrammar, tagGrammar } from '../../drivers/registry.ts';
 import { pattern } from '../../http/patterns.ts';
 import { Collection, DateTime, Described, noControlCharacters, Paging } from '../../http/shapes.ts';
 
-/** The grammar of distribution. */
 export const repositoryPattern = pattern(
-  '^[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
+  `^${repositoryGrammar}$`,
   'a repository name such as team/app: lowercase letters and digits, separated by `.`, `_`, `-` or `/`',
 );
 
@@ -17,16 +17,13 @@ export const RepositoryName = Type.String({
   examples: ['team/app'],
 });
 export const Digest = Type.String({
-  pattern: pattern('^sha256:[0-9a-f]{64}$', '`sha256:` and 64 hexadecimal digits'),
+  pattern: pattern(`^${digestGrammar}$`, '`sha256:` and 64 hexadecimal digits'),
   maxLength: 71,
   description: 'Digest of the artifact',
   examples: ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
 });
 export const TagName = Type.String({
-  pattern: pattern(
-    '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$',
-    '1 to 128 letters, digits, `_`, `.` and `-`; starts without `.` and `-`',
-  ),
+  pattern: pattern(`^${tagGrammar}$`, '1 to 128 letters, digits, `_`, `.` and `-`; starts without `.` and `-`'),
   maxLength: 128,
   description: 'Name of the tag',
   examples: ['v1'],

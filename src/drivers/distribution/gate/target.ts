@@ -4,6 +4,7 @@
  * Invariant: distribution receives a path that is rebuilt from the parsed one, never the bytes of the client. So the gate
  * and distribution cannot interpret a path differently, and the gate charges the registry that distribution writes to.
  */
+import { digestGrammar, isDigest, tagGrammar } from '../../registry.ts';
 import { isName } from '../layout.ts';
 
 export interface Target {
@@ -22,13 +23,12 @@ export interface Target {
   mount: string | null;
 }
 
-const digest = 'sha256:[0-9a-f]{64}';
 const upload = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 /** Each pattern ends in a fixed number of components, so no path matches two of them. */
 const kinds: [Target['kind'], RegExp][] = [
   ['tags', /^(.+)\/tags\/list$/],
-  ['manifest', new RegExp(`^(.+)/manifests/(${digest}|\\w[\\w.-]{0,127})$`)],
-  ['blob', new RegExp(`^(.+)/blobs/(${digest})$`)],
+  ['manifest', new RegExp(`^(.+)/manifests/(${digestGrammar}|${tagGrammar})$`)],
+  ['blob', new RegExp(`^(.+)/blobs/(${digestGrammar})$`)],
   ['uploads', /^(.+)\/blobs\/uploads\/?$/],
   ['upload', new RegExp(`^(.+)/blobs/uploads/(${upload})$`)],
 ];
@@ -74,5 +74,5 @@ function queryOf(text: string): URLSearchParams {
 
 /** Blobs are counted and collected by their SHA-256; distribution accepts other digests, too. */
 function isSha256(given: string | null): boolean {
-  return given === null || new RegExp(`^${digest}$`).test(given);
+  return given === null || isDigest(given);
 }

@@ -4,6 +4,7 @@
  *
  * Unknown events are ignored: the host would send a refused event again forever.
  */
+import { isDigest } from '../../../drivers/registry.ts';
 import { transaction } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { equalInConstantTime, sha256 } from '../../../platform/crypto.ts';
@@ -117,10 +118,6 @@ function fieldsOf(value: unknown): Record<string, unknown> {
 
 function isText(value: unknown, most: number): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= most && isStorable(value);
-}
-
-function isDigest(value: unknown): value is string {
-  return typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value);
 }
 
 function bytes(value: unknown): number {
