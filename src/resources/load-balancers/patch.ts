@@ -26,11 +26,10 @@ const noTimeouts: Timeouts = { timeoutClientData: null, timeoutMemberConnect: nu
 
 /** The timeouts of a new listener or pool, or those after a patch. */
 export function patchedTimeouts(body: TimeoutFields, current = noTimeouts): Timeouts {
-  const patchedTimeout = (given: number | null | undefined, value: number | null) =>
-    given === undefined ? value : given;
-  return {
-    timeoutClientData: patchedTimeout(body.timeout_client_data, current.timeoutClientData),
-    timeoutMemberConnect: patchedTimeout(body.timeout_member_connect, current.timeoutMemberConnect),
-    timeoutMemberData: patchedTimeout(body.timeout_member_data, current.timeoutMemberData),
-  };
+  const {
+    timeout_client_data: timeoutClientData = current.timeoutClientData,
+    timeout_member_connect: timeoutMemberConnect = current.timeoutMemberConnect,
+    timeout_member_data: timeoutMemberData = current.timeoutMemberData,
+  } = body;
+  return { timeoutClientData, timeoutMemberConnect, timeoutMemberData };
 }
