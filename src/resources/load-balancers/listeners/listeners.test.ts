@@ -17,7 +17,7 @@ import {
 
 const host = createTestLoadBalancerHost();
 const cloud = useCloudyard({ loadBalancerDriver: host });
-const { aBalancer, aListener, aPool, getListener, getPool } = builders(cloud);
+const { aBalancer, aListener, aPool, counts, getListener, getPool } = builders(cloud);
 const update = (id: string, body: unknown) => cloud.patch(v2(`${listeners}/${id}`), body);
 const onHost = (id: string) => host.balancers.get(balancer)!.listeners.find((listener) => listener.id === id);
 const hash = `$6$saltsalt$${'a'.repeat(86)}`;
@@ -94,7 +94,7 @@ describe('creating a listener', () => {
   it('reads a connection limit of -1 back as the default of 100,000, also in an update', async () => {
     const id = await aListener(balancer, { connection_limit: -1 });
     expect((await getListener(id))['connection_limit']).toBe(100_000);
-    expect((await cloud.ended(await update(id, { connection_limit: -1 }))).body).toMatchObject({ state: 'FINISHED' });
+    expect((await update(id, { connection_limit: -1 })).body).toEqual({ tasks: [] });
     await cloud.ended(await update(id, { connection_limit: 7 }));
     await cloud.ended(await update(id, { connection_limit: -1 }));
     expect((await getListener(id))['connection_limit']).toBe(100_000);
@@ -129,7 +129,7 @@ describe('creating a listener', () => {
       ['sni_secret_id.1', 'certificate'],
     ]);
     const requestedAgain = knownSecrets(cloud, {});
-    await cloud.ended(await update(id, { secret_id: own, sni_secret_id: [other, own] }));
+    expect((await update(id, { secret_id: own, sni_secret_id: [other, own] })).body).toEqual({ tasks: [] });
     await cloud.ended(await update(id, { sni_secret_id: [own] }));
     expect(requestedAgain).toEqual([]);
     const unknown = await update(id, { secret_id: unknownId, sni_secret_id: [own, unknownId] });
@@ -229,18 +229,24 @@ describe('updating a listener', () => {
     expect(onHost(id)).toMatchObject({ allowedNetworks: [], users: [{ name: 'alice', encryptedPassword: hash }] });
   });
 
-  it('returns a finished task and does not reach the host without a change', async () => {
+  it('returns no task and writes nothing without a change', async () => {
     const id = await aListener(balancer, { allowed_cidrs: ['2001:db8::/32'], user_list: users });
-    const before = [await getListener(id), host.log.length];
+    const before = [await counts(), host.log.length];
     for (const body of [
-      {},
       { name: 'a listener', admin_state_up: true, connection_limit: 100_000, secret_id: null, sni_secret_id: null },
       { allowed_cidrs: ['2001:DB8::/32'], user_list: users, timeout_client_data: null },
     ]) {
-      const answer = await update(id, body);
-      const task = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`);
-      expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_lblistener', resource_id: balancer });
+      expect((await update(id, body)).body).toEqual({ tasks: [] });
     }
+    expect([await counts(), host.log.length]).toEqual(before);
+  });
+
+  it('returns a finished task for an empty body, and does not reach the host', async () => {
+    const id = await aListener(balancer);
+    const before = [await getListener(id), host.log.length];
+    const { tasks } = (await update(id, {})).body;
+    const task = await cloud.get(`/cloud/v1/tasks/${tasks[0]}`);
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_lblistener', resource_id: balancer });
     expect([await getListener(id), host.log.length]).toEqual(before);
   });
 

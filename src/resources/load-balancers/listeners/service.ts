@@ -95,8 +95,10 @@ export function createListeners(deps: ListenersDeps) {
       ]);
       const changed = changedColumns<ListenerSettings, ListenerSettings>(listener, settings);
       const type = 'update_lblistener';
-      // After a failure the same update is a retry. The Terraform provider crashes without a task.
-      if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') return { type, isDone: true };
+      // After a failure the same update is a retry. The Terraform provider sends an empty body, and crashes without a task.
+      if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') {
+        return isEmpty(body) ? { type, isDone: true } : null;
+      }
       await store.update(tx, listener.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
       return { type };
     });
