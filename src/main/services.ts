@@ -45,7 +45,7 @@ import { createL7Policies } from '../resources/load-balancers/l7-policies/servic
 import { createLbPools } from '../resources/load-balancers/pools/service.ts';
 import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/service.ts';
 import { createRequestedRuns } from '../resources/lifecycle-policies/requested-runs/service.ts';
-import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedules/service.ts';
+import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedule/service.ts';
 import { createLifecyclePolicyRuns } from '../resources/lifecycle-policies/runs/service.ts';
 import { createLifecyclePolicies } from '../resources/lifecycle-policies/service.ts';
 import { createEvents } from '../resources/events/service.ts';

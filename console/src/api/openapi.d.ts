@@ -2266,26 +2266,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/forecast": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Forecast the runs of a lifecycle policy
-         * @description Lists the next runs, and the existing snapshots that expire in the same period.
-         */
-        get: operations["forecastLifecyclePolicy"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/cloud/v1/schedule/{project_id}/{region_id}/{schedule_id}": {
         parameters: {
             query?: never;
@@ -2337,6 +2317,26 @@ export interface paths {
          * @description The snapshots of the volumes are kept, and no longer expire. Unknown IDs are ignored.
          */
         put: operations["removeLifecyclePolicyVolumes"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cloudyard/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Forecast the runs of a lifecycle policy
+         * @description Lists the next runs, and the existing snapshots that expire in the same period.
+         */
+        get: operations["forecastLifecyclePolicy"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -15679,48 +15679,6 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
-    forecastLifecyclePolicy: {
-        parameters: {
-            query?: {
-                /** @description Number of runs of each schedule */
-                count?: number;
-                /** @description Maximum number of snapshots */
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                /**
-                 * @description ID of the project
-                 * @example 1
-                 */
-                project_id: components["parameters"]["project_id"];
-                /**
-                 * @description ID of the region
-                 * @example 1
-                 */
-                region_id: components["parameters"]["region_id"];
-                /**
-                 * @description ID of the lifecycle policy
-                 * @example 1
-                 */
-                policy_id: components["parameters"]["policy_id"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LifecyclePolicyForecast"];
-                };
-            };
-            default: components["responses"]["Error"];
-        };
-    };
     getLifecyclePolicySchedule: {
         parameters: {
             query?: never;
@@ -15851,6 +15809,48 @@ export interface operations {
         requestBody: components["requestBodies"]["LifecyclePolicyVolumeIds"];
         responses: {
             200: components["responses"]["LifecyclePolicy"];
+            default: components["responses"]["Error"];
+        };
+    };
+    forecastLifecyclePolicy: {
+        parameters: {
+            query?: {
+                /** @description Number of runs of each schedule */
+                count?: number;
+                /** @description Maximum number of snapshots */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the lifecycle policy
+                 * @example 1
+                 */
+                policy_id: components["parameters"]["policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LifecyclePolicyForecast"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

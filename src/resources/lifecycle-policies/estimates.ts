@@ -10,7 +10,7 @@ import { createPause } from '../../platform/event-loop.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
 import { uniqueIds, volumeErrors } from './requested-ids.ts';
-import { checkSchedule, faultsOfSchedules, localTime, maxRetained, readSchedules } from './schedules.ts';
+import { checkSchedule, faultsOfSchedules, localTime, maxRetained, readSchedules } from './schedule-rules.ts';
 import type {
   CreateLifecyclePolicy,
   CreateSchedule,

@@ -10,8 +10,8 @@ import { ListMissedRuns, MissedRunCollection } from './missed-runs/schema.ts';
 import type { MissedRuns } from './missed-runs/service.ts';
 import type { RequestedRuns } from './requested-runs/service.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
-import { scheduleOperations } from './schedules/routes.ts';
-import type { LifecyclePolicySchedules } from './schedules/service.ts';
+import { scheduleOperations } from './schedule/routes.ts';
+import type { LifecyclePolicySchedules } from './schedule/service.ts';
 import {
   AddSchedules,
   CreateLifecyclePolicy,
@@ -123,14 +123,14 @@ export const lifecyclePolicyOperations = ({
     access: projectMember,
     handle: ({ by, scope, params }) => policies.delete(by, scope, params.policy_id),
   }),
-  ...schedulesOperations(policies),
+  ...scheduleListOperations(policies),
   ...runOperations(runs, missedRuns, requestedRuns),
   ...scheduleOperations(tag, schedules),
   ...volumeOperations(policies),
   ...previewOperations(policies),
 ];
 
-const schedulesOperations = (policies: LifecyclePolicies) => [
+const scheduleListOperations = (policies: LifecyclePolicies) => [
   operation('POST', `${one}/add_schedules`, {
     ...changeOfOne,
     id: 'addLifecyclePolicySchedules',
@@ -184,15 +184,6 @@ const runOperations = (runs: LifecyclePolicyRuns, missedRuns: MissedRuns, reques
     handle: async ({ scope, params, query }, reply) =>
       sendInGroups(reply, await runs.list(scope, params.policy_id, query)),
   }),
-  operation('GET', `${ownOne}/forecast`, {
-    id: 'forecastLifecyclePolicy',
-    summary: 'Forecast the runs of a lifecycle policy',
-    description: 'Lists the next runs, and the existing snapshots that expire in the same period.',
-    access: projectReader,
-    query: ForecastQuery,
-    answer: Forecast,
-    handle: ({ scope, params, query }) => runs.forecast(scope, params.policy_id, query),
-  }),
 ];
 
 const volumeOperations = (policies: LifecyclePolicies) => [
@@ -214,6 +205,15 @@ const volumeOperations = (policies: LifecyclePolicies) => [
 ];
 
 const previewOperations = (policies: LifecyclePolicies) => [
+  operation('GET', `${ownOne}/forecast`, {
+    id: 'forecastLifecyclePolicy',
+    summary: 'Forecast the runs of a lifecycle policy',
+    description: 'Lists the next runs, and the existing snapshots that expire in the same period.',
+    access: projectReader,
+    query: ForecastQuery,
+    answer: Forecast,
+    handle: ({ scope, params, query }) => policies.forecast(scope, params.policy_id, query),
+  }),
   operation('POST', `${all}/preview_schedule`, {
     id: 'previewLifecyclePolicySchedule',
     summary: 'Preview the run times of a schedule',

@@ -16,12 +16,14 @@ import { changedColumns, isEmpty, requireFound, requireProject } from '../servic
 import type { ServiceDeps } from '../service-kit.ts';
 import { createEstimates } from './estimates.ts';
 import type { EstimatesDeps } from './estimates.ts';
+import type { ForecastQuery } from './forecast/schema.ts';
+import { forecast } from './forecast/service.ts';
 import { uniqueIds, volumeErrors } from './requested-ids.ts';
 import { scheduleExpiry } from './retention/store.ts';
 import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
-import { checkSchedules, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedules.ts';
-import type { CheckedSchedule } from './schedules.ts';
+import { checkSchedules, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedule-rules.ts';
+import type { CheckedSchedule } from './schedule-rules.ts';
 import { maxSchedules } from './schema.ts';
 import type {
   CreateLifecyclePolicy,
@@ -61,6 +63,9 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
 
   return {
     ...createEstimates(deps),
+
+    /** The next runs of a policy, and the existing snapshots that it will delete. */
+    forecast: (scope: Scope, policyId: number, query: ForecastQuery) => forecast(deps, scope, policyId, query),
 
     async create(
       context: RequestContext,

@@ -5,7 +5,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { createPause } from '../../../platform/event-loop.ts';
 import { requireFound } from '../../service-kit.ts';
-import { defaultQuantity, localTime, timesOf } from '../schedules.ts';
+import { defaultQuantity, localTime, timesOf } from '../schedule-rules.ts';
 import * as policies from '../store.ts';
 import type { ScheduleRow } from '../store.ts';
 import type { Forecast, ForecastQuery } from './schema.ts';

@@ -9,7 +9,7 @@ import { requireFound, requireUnlocked } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import { uniqueIds, unknownIdErrors } from '../requested-ids.ts';
 import * as runs from '../runs/store.ts';
-import { volumesOfRun } from '../schedules.ts';
+import { volumesOfRun } from '../schedule-rules.ts';
 import type { RunLifecyclePolicy } from '../schema.ts';
 import * as policies from '../store.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';

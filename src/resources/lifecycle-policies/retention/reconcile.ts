@@ -9,7 +9,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Tx } from '../../../platform/db.ts';
 import * as runs from '../runs/store.ts';
 import type { PendingVolume, RunVolume } from '../runs/store.ts';
-import { defaultQuantity } from '../schedules.ts';
+import { defaultQuantity } from '../schedule-rules.ts';
 import * as store from './store.ts';
 import type { FailedExpiry } from './store.ts';
 

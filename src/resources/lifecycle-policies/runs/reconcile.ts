@@ -22,7 +22,7 @@ import type { Tasks } from '../../../tasks/tasks.ts';
 import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
-import { expiryAfter, timesOf, volumesOfRun } from '../schedules.ts';
+import { expiryAfter, timesOf, volumesOfRun } from '../schedule-rules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
 import type { DueSchedule, PendingVolume, RunVolume } from './store.ts';
@@ -90,7 +90,7 @@ async function requestOrFail(deps: LifecyclePolicyRunDeps, ids: string[]): Promi
     await requestSnapshots(deps, ids);
   } catch (error) {
     if (ids.length > 1 || !(error instanceof ClientError)) throw error;
-    await endSettled(deps, [await withLockTimeout(deps.db, (tx) => handleRefusal(deps, tx, ids[0]!, error))]);
+    await endSettledRuns(deps, [await withLockTimeout(deps.db, (tx) => handleRefusal(deps, tx, ids[0]!, error))]);
   }
 }
 
@@ -117,9 +117,9 @@ async function recordFailure(tx: Tx, id: string, message: string): Promise<strin
  * Ends the runs whose volumes are all settled, and notifies the clients whose schedules begin to fail. Call it after the
  * commit that settled volumes: of concurrent transactions, the last one then finds all volumes settled.
  */
-async function endSettled(deps: LifecyclePolicyRunDeps, runIds: (string | null)[]): Promise<void> {
+async function endSettledRuns(deps: LifecyclePolicyRunDeps, runIds: (string | null)[]): Promise<void> {
   const touched = [...new Set(runIds)].filter((id) => id !== null);
-  await endRuns(deps, await store.findSettledRuns(deps.db, touched));
+  await endRuns(deps, await store.findRunsToEnd(deps.db, touched));
 }
 
 async function endRuns({ db, clock, tasks, notify }: LifecyclePolicyRunDeps, runIds: string[]): Promise<void> {
@@ -150,7 +150,8 @@ export function createLifecyclePolicyDuties(
   deps: DutyDeps & { pollSeconds: number },
 ): { seconds: number; work(): Promise<unknown> }[] {
   const { db, clock, regionIds, pollSeconds } = deps;
-  const settleAll = async (ids: string[]) => endSettled(deps, await withLockTimeout(db, (tx) => settle(deps, tx, ids)));
+  const settleAll = async (ids: string[]) =>
+    endSettledRuns(deps, await withLockTimeout(db, (tx) => settle(deps, tx, ids)));
   return [
     { seconds: pollSeconds, work: () => startAndRequest(deps) },
     // Snapshots whose first request failed, or whose worker died.
@@ -160,7 +161,7 @@ export function createLifecyclePolicyDuties(
     },
     {
       seconds: pollSeconds,
-      work: async () => inSets(await store.findSettled(db, regionIds), batch, settleAll),
+      work: async () => inSets(await store.findToSettle(db, regionIds), batch, settleAll),
     },
     {
       seconds: pollSeconds,
@@ -298,11 +299,11 @@ function withLockTimeout<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
 
 /** Records the results of volumes' snapshots. Returns the runs of the volumes that this settled. */
 async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, ids: string[]): Promise<string[]> {
-  const ended = (await store.lock(tx, ids)).filter(
+  const settling = (await store.lock(tx, ids)).filter(
     ({ state, snapshotStatus }) => state === 'running' && snapshotStatus !== 'creating',
   );
   const [made, failed] = [true, false].map((isMade) =>
-    ended.filter(({ snapshotStatus }) => (snapshotStatus === 'available') === isMade),
+    settling.filter(({ snapshotStatus }) => (snapshotStatus === 'available') === isMade),
   ) as [RunVolume[], RunVolume[]];
   const removed = await withoutFailedSnapshots(deps, tx, failed);
   await store.recordSettled(tx, [

@@ -11,7 +11,7 @@ import type { Db } from '../../../platform/db.ts';
 import { createPause } from '../../../platform/event-loop.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { timeZoneData } from '../../../platform/time-zone.ts';
-import { timesOf } from '../schedules.ts';
+import { timesOf } from '../schedule-rules.ts';
 import * as store from '../store.ts';
 
 interface RescheduleDeps {

@@ -5,8 +5,6 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { pageInGroups } from '../../../platform/large-rows.ts';
 import type { PageInGroups } from '../../../platform/large-rows.ts';
-import { forecast } from '../forecast/service.ts';
-import type { ForecastQuery } from '../forecast/schema.ts';
 import type { ListRuns, Run } from '../schema.ts';
 import type { LifecyclePolicies } from '../service.ts';
 import * as store from './store.ts';
@@ -33,9 +31,6 @@ export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePoli
 
     /** The number of due schedules and expiries and of unfinished runs in these regions. */
     countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
-
-    /** The next runs of a policy, and the existing snapshots that it will delete. */
-    forecast: (scope: Scope, policyId: number, query: ForecastQuery) => forecast({ db, clock }, scope, policyId, query),
 
     /** Newest first. */
     async list(scope: Scope, policyId: number, filter: ListRuns): Promise<PageInGroups<Run>> {

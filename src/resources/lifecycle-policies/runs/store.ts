@@ -172,25 +172,25 @@ export async function recordSettled(
 }
 
 /** SQL: whether the run `r` has not ended although all its volumes are settled. */
-const isSettled = `(r.done_at is null and not exists (
+const isToEnd = `(r.done_at is null and not exists (
   select from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.state in ('pending', 'running')))`;
 
-const readSettled = preparedColumn<string>(
-  'lifecycle_policy_runs_settled',
+const readRunsToEnd = preparedColumn<string>(
+  'lifecycle_policy_runs_to_end',
   `select r.id from lifecycle_policy_runs r
-   where r.id = any($1::uuid[]) and ${isSettled}`,
+   where r.id = any($1::uuid[]) and ${isToEnd}`,
 );
 
 /** The unfinished runs among the ids whose volumes are all settled. */
-export async function findSettledRuns(db: Db, runIds: string[]): Promise<string[]> {
-  return runIds.length === 0 ? [] : readSettled(db, runIds);
+export async function findRunsToEnd(db: Db, runIds: string[]): Promise<string[]> {
+  return runIds.length === 0 ? [] : readRunsToEnd(db, runIds);
 }
 
 /** The unfinished runs of the regions whose volumes are all settled: their worker died before it ended them. */
 export const findAbandonedRuns = preparedColumn<string, [regionIds: number[], limit: number], Db>(
   'lifecycle_policy_runs_abandoned',
   `select r.id from lifecycle_policy_runs r
-   where r.region_id = any($1::int[]) and ${isSettled}
+   where r.region_id = any($1::int[]) and ${isToEnd}
    order by r.scheduled_at limit $2`,
 );
 
@@ -208,12 +208,12 @@ interface EndedRun {
  */
 export const endRuns = prepared<EndedRun, [runIds: string[], now: Date], Tx>(
   'lifecycle_policy_runs_end',
-  `with settled as (
+  `with first as (
      select distinct on (r.schedule_id) r.id from lifecycle_policy_runs r
-     where r.id = any($1::uuid[]) and ${isSettled}
+     where r.id = any($1::uuid[]) and ${isToEnd}
      order by r.schedule_id, r.scheduled_at),
    locked as (
-     select r.id from lifecycle_policy_runs r where r.id in (select id from settled) and r.done_at is null
+     select r.id from lifecycle_policy_runs r where r.id in (select id from first) and r.done_at is null
      order by r.id for update),
    ended as (
      update lifecycle_policy_runs r set done_at = $2 from locked l where r.id = l.id
@@ -255,8 +255,8 @@ export const report = preparedRow<RunReport, [runId: string], Tx>(
  * Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that rows
  * whose failed snapshot is locked cannot block the others.
  */
-export const findSettled = preparedColumn<string, [regionIds: number[]], Db>(
-  'lifecycle_policy_run_settled',
+export const findToSettle = preparedColumn<string, [regionIds: number[]], Db>(
+  'lifecycle_policy_run_volumes_to_settle',
   `select rv.id from lifecycle_policy_run_volumes rv left join snapshots s on s.id = rv.snapshot_id
    where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating'
    order by rv.volume_id, rv.id`,

@@ -18,6 +18,7 @@ export const lifecyclePolicyRuns = pgTable(
     startedAt: instant('started_at').notNull(),
     /** The task of the client that requested the run; null: the schedule was due. */
     taskId: uuid('task_id'),
+    /** When the run ended, after all its volumes were settled; null: it has not. */
     doneAt: instant('done_at'),
   },
   (t) => [
@@ -28,7 +29,7 @@ export const lifecyclePolicyRuns = pgTable(
   ],
 );
 
-/** `pending`: the snapshot is not yet requested. `running`: the snapshot is in creation. */
+/** `pending`: the snapshot is not yet requested. `running`: it is in creation. Settled: `made` and `failed`. */
 const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
 type RunVolumeState = (typeof runVolumeStates)[number];
 

@@ -5,7 +5,7 @@ import { wholeSecond } from '../../../platform/clock.ts';
 import { isEmpty, requireFound } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
 import { scheduleExpiry } from '../retention/store.ts';
-import { checkSchedule, isSameSchedule, isSameTiming, patchedSchedule, toSchedule } from '../schedules.ts';
+import { checkSchedule, isSameSchedule, isSameTiming, patchedSchedule, toSchedule } from '../schedule-rules.ts';
 import type { Schedule, UpdateSchedule } from '../schema.ts';
 import * as store from '../store.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';
