@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
 import { DriverError } from './driver.ts';
 import { restartingDriver } from './restarting.ts';
@@ -43,6 +43,21 @@ it('fails operations as retryable, and says why in its status, until it has star
   await started();
   expect(await early(volume, signal)).toMatchObject({ copying: false, sizeGib: 1 });
   expect(await driver.snapshots.list()).toEqual([]);
+});
+
+it('names the reason at the end of the log of a program that does not start', () => {
+  const driver = restartingDriver<VolumeDriver>({
+    ...{
+      title: 'volumes',
+      name: 'disk',
+      error: new Error('its log ends:\nstarting\nno memory\nexiting\n'),
+      failed: null,
+    },
+    ...{ create: () => createSimulatedVolumeDriver({}), start: async (one) => one, log: silentLogger },
+    idle: createSimulatedVolumeDriver({}),
+  });
+  onTestFinished(() => driver.stop());
+  expect(driver.status().detail).toBe('does not start, retrying: its log ends: no memory | exiting');
 });
 
 it('releases what a failed start adopted, and stops it only if it is stopped itself', async () => {

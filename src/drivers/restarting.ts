@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../platform/log.ts';
+import { detailOf } from '../platform/driver-status.ts';
 import { DriverError } from './driver.ts';
 import type { DriverStatus } from './driver.ts';
 
@@ -89,7 +90,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
       driver: name,
       real: true,
       healthy: false,
-      detail: `does not start, retrying: ${error.message.split('\n')[0]}`,
+      detail: `does not start, retrying: ${detailOf(error)}`,
     };
   const own: Record<string | symbol, unknown> = {
     ...{ name, real: true, status },

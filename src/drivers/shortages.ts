@@ -1,4 +1,5 @@
 /** Shows in the status of a driver that its host lacks space, memory or descriptors, until an operation succeeds again. */
+import { detailOf } from '../platform/driver-status.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { DriverError } from './driver.ts';
 
@@ -29,7 +30,7 @@ export function withShortages<D extends Watched>(driver: D): D {
             shortage = null;
             return observed;
           } catch (error) {
-            if (error instanceof DriverError && error.shortage) shortage = error.message;
+            if (error instanceof DriverError && error.shortage) shortage = detailOf(error);
             throw error;
           }
         };

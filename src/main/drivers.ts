@@ -6,6 +6,7 @@ import { findBusyPort } from '../drivers/ports.ts';
 import { releaseDriver, restartingDriver } from '../drivers/restarting.ts';
 import { withShortages } from '../drivers/shortages.ts';
 import type { Clock } from '../platform/clock.ts';
+import { detailOf } from '../platform/driver-status.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
 import type { Settings } from './settings.ts';
@@ -111,8 +112,7 @@ async function startDriver(choice: Choice, context: DriverContext): Promise<AnyD
     }
     await driver?.stop().catch(() => {});
     const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
-    const [message = ''] = error.message.split('\n');
-    const detail = busy?.detail ?? message;
+    const detail = busy?.detail ?? detailOf(error);
     log.warn({ kind: title, driver: found.driver, detail }, 'the driver did not start; a simulated one replaces it');
     return kind.simulated(settings, context, { detail, remedy: busy?.remedy ?? kind.repair?.(dataDir) });
   }

@@ -15,6 +15,12 @@ export interface DriverStatus {
   space?: DiskSpace;
 }
 
+/** An error as the detail of a status: its first line, and the last two of the log that follows, which say why. */
+export function detailOf({ message }: Error): string {
+  const [first = '', ...log] = message.split('\n').filter((line) => line.trim() !== '');
+  return log.length === 0 ? first : `${first} ${log.slice(-2).join(' | ')}`;
+}
+
 export interface DiskSpace {
   freeBytes: number;
   totalBytes: number;
