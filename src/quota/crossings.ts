@@ -35,6 +35,8 @@ export interface Crossed {
   crossed: boolean | null;
 }
 
+type CrossedIn = Crossed & { regionId: number };
+
 /** SQL: the threshold of the client `$1`. */
 const threshold = `coalesce((select t.threshold from quota_thresholds t where t.client_id = $1), ${defaultThreshold})`;
 
@@ -84,13 +86,13 @@ const enqueueLostAlerts = prepared(
 
 const limit = limitOf('c.limit_override', '$2', '$3');
 
-const evaluate = prepared<Crossed & { region_id: number }>(
+const evaluate = prepared<CrossedIn>(
   'quota_evaluate',
   `with locked as (
      select region_id, kind from quota_counters where client_id = $1 order by region_id, kind for update)
    update quota_counters c set alerted_at = ${alertedAt('c.alerted_at', 'c.usage', limit)}
    from locked l where c.client_id = $1 and c.region_id = l.region_id and c.kind = l.kind
-   returning c.region_id, c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
+   returning c.region_id as "regionId", c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 
 /** Crossings of an earlier threshold that do not reach the current one, by their own figures or the current ones. */
@@ -101,10 +103,10 @@ const discard = prepared(
      and c.alerted_at is null and not ${reached('x.usage', 'x."limit"')}`,
 );
 
-const take = prepared<{ region_id: number; kind: Kind; usage: number; limit: number }>(
+const take = prepared<Crossing>(
   'quota_take_crossings',
   `with taken as (delete from quota_crossings where client_id = $1 returning *)
-   select t.region_id, t.kind, case when c.alerted_at is null then t.usage else c.usage end as usage,
+   select t.region_id as "regionId", t.kind, case when c.alerted_at is null then t.usage else c.usage end as usage,
           case when c.alerted_at is null then t."limit" else ${limit} end as limit
    from taken t left join quota_counters c using (client_id, region_id, kind)
    order by t.region_id, t.kind collate "C"`,
@@ -136,31 +138,26 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
   const kinds: Kind[] = [...regionalKinds, ...globalKinds];
   const limits = kinds.map((kind) => defaults[kind]);
 
-  const recordAll = async (tx: Tx, clientId: number, crossings: Crossing[]): Promise<void> => {
-    if (crossings.length === 0) return;
-    await record(tx, clientId, ...columnsOf(crossings, 'regionId', 'kind', 'usage', 'limit'), windowSeconds);
+  const recordCrossed = async (tx: Tx, clientId: number, counters: CrossedIn[]): Promise<void> => {
+    const crossed = counters.filter((counter) => counter.crossed);
+    if (crossed.length === 0) return;
+    await record(tx, clientId, ...columnsOf(crossed, 'regionId', 'kind', 'usage', 'limit'), windowSeconds);
   };
 
   /** Evaluates all counters of a client again. */
   const evaluateAll = async (tx: Tx, clientId: number): Promise<void> => {
-    const counters = await evaluate(tx, clientId, kinds, limits);
-    const crossed = counters.filter((counter) => counter.crossed);
-    await recordAll(
-      tx,
-      clientId,
-      crossed.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest })),
-    );
+    await recordCrossed(tx, clientId, await evaluate(tx, clientId, kinds, limits));
   };
 
   return {
     /** Records the counters that crossed, and enqueues the job that notifies the client. */
-    async record(tx: Tx, scope: { clientId: number; regionId: number }, counters: Crossed[]): Promise<void> {
-      const crossed = counters.filter((counter) => counter.crossed);
-      await recordAll(
-        tx,
-        scope.clientId,
-        crossed.map((counter) => ({ regionId: scope.regionId, ...counter })),
-      );
+    async record(
+      tx: Tx,
+      { clientId, regionId }: { clientId: number; regionId: number },
+      counters: Crossed[],
+    ): Promise<void> {
+      const counted = counters.map((counter) => ({ ...counter, regionId }));
+      await recordCrossed(tx, clientId, counted);
     },
 
     /** The stored threshold of the client; undefined: none is stored, so the default applies. */
@@ -188,8 +185,7 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
      */
     async take(tx: Tx, clientId: number): Promise<Crossing[]> {
       await evaluateAll(tx, clientId);
-      const rows = await take(tx, clientId, kinds, limits);
-      return rows.map(({ region_id, ...rest }) => ({ regionId: region_id, ...rest }));
+      return take(tx, clientId, kinds, limits);
     },
 
     /** Enqueues missing jobs again: only a broken database can have lost one. */
