@@ -3,7 +3,6 @@ import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { projectMember, projectReader } from '../authz/access.ts';
 import type { RequestContext, Scope } from '../authz/actor.ts';
-import { notFound } from '../errors/catalogue.ts';
 import { operationsOf } from '../http/operations.ts';
 import type { Operation, OperationTag } from '../http/operations.ts';
 import { ShortText } from '../http/shapes.ts';
@@ -17,7 +16,7 @@ import {
   replacingBy,
   Tag,
   TagCollection,
-  toTagList,
+  tagWithKey,
 } from './tags.ts';
 import type { TagChange, Tags } from './tags.ts';
 
@@ -88,12 +87,7 @@ export function metadataOperations(
       access: projectReader,
       query: MetadataKey,
       answer: Tag,
-      handle: async (request) => {
-        const tags = toTagList(await tagged.tagsOf(request.scope, idOf(request)));
-        const found = tags.find(({ key }) => key === request.query.key);
-        if (!found) throw notFound('tag', request.query.key);
-        return found;
-      },
+      handle: async (request) => tagWithKey(await tagged.tagsOf(request.scope, idOf(request)), request.query.key),
     }),
     operation('DELETE', itemPath, {
       ...shared,

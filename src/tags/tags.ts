@@ -92,6 +92,13 @@ export function toTagMap(tags: Tags): Record<string, string> {
   return Object.fromEntries(Object.entries(tags).map(([key, { value }]) => [key, value]));
 }
 
+/** @throws ClientError 404 */
+export function tagWithKey(tags: Tags, key: string): Tag {
+  const tag = toTagList(tags).find((candidate) => candidate.key === key);
+  if (!tag) throw notFound('tag', key);
+  return tag;
+}
+
 export const ListTags = Type.Object(Paging(1000));
 
 /** A page of the tags, sorted by key. */

@@ -2,9 +2,9 @@
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { toTagList } from '../../../tags/tags.ts';
+import { tagWithKey } from '../../../tags/tags.ts';
 import type { Tag, TagChange, Tags } from '../../../tags/tags.ts';
-import { changedColumns, requireFound } from '../../service-kit.ts';
+import { changedColumns } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';
 
@@ -39,8 +39,7 @@ export function createLoadBalancerMetadata({ db, idempotency, lock, record, load
     },
 
     async get(scope: Scope, id: string, key: string): Promise<Tag> {
-      const tag = toTagList((await loadBalancer(scope, id)).tags).find((candidate) => candidate.key === key);
-      return requireFound(tag ?? null, 'tag', key);
+      return tagWithKey((await loadBalancer(scope, id)).tags, key);
     },
 
     async change(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<TaskIds> {
