@@ -161,11 +161,11 @@ export function createPartChanges<Row extends PartRow>(
   return {
     lock,
     change: withLock(lock),
-    /** Tasks of the types `concurrent` do not lock each other out: they run in the order of their requests. */
-    changeConcurrently: (concurrent: readonly string[]) => withLock(lock, concurrent),
+    /** As `change`, while `queuedTasks` are active. */
+    changeQueued: withLock(lock, queuedTasks),
     /** As `change`, also after a failed deletion. */
     remove: withLock(lockDeletable),
-    removeConcurrently: (concurrent: readonly string[]) => withLock(lockDeletable, concurrent),
+    removeQueued: withLock(lockDeletable, queuedTasks),
   };
 }
 

@@ -133,10 +133,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       return pageInGroups(found, read, (row) => toResponse(row, region, instances));
     },
 
-    async get(scope: Scope, id: string, showStats?: boolean): Promise<LoadBalancer> {
-      return show(scope, id, showStats);
-    },
-
+    get: show,
     update,
 
     /** The deprecated update returns the load balancer and makes no changes that the host must follow. */

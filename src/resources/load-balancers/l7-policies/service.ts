@@ -69,7 +69,7 @@ export function createL7Policies(deps: L7RulesDeps) {
     });
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateL7Policy): Promise<TaskIds> =>
-    parts.changeConcurrently(queuedTasks)(context, scope, id, async (tx, policy) => {
+    parts.changeQueued(context, scope, id, async (tx, policy) => {
       const listener = await requireListener(tx, scope, policy.listenerId);
       const settings = l7PolicySettings(body, policy);
       requireNoErrors(await policyErrors(tx, scope, settings, listener));
@@ -88,7 +88,7 @@ export function createL7Policies(deps: L7RulesDeps) {
 
     /** Also deletes its rules. A failed deletion can be repeated. */
     delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
-      parts.removeConcurrently(queuedTasks)(context, scope, id, async (tx, policy) => {
+      parts.removeQueued(context, scope, id, async (tx, policy) => {
         if (!policy.deletedAt) {
           const last = await store.count(tx, policy.listenerId);
           await store.shift(tx, policy.listenerId, policy.position + 1, last, -1);

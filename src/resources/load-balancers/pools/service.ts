@@ -8,7 +8,7 @@ import type { PageInGroups } from '../../../platform/large-rows.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
-import { createPartChanges, queuedTasks, requireChangeable } from '../locked-changes.ts';
+import { createPartChanges, requireChangeable } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { newMemberSettings } from '../members/normalize.ts';
 import type { MemberSettings } from '../members/normalize.ts';
@@ -50,7 +50,7 @@ export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[
 export function createLbPools(deps: LbPoolsDeps) {
   const { db, clock, idempotency, changes, secrets, memberRules } = deps;
   const parts = createPartChanges(deps, 'pool', store.lockPool);
-  const change = parts.changeConcurrently(queuedTasks);
+  const change = parts.changeQueued;
 
   const view = async (scope: Scope, id: string): Promise<LbPool> =>
     toResponse(requireFound(await store.view(db, scope, id), 'pool', id));

@@ -8,7 +8,7 @@ import type { Tx } from '../../../../platform/db.ts';
 import { changedColumns, isEmpty, requireFound, toCollection } from '../../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../../service-kit.ts';
 import * as listenerStore from '../../listeners/store.ts';
-import { createPartChanges, queuedTasks } from '../../locked-changes.ts';
+import { createPartChanges } from '../../locked-changes.ts';
 import type { LoadBalancerChanges } from '../../locked-changes.ts';
 import { ruleToResponse } from '../response.ts';
 import * as policyStore from '../store.ts';
@@ -61,7 +61,7 @@ export function createL7Rules(deps: L7RulesDeps) {
     ): Promise<TaskIds> => {
       const settings = newL7RuleSettings(body);
       const invalid = await patternErrors(settings);
-      return policies.changeConcurrently(queuedTasks)(context, scope, policyId, async (tx, policy) => {
+      return policies.changeQueued(context, scope, policyId, async (tx, policy) => {
         await requireValid(tx, scope, policy, settings, invalid);
         await requireRoom(tx, policy, settings, null);
         const id = randomUUID();
@@ -87,7 +87,7 @@ export function createL7Rules(deps: L7RulesDeps) {
     ): Promise<TaskIds> => {
       const checked = patchedL7RuleSettings(await view(scope, policyId, id), body);
       const invalid = await patternErrors(checked);
-      return parts.changeConcurrently(queuedTasks)(context, scope, id, async (tx, rule) => {
+      return parts.changeQueued(context, scope, id, async (tx, rule) => {
         const settings = patchedL7RuleSettings(rule, body);
         if (settings.compareType === 'REGEX' && patternOf(settings) !== patternOf(checked)) {
           throw new ClientError('Conflict', `L7 rule ${id} was changed at the same time; try again`);
@@ -105,7 +105,7 @@ export function createL7Rules(deps: L7RulesDeps) {
 
     deleteRule: async (context: RequestContext, scope: Scope, policyId: string, id: string): Promise<TaskIds> => {
       await view(scope, policyId, id);
-      return parts.removeConcurrently(queuedTasks)(context, scope, id, async (tx, rule) => {
+      return parts.removeQueued(context, scope, id, async (tx, rule) => {
         await store.update(tx, rule.id, { deletedAt: clock.now(), provisioningStatus: 'PENDING_DELETE' });
         return { type: 'delete_l7rule' };
       });
