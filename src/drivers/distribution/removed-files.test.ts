@@ -9,7 +9,7 @@ import { liveProcess } from '../../platform/daemon.ts';
 import { runtimeFolder } from '../confined.ts';
 import { registryTestHost, testHosting } from './test-host.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const parts = ['docker-registry', 'root'] as const;
 

@@ -10,7 +10,7 @@ import type { GaneshaDriver } from './driver.ts';
 import { layoutOf } from './layout.ts';
 import { type TestHost, testHost } from './test-host.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 
