@@ -98,7 +98,10 @@ const sendByCurl: Send = async (request, token) => {
 function comparable(value: unknown, key = ''): unknown {
   // A load balancer is measured from time to time.
   if (value === null || value === undefined || key === 'operating_status') return null;
-  if (/(^|_)(id|secret|token|fingerprint|password|vip_address|ids?)$/.test(key) && typeof value !== 'object') {
+  if (
+    /(^|_)(id|secret|token|fingerprint|password|vip_address|by_policy|ids?)$/.test(key) &&
+    typeof value !== 'object'
+  ) {
     return `<${key}>`;
   }
   if (typeof value === 'string') {
