@@ -1,5 +1,8 @@
 /** How a standby ends: after a failover that failed, during one, and before one. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectTo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
@@ -38,6 +41,41 @@ async function openStandby({ after, held = false }: { after: () => Promise<void>
     return own !== null;
   };
   return { endings, begun: begun.promise, ended: ended.promise, close, isFree, holder };
+}
+
+/** The backend of PostgreSQL that has the lock. */
+const holderOf = (admin: pg.Client, lock: { key: string }) => async () => {
+  const { rows } = await admin.query<{ pid: number }>(
+    `select pid from pg_locks where granted and locktype = 'advisory' and objsubid = 2
+       and objid = (hashtext($1)::int8 & 4294967295)::oid`,
+    [lock.key],
+  );
+  return rows[0]?.pid;
+};
+
+/** Forwards connections to PostgreSQL. `loseAnswer`: the next attempt to lock reaches it, and only its client sees a broken connection. */
+async function openNetwork() {
+  const { host, port: behind, user, database } = new pg.Client(inject('postgres'));
+  let losesAnswer = false;
+  const listener = createServer((client) => {
+    const server = host.startsWith('/') ? connectTo(`${host}/.s.PGSQL.${behind}`) : connectTo(behind, host);
+    onTestFinished(() => void server.destroy());
+    client.on('data', (data) => {
+      server.write(data);
+      if (!losesAnswer || !data.includes('pg_try_advisory_lock')) return;
+      losesAnswer = false;
+      client.destroy();
+    });
+    server.on('data', (data) => client.write(data));
+    server.on('close', () => client.destroy());
+    for (const socket of [client, server]) socket.on('error', () => {});
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  onTestFinished(() => void listener.close());
+  const { port } = listener.address() as AddressInfo;
+  const loseAnswer = () => void (losesAnswer = true);
+  return { connection: { host: '127.0.0.1', port, user: user!, database: database! }, loseAnswer };
 }
 
 describe('a failover that fails', () => {
@@ -116,14 +154,7 @@ describe('a process whose connection with the lock does not respond', () => {
     const held = await takeLocks(connection, [lock], silentLogger);
     const admin = new pg.Client(connection);
     await admin.connect();
-    const holder = async () => {
-      const { rows } = await admin.query<{ pid: number }>(
-        `select pid from pg_locks where granted and locktype = 'advisory' and objsubid = 2
-           and objid = (hashtext($1)::int8 & 4294967295)::oid`,
-        [lock.key],
-      );
-      return rows[0]?.pid;
-    };
+    const holder = holderOf(admin, lock);
     const frozen = (await holder())!;
     process.kill(frozen, 'SIGSTOP');
     const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
@@ -141,4 +172,27 @@ describe('a process whose connection with the lock does not respond', () => {
     await expect.poll(holder, { timeout: 10_000 }).not.toBe(frozen);
     await expect.poll(holder, { timeout: 10_000 }).toBeDefined();
   }, 60_000);
+
+  it('keeps its work when the answer to its next attempt is lost as well', async () => {
+    const network = await openNetwork();
+    const lock = { key: randomUUID(), what: 'a region' };
+    const held = await takeLocks(network.connection, [lock], silentLogger);
+    const admin = new pg.Client(inject('postgres'));
+    await admin.connect();
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    onTestFinished(async () => {
+      kill.mockRestore();
+      process.exitCode = undefined;
+      await held.release();
+      await admin.end();
+    });
+    const holder = holderOf(admin, lock);
+    const first = (await holder())!;
+    network.loseAnswer();
+    await admin.query('select pg_terminate_backend($1)', [first]);
+    await expect.poll(async () => [first, undefined].includes(await holder())).toBe(false);
+    const second = await holder();
+    await expect.poll(async () => [first, second, undefined].includes(await holder()), { timeout: 10_000 }).toBe(false);
+    expect(kill.mock.calls).toEqual([]);
+  });
 });

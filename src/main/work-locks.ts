@@ -52,8 +52,8 @@ interface HeldLocks {
 export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
   let client: pg.Client;
   let released = false;
-  /** The backend of the last connection that had the locks. */
-  let lost: number | null = null;
+  /** The backends of all connections: any of them may have taken a lock, also one whose answer was lost. */
+  const own = new Set<number>();
 
   const take = async (): Promise<void> => {
     client = createPrimaryClient({
@@ -64,14 +64,14 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
     // Errors also show as rejections, or as the `end` event below.
     client.on('error', () => {});
     await client.connect();
+    own.add(backendOf(client));
     try {
       await client.query(detectLostHost);
-      for (const lock of locks) await takeOne(client, lock, lost);
+      for (const lock of locks) await takeOne(client, lock, own);
     } catch (error) {
       await client.end().catch(() => {});
       throw error;
     }
-    lost = backendOf(client);
     client.once('end', () => {
       if (!released) void retake();
     });
@@ -154,18 +154,18 @@ async function connectOnce(connection: ConnectionOptions): Promise<void> {
 
 /**
  * PostgreSQL may not have noticed the end of a connection that broke on this side only, because its backend was frozen or the
- * network was cut. `lost` is that backend, which is ended so that a later attempt takes the lock.
+ * network was cut. Such a backend is one of `own`, and is ended so that a later attempt takes the lock.
  * @throws LockTaken
  */
-async function takeOne(client: pg.Client, lock: WorkLock, lost: number | null): Promise<void> {
+async function takeOne(client: pg.Client, lock: WorkLock, own: Set<number>): Promise<void> {
   const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
     workLocks,
     lock.key,
   ]);
   if (rows[0]!.taken) return;
   const holder = await holderOf(client, lock);
-  if (holder && holder.pid === lost && holder.application_name === ownName) {
-    await client.query('select pg_terminate_backend($1)', [lost]);
+  if (holder && own.has(holder.pid) && holder.application_name === ownName) {
+    await client.query('select pg_terminate_backend($1)', [holder.pid]);
     throw new Error(`a lost connection of this process still has the lock of ${lock.what}`);
   }
   const name = holder ? `${holder.application_name} (since ${holder.backend_start.toISOString()})` : 'another process';
