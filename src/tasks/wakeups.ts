@@ -16,7 +16,7 @@ const pauseMs = 5;
 export interface Wakeups {
   /** Call it after the commit of a job. */
   wake(queue: string): void;
-  /** Has `onWake` called instead of sending a NOTIFY. Returns a function that ends this. */
+  /** Has `onWake` called instead of sending a NOTIFY. Returns a function that ends the calls. */
   serve(queue: string, onWake: () => void): () => void;
 }
 

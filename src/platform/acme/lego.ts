@@ -81,7 +81,7 @@ function reasonOf({ code, killed, stderr = '', message }: ChildError): string {
   return (reason || message).replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /, '').slice(0, maxReason);
 }
 
-/** Returns a function that ends it. */
+/** Calls `onChallenge` for each challenge in the folder. Returns a function that ends the watch. */
 function watchChallenges(folder: string, onChallenge: Request['onChallenge']): () => void {
   const watcher = watch(folder, (_event, name) => {
     const response = name === null ? '' : readOrEmpty(join(folder, name));

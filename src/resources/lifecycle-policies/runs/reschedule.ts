@@ -1,8 +1,8 @@
 /**
- * Moves the next runs of schedules when they are not what the rules and the clock of now lead to, because next runs are stored:
+ * Recomputes stored next runs when:
  *
- * - a release of the time zone database has changed the clocks of their zones;
- * - the clock was set back, and schedules have run in what is the future again. They would not run until then.
+ * - the time zone rules changed; or
+ * - the clock was set back, so that a stored next run is too late.
  *
  * A worker checks all of them when it starts, when the zone files of the system are updated, and when the clock is set back.
  */
