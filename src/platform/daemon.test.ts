@@ -1,11 +1,13 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   appendFileSync,
   existsSync,
+  linkSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -312,6 +314,18 @@ test('a log above 10 MiB is truncated at a start', async () => {
   truncateSync(logFile, 11 * 1024 * 1024);
   await supervise(options());
   expect(statSync(logFile).size).toBeLessThan(1000);
+});
+
+test.each([
+  ['a symbolic link', symlinkSync],
+  ['a hard link', linkSync],
+  ['a named pipe', (_file: string, log: string) => execFileSync('mkfifo', [log])],
+])('a log that is %s is refused, and the file behind it stays as it is', async (_kind, place) => {
+  const other = join(dir, 'other');
+  writeFileSync(other, 'text', { mode: 0o644 });
+  place(other, join(dir, 'program.log'));
+  await expect(supervise(options())).rejects.toThrow('program.log must be a regular file without links; remove it');
+  expect([readFileSync(other, 'utf8'), statSync(other).mode & 0o777]).toEqual(['text', 0o644]);
 });
 
 test('the supervision keeps no handle open after release and stop', async () => {
