@@ -175,8 +175,10 @@ export const workerLocks = 0x636c6f75;
 /** Runs waiting jobs of the queues whose time is further away than this number of seconds. */
 export const runDistantJobs = prepared<object, [queues: string[], seconds: number], Db>(
   'jobs_run_distant',
-  `update jobs set run_at = now()
-   where queue = any ($1::text[]) and locked_by is null and run_at > now() + $2::float8 * interval '1 second'`,
+  `update jobs set run_at = now() where ctid = any (array(
+     select ctid from jobs
+     where queue = any ($1::text[]) and locked_by is null and run_at > now() + $2::float8 * interval '1 second'
+     for update skip locked))`,
 );
 
 /** Workers that have jobs and whose advisory lock is free. */

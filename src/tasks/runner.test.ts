@@ -7,7 +7,7 @@ import { systemClock } from '../platform/clock.ts';
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
-import { insertJobs, regionQueue } from './jobs.ts';
+import { insertJobs, regionQueue, runDistantJobs } from './jobs.ts';
 import type { AssignedJob } from './jobs.ts';
 import { startRunner } from './runner.ts';
 import type { JobEnd, RunJob, Runner } from './runner.ts';
@@ -195,6 +195,22 @@ describe.concurrent('a job', () => {
       dueAt = await seconds('update jobs set run_at = now() returning extract(epoch from run_at)::float8');
     }
     expect(attempts.slice(0, 7)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  it('that is distant and whose row another transaction holds is left to the next scan', async (t) => {
+    const { expect } = t;
+    const { db, enqueue, jobs } = await openQueue(t);
+    for (const id of ['a', 'b']) await enqueue(id);
+    await db.$client.query(`update jobs set run_at = now() + interval '1 day'`);
+    const client = await db.$client.connect();
+    await client.query(`begin; select from jobs where id = 'a' for update`);
+    await runDistantJobs(db, [queue], 300);
+    const isDistant = async () => (await jobs()).map(({ run_at }) => run_at > Date.now() + 60_000);
+    expect(await isDistant()).toEqual([true, false]);
+    await client.query('commit');
+    client.release();
+    await runDistantJobs(db, [queue], 300);
+    expect(await isDistant()).toEqual([false, false]);
   });
 
   it('whose row another transaction holds when it ends does not hold up other jobs', async (t) => {
