@@ -197,6 +197,14 @@ describe.concurrent('a job', () => {
     expect(attempts.slice(0, 7)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
+  it('that fails because its host lacks resources is repeated with a growing delay', async (t) => {
+    const { expect } = t;
+    const { connection, enqueue, jobs } = await openQueue(t);
+    startWorker(t, connection, () => Promise.reject(Object.assign(new Error('spawn EMFILE'), { code: 'EMFILE' })));
+    await enqueue('a');
+    await expect.poll(jobs, soon).toMatchObject([{ attempts: 1, locked_by: null }]);
+  });
+
   it('that is distant and whose row another transaction holds is left to the next scan', async (t) => {
     const { expect } = t;
     const { db, enqueue, jobs } = await openQueue(t);

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import { openUnboundedPool } from '../platform/db.ts';
-import { exceededTimeLimit, isUnavailable } from '../platform/db-errors.ts';
+import { exceededTimeLimit, hostShortageOf, isUnavailable } from '../platform/db-errors.ts';
 import type { Db } from '../platform/db.ts';
 import { createClientSlots } from './client-slots.ts';
 import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';
@@ -179,7 +179,7 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
         isLost = !mayStop();
       } catch (error) {
         isLost = true;
-        if (!isUnavailable(error)) log.error({ err: error }, 'job queue failed');
+        if (!isAway(error)) log.error({ err: error }, 'job queue failed');
       }
       // Without a database, a worker that stops leaves its jobs to the others.
       if (isLost && shutdown.aborted && running.size === 0) return;
@@ -203,10 +203,13 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
   };
 }
 
+/** Not when this host lacks resources: the error may also be one of the job itself, and its operator must see it. */
+const isAway = (error: unknown) => isUnavailable(error) && hostShortageOf(error) === null;
+
 function endOfFailure({ kind, id, attempt }: AssignedJob, error: unknown, shutdown: AbortSignal, log: Logger): JobEnd {
   if (shutdown.aborted) return { againAfter: 0, attempts: attempt - 1 };
   // A statement may always exceed a time limit of the operator, so these attempts count and back off.
-  if (isUnavailable(error) && exceededTimeLimit(error) === null) return { againAfter: 1, attempts: attempt - 1 };
+  if (isAway(error) && exceededTimeLimit(error) === null) return { againAfter: 1, attempts: attempt - 1 };
   log.warn({ err: error, kind, id, attempt }, 'job failed');
   return { againAfter: backoffSeconds(attempt), attempts: attempt };
 }
