@@ -33,6 +33,7 @@ import { cp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
+import { runChildSync } from './child-process.ts';
 import { liveProcess } from './daemon.ts';
 import { type Account, accountOfNewCluster, claimCluster } from './embedded-postgres-access.ts';
 
@@ -97,22 +98,39 @@ function makeSystemCluster(dataDir: string, account: Account): string {
 export function placeSocket({ dir, account }: Cluster, file: string): string {
   const fits = (host: string) => Buffer.byteLength(join(host, file)) <= LONGEST_SOCKET_PATH && !/[,"]/.test(host);
   if (fits(dir)) return dir;
-  if (account) mkdirSync(SYSTEM_SOCKET_DIR, { recursive: true, mode: 0o711 });
-  const shorter = (account ? [SYSTEM_SOCKET_DIR] : [tmpdir(), '/tmp']).map((above) =>
-    join(above, `${account ? 'postgres' : 'cloudyard'}-${hashOf(dir)}`),
-  );
+  if (account) makeSystemSocketDir();
+  const shorter = account
+    ? [systemSocketDir(dir)]
+    : [tmpdir(), '/tmp'].map((above) => join(above, `cloudyard-${hashOf(dir)}`));
   const host = shorter.find((path) => fits(path) && (!account || canReach(account, dirname(path), 1)));
   if (!host)
     throw new Error(`${dir} is too long for a unix socket, and so is ${tmpdir()}; use a shorter data directory`);
-  if (!existsSync(host)) makePrivate(host, account);
+  ensureSocketDir(host, { dir, account });
+  return host;
+}
+
+/**
+ * Creates the directory of a socket, which may be one that a running server named (postmaster.pid). The account of the cluster
+ * writes that file, so root creates only the directory that it chooses itself.
+ */
+export function ensureSocketDir(host: string, { dir, account }: Cluster): void {
+  if (!existsSync(host)) {
+    const isChosen = host === systemSocketDir(dir);
+    if (isChosen) makeSystemSocketDir();
+    if (isChosen || !account) makePrivate(host, account);
+    else runChildSync('mkdir', ['-m', '700', '--', host], { ...account, cwd: '/' });
+  }
   // Any account may create directories in /tmp.
   const owner = account?.uid ?? process.getuid?.();
   const found = lstatSync(host);
   if (!found.isDirectory() || found.uid !== owner || found.mode & 0o077) {
     throw new Error(`${host} must be a private directory of uid ${owner}; remove it`);
   }
-  return host;
 }
+
+const makeSystemSocketDir = () => void mkdirSync(SYSTEM_SOCKET_DIR, { recursive: true, mode: 0o711 });
+
+const systemSocketDir = (dir: string) => join(SYSTEM_SOCKET_DIR, `postgres-${hashOf(dir)}`);
 
 /** Whether the modes allow the account to enter all directories above `path`, and allow `wanted` (4 read, 1 enter or run). */
 function canReach(account: Account, path: string, wanted: number): boolean {

@@ -20,9 +20,9 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { liveProcess } from './daemon.ts';
-import { findBinaries, createAtomically, placeBinaries } from './embedded-postgres-places.ts';
+import { createAtomically, ensureSocketDir, findBinaries, placeBinaries } from './embedded-postgres-places.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
@@ -347,4 +347,19 @@ test('a server whose socket was removed is started again', async () => {
       () => false,
     ),
   );
+});
+
+test('a removed socket directory of another TMPDIR is created again, private and of the account of the cluster', () => {
+  const host = join(tmpdir(), basename(dir).replace('test', 'socket'));
+  onTestFinished(() => rmSync(host, { recursive: true }));
+  const account = asRoot ? { uid: 1, gid: 1 } : null;
+  ensureSocketDir(host, { dir, account });
+  const { mode, uid } = statSync(host);
+  expect([mode & 0o777, uid]).toEqual([0o700, account?.uid ?? process.getuid?.()]);
+});
+
+test.runIf(asRoot)('root creates no socket directory where the account of the cluster may not', () => {
+  const host = join(dir, 'socket');
+  expect(() => ensureSocketDir(host, { dir, account: { uid: 1, gid: 1 } })).toThrow('Permission denied');
+  expect(existsSync(host)).toBe(false);
 });

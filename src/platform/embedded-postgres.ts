@@ -26,6 +26,7 @@ import {
   type Cluster,
   findBinaries,
   createAtomically,
+  ensureSocketDir,
   placeBinaries,
   placeCluster,
   placeSocket,
@@ -167,7 +168,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, cluster, log }: Se
     logFile,
     stopSignal: 'SIGINT',
     async beforeStart() {
-      if (!existsSync(host)) placeSocket(cluster, SOCKET_FILE);
+      if (!existsSync(host)) ensureSocketDir(host, cluster);
       removeStaleSocketLock(host, pgData);
     },
     log,
