@@ -6,7 +6,8 @@
  * request for a job that runs sets `again`, and the job runs again afterwards. `lease` identifies the fetch that assigned
  * the job, so a statement of a worker that lost the job meanwhile has no effect.
  *
- * A worker's statements never wait for the lock of a row (`skip locked`), so a transaction that holds some cannot stop it.
+ * A worker's statements never wait for the lock of a row (`skip locked`), so a transaction that holds some cannot stop it. Only
+ * those that release the jobs of a lost session or of a dead worker wait.
  */
 import { columnsOf, prepared, preparedColumn } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
