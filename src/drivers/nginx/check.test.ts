@@ -4,14 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
+import { until } from '../../../test/until.ts';
 import { silentLogger } from '../../platform/log.ts';
-import { extractFiles } from '../haproxy/specs.ts';
+import { readPidFile } from '../../platform/running-processes.ts';
+import { findHaproxy } from '../haproxy/detect.ts';
+import { extractFiles, type Spec } from '../haproxy/specs.ts';
 import { makeFolders } from '../haproxy/layout.ts';
 import { checkConfiguration } from '../haproxy/process.ts';
 import { balancer, member, testHost, type TestHost } from '../haproxy/test-host.ts';
 import { createNginx } from './process.ts';
 
-const { spec } = extractFiles(balancer({ protocol: 'UDP', members: [member(53)] }, { protocol: 'UDP', port: 5353 }));
+const specOf = () =>
+  extractFiles(balancer({ protocol: 'UDP', members: [member(53)] }, { protocol: 'UDP', port: 5353 })).spec;
+const [spec, other] = [specOf(), specOf()];
 
 /** Shell scripts in place of the program. */
 const failures = {
@@ -78,6 +83,27 @@ describe.skipIf(!requires('nginx', 'root'))(skipReason('nginx', 'root') ?? 'a ch
   const check = (program: string, streamModule = 'built in') =>
     createNginx({ layout: host.layout, program, streamModule, log: silentLogger }).check(spec);
   checks('nginx', check);
+
+  it('of an update that fails does not prevent a restart of nginx, and is repeated', async () => {
+    const { nginx } = findHaproxy();
+    const failing = join(folder, 'failing');
+    const program = scriptOf(`[ "$1" = -t ] && [ -e ${failing} ] && exit 1; exec ${nginx!.program} "$@"`);
+    const balancer = createNginx({ layout: host.layout, ...nginx!, program, log: silentLogger });
+    const update = (...specs: Spec[]) => balancer.update(specs, () => true);
+    const pid = () => readPidFile(join(host.layout.nginx, 'nginx.pid'));
+    try {
+      await update(spec);
+      writeFileSync(failing, '');
+      await expect(update(spec, other)).rejects.toThrow();
+      const died = pid()!;
+      process.kill(died, 'SIGKILL');
+      await until(() => pid() !== died && !balancer.isDown(), 20, 'nginx');
+      rmSync(failing);
+      expect(await update(spec, other)).toBe(true);
+    } finally {
+      await balancer.stop();
+    }
+  });
 
   it('by nginx that refuses the file is permanent, with the reason', async () => {
     await expect(check('nginx', '/nonexistent.so')).rejects.toMatchObject({

@@ -2,7 +2,8 @@
  * The nginx of this data directory, for UDP listeners only; the first of them starts it. Every change is a new configuration,
  * checked by `nginx -t`, and a graceful reload: sockets stay open, so no datagram is rejected.
  *
- * Failure modes: if nginx rejects a configuration or a port, the call fails and nginx keeps the previous configuration.
+ * Failure modes: if nginx rejects a configuration or a port, the call fails and nginx keeps the previous configuration, also
+ * when it starts again.
  * While nginx is down, its next start uses the configuration on disk, without the load balancers whose ports another program
  * has taken meanwhile: nginx starts with all of its ports or not at all. They are served again by a later `update`.
  */
@@ -88,7 +89,10 @@ export function createNginx(options: NginxOptions): UdpBalancer {
     }
   };
 
-  /** Before a start of nginx, when none of its ports is its own. Something may have removed the configuration. */
+  /**
+   * Before a start of nginx, when none of its ports is its own. Something may have removed the configuration. If what is wanted is
+   * rejected, as its `update` was, nginx starts with the file on disk.
+   */
   const prepareStart = async () => {
     makeRuntimeFolders(layout);
     for (const spec of served()) {
@@ -97,9 +101,22 @@ export function createNginx(options: NginxOptions): UdpBalancer {
       excluded.set(spec.id, error);
       log.error({ loadBalancer: spec.id, err: error }, 'excluded the UDP listeners of a load balancer');
     }
-    running = render();
     const found = await readFile(file, 'utf8').catch(() => null);
-    if (found !== running) await checkAndWrite(program, file, running);
+    running = await replaced(found, render());
+  };
+
+  /** Replaces the file, and returns what is on disk then. */
+  const replaced = async (found: string | null, text: string): Promise<string> => {
+    if (found === text) return text;
+    try {
+      await checkAndWrite(program, file, text);
+      return text;
+    } catch (err) {
+      // The file on disk has the ports of those that are excluded.
+      if (found === null || excluded.size > 0) throw err;
+      log.error({ err }, 'nginx starts with its previous configuration');
+      return found;
+    }
   };
 
   async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
