@@ -246,11 +246,16 @@ export async function reloadGanesha(
       continue;
     }
     const logFile = standardErrorOf(pid, file);
+    // The log of a process is gone when the process is.
+    const unlessEnded = (err: unknown) => {
+      if (liveProcess(pid)) throw err;
+      return '';
+    };
     const from = await logEnd(logFile);
     daemon()?.signal('SIGHUP');
     const reloadDeadline = performance.now() + RELOAD_TIMEOUT_MS;
     while (daemon()?.pid() === pid && performance.now() < reloadDeadline) {
-      const reloaded = readReload(await readFrom(logFile, from));
+      const reloaded = readReload(await readFrom(logFile, from).catch(unlessEnded));
       if (reloaded?.readable) return reloaded;
       if (reloaded) throw notConfirmed(`did not accept its configuration: ${reloaded.errors.join(' | ')}`);
       await sleep(LOG_POLL_MS);

@@ -14,7 +14,7 @@ import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
 import { standardErrorOf } from '../../platform/running-processes.ts';
 import { onHost, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
@@ -237,11 +237,15 @@ async function reload(daemon: Daemon, file: string): Promise<void> {
   const pid = daemon.pid();
   if (pid === null) throw unavailable('nginx is down');
   const log = standardErrorOf(pid, file);
-  const from = (await stat(log)).size;
+  // The log of a process is gone when the process is.
+  const ended = (cause: unknown): never => {
+    throw liveProcess(pid) ? cause : unavailable('nginx is down');
+  };
+  const { size: from } = await stat(log).catch(ended);
   daemon.signal('SIGHUP');
   const deadline = performance.now() + RELOAD_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    const lines = (await readFile(log)).subarray(from).toString('utf8');
+    const lines = (await readFile(log).catch(ended)).subarray(from).toString('utf8');
     if (/: start worker process \d+\n/.test(lines) && lines.includes('gracefully shutting down')) return;
     const errors = lines.split('\n').filter((line) => line.includes('[emerg]'));
     if (errors.length > 0) throw unavailable(`nginx rejected its configuration: ${errors.join(' | ')}`);
