@@ -1,4 +1,5 @@
 /** Shared by all reconcilers: comparison of a host with its rows, and recording of removals. */
+import type { Logger } from 'pino';
 import type { Db, Tx } from '../platform/db.ts';
 import { groupedTransaction } from '../platform/group-commit.ts';
 import type { Kind } from '../quota/kinds.ts';
@@ -38,13 +39,19 @@ export async function findDrift(
   store: DriftQueries,
   driver: Inventory,
   regionIds: number[],
+  log: Logger,
 ): Promise<Placed[]> {
   if (!driver.real) return [];
   const onHost = new Set(await driver.list());
   const known = await store.findKnown(db, [...onHost]);
   for (const id of onHost) if (!known.has(id)) await driver.quarantine(id);
   const expected = await store.findExpected(db, regionIds);
-  const damaged = new Set(await driver.findDamaged?.());
+  const damaged = new Set(
+    await driver.findDamaged?.().catch((error: unknown) => {
+      log.warn({ err: error }, 'cannot find damaged resources');
+      return [];
+    }),
+  );
   return expected.filter((row) => row.onHost !== onHost.has(row.id) || (row.onHost && damaged.has(row.id)));
 }
 

@@ -36,7 +36,7 @@ export interface Reconciler {
   /** Rows in these regions whose desired state has not been observed (observed_generation < generation). */
   findPending(db: Db, regionIds: number[]): Promise<Placed[]>;
   /** Compares rows with the host: returns the resources to reconcile, and quarantines those without a row. */
-  findDrift(db: Db, regionIds: number[]): Promise<Placed[]>;
+  findDrift(db: Db, regionIds: number[], log: Logger): Promise<Placed[]>;
 }
 
 /** The delays between attempts are 2.7, 7.4, 20, 55 and then always 148 s (runner.ts): four minutes in all. */

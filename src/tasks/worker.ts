@@ -145,7 +145,7 @@ async function requeuePending({ db, regionIds, reconcilers }: WorkerOptions): Pr
 async function requeueDrifted({ db, log, regionIds, reconcilers }: WorkerOptions): Promise<void> {
   for (const reconciler of reconcilers) {
     try {
-      await enqueueMissing(db, reconciler, await reconciler.findDrift(db, regionIds));
+      await enqueueMissing(db, reconciler, await reconciler.findDrift(db, regionIds, log));
     } catch (error) {
       log.warn({ err: error, resource: reconciler.resource }, 'scan for drift failed');
     }

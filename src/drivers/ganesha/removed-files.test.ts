@@ -68,6 +68,10 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of N
     expect(await driver.findDamaged!()).toEqual([one.id]);
     await applied(one);
     expect(await driver.findDamaged!()).toEqual([]);
+    rmSync(layout().specs, { recursive: true });
+    expect(new Set(await driver.findDamaged!())).toEqual(new Set([one.id, other.id]));
+    for (const each of [one, other]) await applied(each);
+    expect(await driver.findDamaged!()).toEqual([]);
     truncateSync(layout().spec(one.id), 10);
     await restart();
     expect([await isServed(one), await isServed(other)]).toEqual([false, true]);

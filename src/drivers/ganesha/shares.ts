@@ -112,6 +112,8 @@ export async function removeShare(shares: Shares, id: string, { quarantine }: { 
 
 /** Shares that cannot be served, and those whose spec is missing or was malformed at the start. */
 export async function findDamaged({ layout, broken, specs, storage }: Shares): Promise<string[]> {
+  // Without their folder, all specs are missing, and an apply needs it.
+  await makeFolders(layout);
   const stored = new Set(await storedIds(layout));
   const ids = new Set([...specs.keys(), ...(await storage.list())]);
   return [...ids].filter((id) => broken.has(id) || !specs.has(id) || !stored.has(id));

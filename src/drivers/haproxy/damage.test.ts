@@ -65,6 +65,15 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of l
     expect([await nameOf(one), await nameOf(other, 81)]).toEqual(['one', 'other']);
   });
 
+  it('are found when they are the folders of specs and certificates, and written by an apply', async () => {
+    const one = await secured('one');
+    await apply(one);
+    for (const folder of [host.layout.specs, host.layout.certificates]) rmSync(folder, { recursive: true });
+    expect(await driver.findDamaged!()).toEqual([one.id]);
+    await apply(one);
+    expect(await driver.findDamaged!()).toEqual([]);
+  });
+
   it('are found when a certificate was damaged before the start, and repaired by an apply', async () => {
     const [one, other] = [await secured('one'), await served('other')];
     await apply(one);

@@ -6,12 +6,14 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { idsIn } from '../id-files.ts';
 import { filesOf, type Host, writeBalancers } from './host.ts';
-import type { Layout } from './layout.ts';
+import { type Layout, makeFolders } from './layout.ts';
 import type { Spec } from './specs.ts';
 
 /** Load balancers without their spec or one of their files, and excluded ones with a file that is not what its name says. */
 export async function findDamaged(host: Host): Promise<string[]> {
   const { layout } = host;
+  // Without a folder, all of its files are missing, and an apply needs it.
+  await makeFolders(layout);
   const stored = new Set(await idsIn(layout.specs, '.json'));
   const files = new Set(await readdir(layout.certificates));
   const isDamaged = async (spec: Spec) => {
@@ -27,7 +29,7 @@ export async function findDamaged(host: Host): Promise<string[]> {
 /** The name of a file is the hash of its text (specs.ts). */
 async function areIntact(layout: Layout, names: string[]): Promise<boolean> {
   for (const name of names) {
-    const text = await readFile(layout.certificate(name));
+    const text = await readFile(layout.certificate(name)).catch(() => '');
     if (createHash('sha256').update(text).digest('hex') !== name.split('.')[0]) return false;
   }
   return true;

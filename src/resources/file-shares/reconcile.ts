@@ -37,7 +37,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
 
     findPending: store.findPending,
 
-    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds, log) => findDrift(db, store, driver, regionIds, log),
   };
 }
 

@@ -329,9 +329,11 @@ describe('a rejected change', () => {
   });
 });
 
-it('a simulated host that has restarted gets its load balancers again', async () => {
+it('a simulated host that has restarted gets its load balancers again, also if damage cannot be found', async () => {
   const id = await requestBalancer();
   await reconcileOnce(id);
-  const restarted = createSimulatedLoadBalancerDriver();
-  expect((await reconciler(cloud.db, restarted).findDrift(cloud.db, [1])).map((row) => row.id)).toContain(id);
+  const findDamaged = () => Promise.reject(new Error('its files cannot be read'));
+  const restarted = { ...createSimulatedLoadBalancerDriver(), findDamaged };
+  const drift = await reconciler(cloud.db, restarted).findDrift(cloud.db, [1], silentLogger);
+  expect(drift.map(({ id: each }) => each)).toContain(id);
 });

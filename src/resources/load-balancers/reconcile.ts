@@ -39,11 +39,11 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
 
     findPending: store.findPending,
 
-    async findDrift(db, regionIds) {
+    async findDrift(db, regionIds, log) {
       await driver.recheckMembers();
       // Also a simulated host, which forgets everything at a restart: its statuses of members are shown.
       const { list, findDamaged, quarantine } = driver;
-      return findDrift(db, store, { real: true, list, findDamaged, quarantine }, regionIds);
+      return findDrift(db, store, { real: true, list, findDamaged, quarantine }, regionIds, log);
     },
   };
 }

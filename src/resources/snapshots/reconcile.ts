@@ -48,7 +48,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
 
     findPending: store.findPending,
 
-    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds, log) => findDrift(db, store, driver, regionIds, log),
   };
 }
 

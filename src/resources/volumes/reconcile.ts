@@ -42,7 +42,7 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
 
     findPending: store.findPending,
 
-    findDrift: (db, regionIds) => findDrift(db, store, driver, regionIds),
+    findDrift: (db, regionIds, log) => findDrift(db, store, driver, regionIds, log),
   };
 }
 
