@@ -100,7 +100,9 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   const timers: NodeJS.Timeout[] = [];
   const serveFree = () =>
     void exclusively(async () => {
-      await exporter.restore();
+      await exporter
+        .restore()
+        .catch((err: unknown) => log.warn({ err }, 'cannot create the socket of the exporter again yet'));
       await serveExcluded(host);
       if (host.udp && host.udp.excluded().size > 0) await updateUdp(host);
     }).catch((err: unknown) => log.warn({ err }, 'cannot serve excluded load balancers yet'));
@@ -108,8 +110,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     for (const timer of timers) clearInterval(timer);
     host.drains.stop();
     host.probes.stop();
-    await exporter.stop();
-    await exclusively(async () => undefined);
+    await exclusively(() => exporter.stop());
     await host.udp?.[how]();
     await host.process[how]();
     if (how === 'stop') await rm(host.layout.sockets, { recursive: true, force: true });

@@ -74,43 +74,55 @@ interface Exporter {
 /** Responds with 404 for load balancers that are not served, and with 503 while HAProxy does not respond. */
 export function createExporter(host: Host, log: Logger): Exporter {
   const path = host.layout.exporterSocket;
+  /** Whether it was started and not stopped, even if it cannot listen. */
+  let wanted = false;
   let server: Server | null = null;
-  const exporter: Exporter = {
+
+  async function listen(): Promise<void> {
+    makeRuntimeFolders(host.layout);
+    await rm(path, { force: true });
+    const listening = createServer((request, response) => {
+      const id = (request.url ?? '').slice(1);
+      metricsOf(host, id).then(
+        (text) => response.writeHead(text === null ? 404 : 200, { 'content-type': CONTENT_TYPE }).end(text ?? ''),
+        (err: unknown) => {
+          log.warn({ loadBalancer: id, err }, 'cannot read the metrics of a load balancer');
+          response.writeHead(503).end();
+        },
+      );
+    });
+    server = listening;
+    await new Promise<void>((resolve, reject) => listening.once('error', reject).listen(path, resolve));
+    listening.unref();
+    await chmod(path, 0o660);
+    const account = accountFor('haproxy');
+    if (account) await chown(path, 0, account.gid);
+  }
+
+  async function close(): Promise<void> {
+    const listening = server;
+    if (!listening) return;
+    listening.closeAllConnections();
+    await new Promise((resolve) => listening.close(resolve));
+    server = null;
+  }
+
+  return {
     async start() {
-      makeRuntimeFolders(host.layout);
-      await rm(path, { force: true });
-      const listening = createServer((request, response) => {
-        const id = (request.url ?? '').slice(1);
-        metricsOf(host, id).then(
-          (text) => response.writeHead(text === null ? 404 : 200, { 'content-type': CONTENT_TYPE }).end(text ?? ''),
-          (err: unknown) => {
-            log.warn({ loadBalancer: id, err }, 'cannot read the metrics of a load balancer');
-            response.writeHead(503).end();
-          },
-        );
-      });
-      server = listening;
-      await new Promise<void>((resolve, reject) => listening.once('error', reject).listen(path, resolve));
-      listening.unref();
-      await chmod(path, 0o660);
-      const account = accountFor('haproxy');
-      if (account) await chown(path, 0, account.gid);
+      wanted = true;
+      await listen();
     },
     async restore() {
-      if (!server || existsSync(path)) return;
-      await exporter.stop();
-      await exporter.start();
+      if (!wanted || (server?.listening && existsSync(path))) return;
+      await close();
+      await listen();
       log.warn({ socket: path }, 'the socket of the exporter was removed; created it again');
     },
     async stop() {
-      const listening = server;
-      if (!listening) return;
-      listening.closeAllConnections();
-      await new Promise((resolve) => listening.close(resolve));
-      server = null;
+      wanted = false;
+      await close();
     },
   };
-  return exporter;
 }
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4';
