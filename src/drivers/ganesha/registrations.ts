@@ -7,7 +7,7 @@
 import type { ServerSettings } from './configuration.ts';
 import { call, text, words } from './rpc.ts';
 
-/** Of rpcbind. By it, what root registers belongs to root, as a registration of Ganesha does. */
+/** rpcbind's local socket: registrations made by root over it are owned by root, as Ganesha's are. */
 const SOCKET = '/run/rpcbind.sock';
 /** RPCBPROC_SET. */
 const SET = { program: 100_000, version: 4, procedure: 1 };
@@ -15,27 +15,46 @@ const CHECK_MS = 5000;
 
 type Places = Pick<ServerSettings, 'bindAddress' | 'port' | 'mountPort'>;
 
-/** Registers from time to time what `served` returns; null: nothing. Returns a function that ends this. */
-export function keepRegistered(served: () => Places | null): () => void {
-  const timer = setInterval(() => {
+/**
+ * Registers the places that `served` returns every 5 s. Returns a stop function. `probe`: rejects while Ganesha does not respond;
+ * then nothing is registered, because a Ganesha that starts registers itself, and exits if it cannot.
+ */
+export function keepRegistered(served: () => Places | null, probe: () => Promise<void>): () => void {
+  let isStopped = false;
+  const isServed = () => !isStopped && served() !== null;
+  const check = async () => {
     const places = served();
-    // A failure is ignored: the next call tries again.
-    if (places) void register(places).catch(() => undefined);
-  }, CHECK_MS).unref();
-  return () => clearInterval(timer);
+    if (!places) return;
+    await probe();
+    await register(places, isServed);
+  };
+  // A failure is ignored: the next call tries again.
+  const timer = setInterval(() => void check().catch(() => undefined), CHECK_MS).unref();
+  return () => {
+    isStopped = true;
+    clearInterval(timer);
+  };
 }
 
-async function register({ bindAddress, port, mountPort }: Places): Promise<void> {
-  const networks = { tcp: '0.0.0.0', ...((bindAddress ?? '::').includes(':') && { tcp6: '::' }) };
+async function register({ bindAddress, port, mountPort }: Places, isServed: () => boolean): Promise<void> {
+  const networks = networksOf(bindAddress ?? '::');
   const programs = [
     ...[3, 4].map((version) => ({ program: 100_003, version, port })),
     ...[1, 3].map((version) => ({ program: 100_005, version, port: mountPort })),
   ];
   for (const { program, version, port: served } of programs) {
     for (const [network, address] of Object.entries(networks)) {
+      if (!isServed()) return;
       const place = `${address}.${served >> 8}.${served & 0xff}`;
       const parameters = [words(program, version), text(network), text(place), text('')];
       await call({ path: SOCKET }, SET, Buffer.concat(parameters));
     }
   }
+}
+
+/** A server that listens on `::` also has the connections over IPv4. */
+function networksOf(address: string): Record<string, string> {
+  const [v4, v6] = [{ tcp: '0.0.0.0' }, { tcp6: '::' }];
+  if (address === '::') return { ...v4, ...v6 };
+  return address.includes(':') ? v6 : v4;
 }

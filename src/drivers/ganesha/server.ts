@@ -128,7 +128,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
         log.warn({ err }, 'NFS-Ganesha does not start; retrying once');
         await startOnce();
       }
-      endRegistering = keepRegistered(() => (settings.version3 && daemon?.pid() != null ? settings : null));
+      endRegistering = keepRegistered(() => (settings.version3 && daemon?.pid() != null ? settings : null), probe);
     },
     reload: shared(async () => {
       await options.awaitPreparation();
