@@ -52,16 +52,23 @@ export async function applyShare(
   const { id } = desired;
   // Rejects invalid networks and ids before anything changes.
   renderExport({ ...desired, exportId: 1, device: null }, storage.path(id), server.settings());
-  shares.inPreparation += 1;
-  const changed = await shares
-    .preparing(() => prepare(shares, desired, signal))
-    .finally(() => {
-      shares.inPreparation -= 1;
-    });
-  const spec = specs.get(id);
-  if (!spec) throw new Error('a prepared share has a spec');
-  if (shares.confirmed.get(id) !== spec || !server.isUp()) confirm(shares, spec, await reload(shares));
-  return { connectionPoint: connectionPoint(shares.host, id), sizeGib: spec.sizeGib, changed };
+  const wasBroken = shares.broken.has(id);
+  try {
+    shares.inPreparation += 1;
+    const changed = await shares
+      .preparing(() => prepare(shares, desired, signal))
+      .finally(() => {
+        shares.inPreparation -= 1;
+      });
+    const spec = specs.get(id);
+    if (!spec) throw new Error('a prepared share has a spec');
+    if (shares.confirmed.get(id) !== spec || !server.isUp()) confirm(shares, spec, await reload(shares));
+    return { connectionPoint: connectionPoint(shares.host, id), sizeGib: spec.sizeGib, changed };
+  } catch (err) {
+    // Otherwise nothing would apply it again.
+    if (wasBroken) shares.broken.add(id);
+    throw err;
+  }
 }
 
 async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortSignal): Promise<string[]> {
