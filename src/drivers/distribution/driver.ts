@@ -111,6 +111,11 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     served = certificate;
   };
 
+  const storeCurrent = async () => {
+    const certificate = source?.current();
+    if (certificate) await storeCertificate(layout, certificate);
+  };
+
   const closeCertificate = async () => {
     await source?.stop();
     source = null;
@@ -122,16 +127,17 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
 
   const serve = async (hosting: RegistryHosting) => {
     // Called again when an ACME server has issued the first certificate.
-    const certificate = source?.current();
-    if (options.openCertificate && !certificate) return;
-    if (certificate) await storeCertificate(layout, certificate);
+    if (options.openCertificate && !source?.current()) return;
     // The gate stops first, so that no request reaches distribution while it stops.
     for (const daemon of daemons) await daemon.stop();
     daemons = [];
     current = null;
     // Concurrently: the gate responds only once distribution does.
     const started = await Promise.allSettled([
-      startGate({ ...options, layout, replica, hasTls: options.openCertificate !== null }, hosting),
+      startGate(
+        { ...options, layout, replica, hasTls: options.openCertificate !== null, storeCertificate: storeCurrent },
+        hosting,
+      ),
       startDistribution({ ...options, layout, replica, program: finding.distribution! }, hosting),
     ]);
     daemons = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));

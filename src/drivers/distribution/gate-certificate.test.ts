@@ -1,5 +1,5 @@
 /** TLS of the gate with a real distribution, while certificates are replaced and the gate crashes. */
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import type { IncomingMessage } from 'node:http';
@@ -126,5 +126,12 @@ describe.skipIf(!requires('docker-registry', 'openssl'))('the certificate of reg
     certificate = { ...first, names: [], notBefore: now, expiresAt: now };
     await configuredTo(first);
     expect(driver.status().healthy).toBe(true);
+  });
+
+  it('is stored again for a restart of the gate after its folder was removed', async () => {
+    const pid = gatePid();
+    rmSync(host.layout.distribution, { recursive: true });
+    process.kill(pid, 'SIGKILL');
+    await until(async () => (await get().catch(() => '')) === fingerprintOf(first), 30, 'the gate');
   });
 });

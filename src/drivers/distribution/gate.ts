@@ -22,8 +22,9 @@ interface GateOptions {
   port: number;
   /** Whether `host` moves between hosts. This host may have it now, and must respond at others when it does not. */
   moves?: boolean;
-  /** Whether it serves TLS, with the certificate that `storeCertificate` stored. */
+  /** Whether it serves TLS, with the certificate that `storeCertificate` stores before each start. */
   hasTls: boolean;
+  storeCertificate(): Promise<void>;
   patience: number;
   diskReserve: number;
   /** The name of this host, if other hosts serve the same storage. */
@@ -45,7 +46,7 @@ const version = 2;
 
 /** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
-  const { layout, port, moves, hasTls, patience, diskReserve, replica, log } = options;
+  const { layout, port, moves, hasTls, storeCertificate, patience, diskReserve, replica, log } = options;
   const { certificate, issuer, service, realm } = hosting;
   // All addresses, if this machine does not have that of `host` (behind NAT, or now).
   const host = !moves && isOwnAddress(options.host) ? options.host : undefined;
@@ -63,8 +64,11 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
     ...{ name: 'gate', folder: layout.distribution, log, startTimeout: 30 },
     ...(account && { account: account.uid }),
     settings: [version, configuration],
-    // As of distribution (process.ts).
-    beforeStart: async () => void (replica === null && (await makeFolders(layout))),
+    async beforeStart() {
+      // Folders that were removed; not on a shared mount (process.ts).
+      if (replica === null) await makeFolders(layout);
+      await storeCertificate();
+    },
     files: (name) => ({ [`${name}.json`]: JSON.stringify(configuration) }),
     command: (name) => {
       const args = [...nodeOptions, main, join(layout.distribution, `${name}.json`)];
