@@ -133,23 +133,21 @@ function checked(pattern: RegExp, text: string): string {
 /** Creates the folders, and corrects modes and owners of existing ones. */
 export async function makeFolders(layout: Layout): Promise<void> {
   const { root, repositories, blobs, trash, quarantine, removed, marks, distribution } = layout;
-  await mkdir(root, { recursive: true });
-  // Images are private to holders of a token, so other users of this host cannot read them.
-  await chmod(root, 0o700);
+  const account = accountFor('registry');
+  // Images are private to holders of a token, so other users of this host cannot read them. The gate, under this account, enters
+  // the root, also while this runs; each folder in it has its own permissions.
+  makeEnterableFolder(root, account);
   for (const folder of [repositories, blobs]) await mkdir(folder, { recursive: true });
-  for (const folder of [trash, quarantine, removed, marks]) {
+  for (const folder of [trash, quarantine, removed]) {
     await mkdir(folder, { recursive: true });
     await chmod(folder, 0o700);
   }
   await mkdir(distribution, { recursive: true, mode: 0o700 });
-  const account = accountFor('registry');
   if (account) makeRuntimeFolder(runtimeFolder(root));
   makeReadableFolder(layout.configuration, account);
   makePrivateFolder(layout.temporary, account);
   makeReadableFolder(marks, account);
   makePrivateFolder(layout.gate, account);
-  // The gate, under this account, enters the root; each folder in it has its own permissions.
-  makeEnterableFolder(root, account);
 }
 
 /** The names in a folder; empty if the folder does not exist. */
