@@ -56,9 +56,9 @@ const LAST_RETRY_MS = 30_000;
 
 const waiting = '; waiting for an API server to send the token server';
 
-function faultOf(healthy: boolean, down: string, problem: string | null): string {
+function faultOf(healthy: boolean, fault: string, problem: string | null): string {
   if (problem !== null) return `; TLS: ${problem}`;
-  return healthy ? '' : down;
+  return healthy ? '' : fault;
 }
 
 async function untilStarted(start: () => Promise<void>, log: Logger): Promise<void> {
@@ -169,10 +169,12 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     status() {
       const isUp = current !== null && daemons.every((each) => each.pid() !== null);
       const serves = isUp && !daemons.some((each) => each.isSilent());
-      const healthy = (serves || shared?.serves === false) && (mount?.isMounted() ?? true);
+      const isMounted = mount?.isMounted() ?? true;
+      const healthy = (serves || shared?.serves === false) && isMounted;
       const problem = source?.problem() ?? null;
       const down = wanted === null ? waiting : isUp ? '; it does not respond' : '; it is down';
-      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${faultOf(healthy, down, problem)}`;
+      const fault = isMounted ? down : `; the CephFS is not mounted at ${layout.root}`;
+      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${faultOf(healthy, fault, problem)}`;
       return { driver: 'distribution', real: true, healthy, detail };
     },
     async start() {

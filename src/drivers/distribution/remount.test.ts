@@ -12,8 +12,9 @@ it.skipIf(!requires('docker-registry'))(
   async () => {
     const host = await registryTestHost();
     let remounted = () => {};
+    let isMounted = true;
     const ignore = async () => undefined;
-    const mount: CephMount = { open: ignore, close: ignore, release: ignore, isMounted: () => true };
+    const mount: CephMount = { open: ignore, close: ignore, release: ignore, isMounted: () => isMounted };
     const failed = vi.fn<() => void>();
     const driver = host.driver({
       log: { ...silentLogger, error: failed } as unknown as Logger,
@@ -32,6 +33,9 @@ it.skipIf(!requires('docker-registry'))(
     await driver.start();
     await driver.configure(testHosting);
     expect(driver.status()).toMatchObject({ healthy: true });
+    isMounted = false;
+    expect(driver.status()).toMatchObject({ healthy: false, detail: expect.stringContaining('CephFS is not mounted') });
+    isMounted = true;
 
     // Nothing can be written to it.
     const { distribution } = layoutOf(host.dataDir, 'h1');
