@@ -44,9 +44,16 @@ export async function writeDurably(path: string, text: string, owner: Owner | nu
   await renameDurably(unfinished, path);
 }
 
-/** As `writeDurably`, but leaves a file that has this text as it is: the disk may be full. */
+/** As `writeDurably`, but leaves a file that has this text, and belongs to the owner, as it is: the disk may be full. */
 export async function ensureDurably(path: string, text: string, owner: Owner | null = null): Promise<void> {
-  if ((await readFile(path, 'utf8').catch(() => null)) !== text) await writeDurably(path, text, owner);
+  const isEqual = (await readFile(path, 'utf8').catch(() => null)) === text;
+  if (!isEqual || (owner && !(await belongsTo(path, owner)))) await writeDurably(path, text, owner);
+}
+
+/** Whether the account, and no other one, can read and change the file. */
+async function belongsTo(path: string, owner: Owner): Promise<boolean> {
+  const { uid, gid, mode } = await stat(path);
+  return uid === owner.uid && gid === owner.gid && (mode & 0o777) === 0o600;
 }
 
 /** Creates a folder and its missing parents for an account. */
