@@ -1,6 +1,6 @@
 /**
  * Files of load balancers that something else has removed or damaged. HAProxy has read them, and needs them at its next
- * reload, which is one for all load balancers.
+ * reload, which is one for all load balancers. Of configuration files only missing ones are written again, not damaged ones.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';

@@ -91,7 +91,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
     /** Resolves once the registry is measured; applies the limit of the most recently issued token. */
     async ready(grant: Grant | null): Promise<void> {
       lastUsed = performance.now();
-      // Then the clock was set back since, and the time of a token does not tell whether it is newer.
+      // A limit issued in the future means that the clock was set back; `issuedAt` then does not order tokens.
       const isOfFuture = limitAt > Date.now() / 1000 + leeway;
       if (grant && (grant.issuedAt >= limitAt || isOfFuture)) [limit, limitAt] = [grant.limit, grant.issuedAt];
       if (measuredAt === null) await remeasure();
