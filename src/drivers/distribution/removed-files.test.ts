@@ -1,12 +1,14 @@
 /** Files and sockets that something else removes while registries are served, and a full disk at a start. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { until } from '../../../test/until.ts';
 import { liveProcess } from '../../platform/daemon.ts';
 import { runtimeFolder } from '../confined.ts';
+import { makeFolders } from './layout.ts';
 import { registryTestHost, testHosting } from './test-host.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -57,6 +59,18 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of r
     for (const pid of pids) process.kill(pid, 'SIGKILL');
     await until(responds, 30, 'the registries');
     expect(driver.status()).toMatchObject({ healthy: true });
+  });
+
+  it('are looked for without taking the folders from the gate', async () => {
+    let isLooking = true;
+    const looking = makeFolders(host.layout).finally(() => void (isLooking = false));
+    const modes = new Set<number>();
+    while (isLooking) {
+      for (const folder of [host.layout.root, host.layout.marks]) modes.add(statSync(folder).mode & 0o777);
+      await setImmediate();
+    }
+    await looking;
+    expect(modes).toEqual(new Set([0o710, 0o750]));
   });
 
   it('are not needed to adopt the processes on a full disk', async () => {
