@@ -27,7 +27,7 @@ const shortestMs = 1000;
 export const defaultTimeout = 600;
 
 /**
- * Resolves when all tasks have ended. Waits while the server is interrupted.
+ * Resolves when all tasks have ended. Waits while the server is unavailable.
  * @throws CommandError for a task that failed (1) and after `timeout` seconds (3)
  */
 export async function waitForTasks(api: Api, ids: string[], timeout: number, progress: Progress): Promise<Task[]> {

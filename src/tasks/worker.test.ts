@@ -134,7 +134,7 @@ describe.concurrent('a job that is lost', () => {
 });
 
 describe.concurrent('a job of a time before the clock was set back', () => {
-  it('does not wait until the clock is there again', async (t) => {
+  it('does not wait until the clock reaches that time again', async (t) => {
     const { expect } = t;
     const { cloud, host } = await startCloudyard(t, { worker: false });
     const answer = await create(cloud);
