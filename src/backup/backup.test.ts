@@ -1,4 +1,14 @@
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
@@ -366,9 +376,14 @@ describe('a restore', () => {
       const given = restoreOptions(source, manifest, place('owned-data'));
       mkdirSync(given.dataDir);
       chownSync(given.dataDir, 65534, 65534);
+      // That account must not choose where root writes.
+      const other = place('a file of root');
+      writeFileSync(other, 'unchanged');
+      symlinkSync(other, `${given.keyFile}.restoring`);
       const keys = await checkBackup(given);
       await restoreBackup({ ...given, connection: await emptyDatabase(), keys });
-      expect(statSync(given.keyFile)).toMatchObject({ uid: 65534, gid: 65534 });
+      expect(lstatSync(given.keyFile)).toMatchObject({ uid: 65534, gid: 65534 });
+      expect(readFileSync(other, 'utf8')).toBe('unchanged');
     },
   );
 

@@ -209,15 +209,7 @@ export async function unpackBackup(input: Readable, folder: string): Promise<Bac
 async function writeDurably(path: string, bytes: Buffer | Buffer[]): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    await rm(temporary, { force: true });
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await inheritOwner(temporary);
+    await writeNew(temporary, bytes);
     await rename(temporary, path);
     await syncFolder(dirname(path));
   } catch (error) {
@@ -226,14 +218,32 @@ async function writeDurably(path: string, bytes: Buffer | Buffer[]): Promise<voi
   }
 }
 
+/** Replaces what is at the path by a durable file of the owner of the folder. Links are not followed. */
+export async function writeNew(path: string, bytes: Buffer | Buffer[]): Promise<void> {
+  await rm(path, { force: true });
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(bytes);
+    const owner = await ownerOfFolder(path);
+    if (owner) await file.chown(owner.uid, owner.gid);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
 /**
  * Gives what root makes to the owner of its folder. The server of a package runs as an account of its own: it must be able to
  * read and continue backups that the administrator made in its data directory. Links are not followed.
  */
-export async function inheritOwner(path: string): Promise<void> {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = await stat(dirname(path));
-  await lchown(path, uid, gid);
+async function inheritOwner(path: string): Promise<void> {
+  const owner = await ownerOfFolder(path);
+  if (owner) await lchown(path, owner.uid, owner.gid);
+}
+
+/** Null: this account is not root, so what it makes belongs to itself. */
+async function ownerOfFolder(path: string): Promise<{ uid: number; gid: number } | null> {
+  return process.getuid?.() === 0 ? stat(dirname(path)) : null;
 }
 
 /** Makes new names in a folder survive a crash of the host. */

@@ -25,7 +25,7 @@ import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withClient } from '../platform/with-client.ts';
-import { inheritOwner, syncFolder } from './block-store.ts';
+import { syncFolder, writeNew } from './block-store.ts';
 import type { BackupSource } from './block-store.ts';
 import { loadTables, setSequences } from './database-copy.ts';
 import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
@@ -192,7 +192,10 @@ interface Move {
 async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, keys: Buffer | null): Promise<Move[]> {
   const staging = join(dataDir, stagingFolder);
   await rm(staging, { recursive: true, force: true });
-  await mkdir(join(staging, 'files'), { recursive: true, mode: 0o700 });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  // Not recursive: fails for a link.
+  await mkdir(staging, { mode: 0o700 });
+  await mkdir(join(staging, 'files'));
   // On the filesystem of its target, because a rename does not leave a filesystem.
   const keysFrom = `${keyFile}.restoring`;
   const folders = new Set((manifest.files ?? []).map(({ path }) => join(dataDir, path.split('/')[0]!)));
@@ -202,8 +205,7 @@ async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, key
   const moves: Move[] = [];
   if (keys) {
     await mkdir(dirname(keyFile), { recursive: true });
-    await writeFile(keysFrom, keys, { mode: 0o600, flush: true });
-    await inheritOwner(keysFrom);
+    await writeNew(keysFrom, keys);
     moves.push({ from: keysFrom, to: keyFile });
   }
   await mkdir(join(staging, 'configuration'));

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { lchownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, afterEach, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, expect, inject, it, vi } from 'vitest';
 import { inDatabase } from '../../../test/postgres.ts';
+import { requires } from '../../../test/requires.ts';
 import { withBackupLock } from '../../backup/backup.ts';
 import { createSchema } from '../../backup/migrations.ts';
 import { migrations } from '../backups.ts';
@@ -144,9 +145,25 @@ it('folders that killed commands left are removed by the next one; those of runn
     'unpacked-other-1',
   ];
   for (const name of names) mkdirSync(join(dataDir, `.${name}`));
-  await withTemporaryFolder(dataDir, 'moving', async (own) => mkdirSync(own));
+  await withTemporaryFolder(dataDir, 'moving', async (own) => expect(readdirSync(own)).toEqual([]));
   expect(readdirSync(dataDir).sort()).toEqual([`.moving-${hostname()}-1`, '.unpacked-other-1']);
 });
+
+it.skipIf(!requires('root'))(
+  'root uses and removes nothing that the account of the data directory planted',
+  async () => {
+    const [dataDir, other] = [join(folder, 'of an account'), join(folder, 'of root')];
+    for (const path of [dataDir, other]) mkdirSync(path);
+    const planted = [`.unpacked-${hostname()}-${spawnSync('true').pid}`, `.moving-${hostname()}-${process.pid}`];
+    mkdirSync(join(dataDir, planted[0]!));
+    symlinkSync(other, join(dataDir, planted[1]!));
+    for (const name of planted) lchownSync(join(dataDir, name), 65_534, 65_534);
+    const work = vi.fn<(folder: string) => Promise<void>>();
+    await expect(withTemporaryFolder(dataDir, 'moving', work)).rejects.toThrow('EEXIST');
+    expect(work).not.toHaveBeenCalled();
+    expect(readdirSync(dataDir).sort()).toEqual(planted.toSorted());
+  },
+);
 
 it('a migration whose backup must wait for another backup says so', async () => {
   const url = await oldDatabase();
