@@ -263,7 +263,6 @@ const reasons: Record<string, string> = {
   EACCES: 'permission denied',
   EROFS: 'the filesystem is read-only',
   ENOTDIR: 'it is not a directory',
-  EEXIST: 'it is not a directory',
 };
 
 /** Runs `work`; system errors become a BackupError that names the folder. */
@@ -271,8 +270,10 @@ async function explained<T>(folder: string, work: () => Promise<T>): Promise<T> 
   try {
     return await work();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const { code, syscall } = error as NodeJS.ErrnoException;
     if (error instanceof BackupError || code === undefined) throw error;
-    throw new BackupError(`the backup cannot be written to ${folder}: ${reasons[code] ?? code}`, { cause: error });
+    const isFile = code === 'EEXIST' && syscall === 'mkdir';
+    const reason = reasons[isFile ? 'ENOTDIR' : code] ?? code;
+    throw new BackupError(`the backup cannot be written to ${folder}: ${reason}`, { cause: error });
   }
 }
