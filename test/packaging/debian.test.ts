@@ -175,22 +175,31 @@ async function installAndRemove(host: DebianHost): Promise<void> {
 
 /** The backup and the restore of docs/guides/backup-and-restore.md, with the data of the worker. The server runs afterwards. */
 async function restoreAsTheGuide(host: DebianHost, run: ReturnType<typeof runsOn>): Promise<void> {
-  await run('echo correct-horse >/root/backup.passphrase');
-  const passphrase = 'CLOUDYARD_BACKUP_PASSPHRASE_FILE=/root/backup.passphrase';
-  await run(`echo ${passphrase} >>/etc/cloudyard/cloudyard.env`);
-  const [api, store] = ['/var/lib/cloudyard/api', '/srv/backups'];
-  const refused = await host.run(`cloudyard backup --with-data --to ${store}`);
+  const [api, data] = ['/var/lib/cloudyard/api', '/var/lib/cloudyard/worker-1'];
+  const section = /### Restore with the Debian packages[^]*?(?=\n## )/.exec(guide)![0];
+  const blocks = [...section.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) =>
+    block!.replace(/^systemctl .*\n/gm, ''),
+  );
+  const refused = await host.run('cloudyard backup --with-data');
   expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('pass the data directory of the worker') });
-  const made = await run(`cloudyard backup --with-data --data-dir /var/lib/cloudyard/worker-1 --to ${store}`);
-  expect(made).toMatch(/rows, \d+ files, keys; /);
-  await run(`mv ${api} ${api}.old`);
+  const restore = async (contents: RegExp) => {
+    expect(await run(`cloudyard backup --with-data --data-dir ${data}`)).toMatch(contents);
+    for (const block of blocks) await run(`set -e\n${block}`);
+    expect(await run(`stat --format %U ${api}/secret.keys`)).toBe('cloudyard\n');
+    expect(await run(`cat ${api}/secret.keys`)).toBe(await run(`cat ${api}.old/secret.keys`));
+    expect(await run(`ls ${data}`)).toMatch(/^(file-shares|volumes|registries)$/m);
+    await run(`rm -r ${api}.old ${data}.old`);
+  };
+  // The default.
+  await restore(/rows, \d+ files; /);
+  await run('echo correct-horse >/root/backup.passphrase');
+  await run('echo CLOUDYARD_BACKUP_PASSPHRASE_FILE=/root/backup.passphrase >>/etc/cloudyard/cloudyard.env');
+  await restore(/rows, \d+ files, keys; /);
   // The settings of the services apply, also without the data directory.
+  await run(`mv ${api} ${api}.old`);
   expect((await host.run('cloudyard restore --list')).output).toContain(`${api}/backups has no backups`);
-  const [commands] = /(?<=\n)install -d [^]*?cloudyard restore/.exec(guide)!;
-  await run(`${commands} --from ${store}`);
-  expect(await run(`stat --format %U ${api}/secret.keys`)).toBe('cloudyard\n');
+  await run(`rm -rf ${api} && mv ${api}.old ${api}`);
   expect(await host.start(server)).toMatchObject({ ready: true });
-  await run(`rm -r ${api}.old`);
 }
 
 /** The package of the database goes and returns, and cloudyard stays. No service runs before and after it. */
