@@ -136,6 +136,31 @@ it('a backup with the data of tenants is made by a process that has them', async
   expect((await store.manifest(id!)).files).toContainEqual(expect.objectContaining({ path: 'volumes/images/one.raw' }));
 });
 
+it('without a worker that has the data, a late backup is made without it, and the newest with data is retained', async () => {
+  await db.$client.query('delete from notifications');
+  const dir = join(folder, 'with data');
+  const store = await readBackupDirectory(dir);
+  const [withData] = await store.list();
+  const server = backupsInto(dir, [], { CLOUDYARD_BACKUP_WITH_DATA: '1' });
+  for (let made = 1; made <= 3; made++) {
+    now = new Date(now.getTime() + 3_600_000);
+    await server(signal);
+    await server(signal);
+    expect(await store.list()).toHaveLength(Math.min(made, 3));
+    now = new Date(now.getTime() + lateAfterMs);
+    await server(signal);
+  }
+  const kept = await Promise.all((await store.list()).map((id) => store.manifest(id)));
+  expect(kept.map(({ id, files }) => [id, files === null])).toEqual([
+    [withData, false],
+    ...kept.slice(1).map(({ id }) => [id, true]),
+  ]);
+  expect(kept).toHaveLength(3);
+  const { rows } = await db.$client.query(`select body from notifications where type = 'backup_late'`);
+  expect(rows).toHaveLength(3);
+  expect(JSON.stringify(rows[0])).toContain('it is made without them');
+});
+
 it('a run whose process died is made by another one', async () => {
   now = new Date(now.getTime() + 3_600_000);
   const due = hourly(new Date(now.getTime() - 3_600_000))!;

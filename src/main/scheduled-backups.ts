@@ -32,8 +32,9 @@ interface ScheduledBackupDeps {
 export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: AbortSignal) => Promise<void> {
   const { settings, next, db, log, now } = deps;
   const since = now();
-  /** A process without the tenants' data, such as an API server, leaves backups with it to the workers. */
-  const canMake = () => !settings.backup.withData || hasFiles(settings.dataDir);
+  /** Whether this process, such as an API server, leaves backups to workers, because it does not have the tenants' data. */
+  const lacksData = () => settings.backup.withData && !hasFiles(settings.dataDir);
+  const waitedMs = createWait(now);
   /** The last success for which a late backup was reported, by any process. Saves its query at each call. */
   let reportedLate: number | undefined;
 
@@ -44,10 +45,14 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     const last = state.lastSuccess?.scheduledAt.getTime() ?? 0;
     if (reportedLate === last) return;
     const ended = state.lastSuccess?.endedAt.toISOString() ?? null;
+    const without = lacksData() ? ['If no worker with data of tenants makes it, it is made without them.'] : [];
     const message = {
       ...({ clientId: deps.operatorId, type: 'backup_late', subject: 'The scheduled backup is late' } as const),
       body: {
-        paragraphs: [ended ? `The last successful backup ended at ${ended}.` : 'No scheduled backup has succeeded.'],
+        paragraphs: [
+          ended ? `The last successful backup ended at ${ended}.` : 'No scheduled backup has succeeded.',
+          ...without,
+        ],
       },
       data: { last_success: ended, late_seconds: Math.round(lateness / 1000) },
     };
@@ -60,8 +65,10 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     const store = await openBackupDirectory(settings.backup.dir);
     const id = await backUp(deps, store, client, signal);
     await recordEnd(db, due, { backupId: id });
-    log.info({ backup: id, dir: settings.backup.dir }, 'scheduled backup made');
-    await removeOld(store, settings.backup.keep).catch((error: unknown) => {
+    const made = { backup: id, dir: settings.backup.dir };
+    if (lacksData()) log.warn(made, 'scheduled backup made without data of tenants: no worker that has them made one');
+    else log.info(made, 'scheduled backup made');
+    await removeOld(store, settings.backup).catch((error: unknown) => {
       log.error({ err: error, dir: settings.backup.dir }, 'old backups cannot be removed');
     });
   };
@@ -93,9 +100,25 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     });
 
   return async (signal) => {
-    const due = dueInstant(next, await lastRun(db), since, now());
-    if (due && canMake()) await run(due, signal);
+    const last = await lastRun(db);
+    const due = dueInstant(next, last, since, now());
+    if (due && !lacksData()) await run(due, signal);
+    else if (due && waitedMs(last) >= lateAfterMs) {
+      // Before it succeeds, because it lacks data.
+      await reportLate();
+      await run(due, signal);
+    }
     await reportLate();
+  };
+}
+
+/** How long a process has left the backups after the last run to others. A run of hours that ends begins the wait again. */
+function createWait(now: () => Date): (last: Date | null) => number {
+  let began = { last: NaN, at: 0 };
+  return (last) => {
+    const key = last?.getTime() ?? 0;
+    if (began.last !== key) began = { last: key, at: now().getTime() };
+    return now().getTime() - began.at;
   };
 }
 
@@ -107,7 +130,7 @@ async function backUp(
   signal: AbortSignal,
 ): Promise<string> {
   const { backupOptions } = await import('./backups.ts');
-  const { withData } = settings.backup;
+  const withData = settings.backup.withData && hasFiles(settings.dataDir);
   const sink: BackupSink = {
     ...store,
     putBlock(plain) {
@@ -120,13 +143,20 @@ async function backUp(
   return (await writeBackup(client, options, sink)).id;
 }
 
-/** Removes old backups of the schedule. @throws BackupError if a manifest is damaged, because its blocks are unknown */
-async function removeOld(store: BackupDirectory, keep: number): Promise<void> {
+/**
+ * Removes old backups of the schedule. The newest one with data stays, also when later ones were made without.
+ * @throws BackupError if a manifest is damaged, because its blocks are unknown
+ */
+async function removeOld(store: BackupDirectory, { keep, withData }: Settings['backup']): Promise<void> {
   const scheduled: string[] = [];
+  let newestWithData: string | null = null;
   for (const each of await store.list()) {
-    if ((await store.manifest(each)).reason === 'schedule') scheduled.push(each);
+    const { reason, files } = await store.manifest(each);
+    if (reason !== 'schedule') continue;
+    scheduled.push(each);
+    if (withData && files) newestWithData = each;
   }
-  const old = scheduled.slice(0, Math.max(0, scheduled.length - keep));
+  const old = scheduled.slice(0, Math.max(0, scheduled.length - keep)).filter((each) => each !== newestWithData);
   for (const each of old) await store.remove(each);
   if (old.length > 0) await store.prune();
 }

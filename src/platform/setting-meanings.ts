@@ -278,7 +278,7 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
   CLOUDYARD_BACKUP_WITH_DATA: {
     default: '`0`',
     meaning:
-      "1: scheduled backups contain the tenants' data of the host that makes them. Processes without such data make none.",
+      "1: scheduled backups contain the tenants' data of the host that makes them. Processes without such data make one, of the database, only when it is an hour late.",
   },
   CLOUDYARD_BACKUP_BEFORE_MIGRATION: {
     default: '`1`',
