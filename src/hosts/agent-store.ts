@@ -44,30 +44,43 @@ export interface Acquired {
   converged: boolean;
 }
 
-/** Takes the lease; null: another agent of this name has it. */
+/**
+ * Takes the lease; null: another agent of this name has it. The name of another host: it has this address, also if it does not
+ * serve, because it may return.
+ */
 export async function acquireLease(
   pool: pg.Pool,
   { regionId, name, incarnation }: Incarnation,
   { address, interface: device }: HostPlace,
   leaseSeconds: number,
   report: HostReport,
-): Promise<Acquired | null> {
+): Promise<Acquired | string | null> {
   const values = [regionId, name, incarnation, address, device, leaseSeconds, JSON.stringify(report)];
-  const { rows } = await pool.query<Acquired>(acquireText, values);
-  return rows[0] ?? null;
+  return inTransaction(pool, async (client) => {
+    // Of agents that start together with one address, the second waits and sees the first.
+    await client.query(`select pg_advisory_xact_lock(hashtext('hosts'), $1::int)`, [regionId]);
+    const others = await client.query<{ name: string }>(
+      'select name from hosts where region_id = $1 and name <> $2 and address = $3 limit 1',
+      [regionId, name, address],
+    );
+    if (others.rows[0]) return others.rows[0].name;
+    return (await client.query<Acquired>(acquireText, values)).rows[0] ?? null;
+  });
 }
 
-/** Another host of the region with this address; null: none. Also one that does not serve: it may return. */
-export async function hostWithAddress(
-  pool: pg.Pool,
-  { regionId, name }: Pick<Incarnation, 'regionId' | 'name'>,
-  address: string,
-): Promise<string | null> {
-  const { rows } = await pool.query<{ name: string }>(
-    'select name from hosts where region_id = $1 and name <> $2 and address = $3 limit 1',
-    [regionId, name, address],
-  );
-  return rows[0]?.name ?? null;
+async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    client.release();
+    return result;
+  } catch (error) {
+    // Closes the connection, which also ends the transaction.
+    client.release(true);
+    throw error;
+  }
 }
 
 const ownRow = 'region_id = $1 and name = $2 and incarnation = $3';

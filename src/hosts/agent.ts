@@ -123,9 +123,8 @@ async function takeLease(options: AgentOptions, pool: pg.Pool, stopping: AbortSi
     const host = { regionId, name, incarnation: randomUUID() };
     const acquiredAt = now();
     try {
-      const other = await store.hostWithAddress(pool, host, address);
-      if (other !== null) throw new AddressTaken(address, regionId, other);
       const acquired = await store.acquireLease(pool, host, options, settings.leaseSeconds, reportOf(options, null));
+      if (typeof acquired === 'string') throw new AddressTaken(address, regionId, acquired);
       if (acquired && stopping.aborted) return await giveBack(pool, host, log);
       if (acquired) return { ...acquired, host, acquiredAt };
       if (now() > patience) throw new NameTaken(name, regionId);

@@ -246,6 +246,14 @@ describe('a host', () => {
     expect((await region.hosts()).map(({ name }) => name)).toEqual(['h1']);
   });
 
+  it('refuses one of two agents that start together with one address', async (t) => {
+    const region = await openRegion(t);
+    const address = '127.0.0.1';
+    const started = await Promise.allSettled(['h1', 'h2'].map((name) => region.start(name, { address })));
+    expect(started.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(await region.hosts()).toHaveLength(1);
+  });
+
   it('keeps serving while its agent is replaced, and a change meanwhile waits for the next agent', async (t) => {
     const region = await openRegion(t);
     const [h1] = await region.startAll('h1');
