@@ -107,7 +107,7 @@ function refreshAll(): void {
   void queryClient.invalidateQueries({ predicate: ({ state }) => !isRefused(state.error) });
 }
 
-/** A token without access does not get it by a change: another read would only replace the reason by grey bars for a moment. */
+/** A token without access does not get it by a change: another read would only replace the reason with grey bars for a moment. */
 function isRefused(error: Error | null): boolean {
   return error instanceof ApiError && error.status === 403;
 }
