@@ -38,6 +38,16 @@ describe('a form whose choice hides fields', () => {
     expect((await poolOf(pool!)).healthmonitor).toMatchObject({ type: 'TCP', url_path: null, delay: 10 });
   });
 
+  it('renames a pool without a change of its health monitor', async () => {
+    const healthmonitor = { type: 'K8S', url_path: '/ready', delay: 10, timeout: 5, max_retries: 2 };
+    const { id, pool } = await newBalancer('nodes', 'HTTP', { healthmonitor });
+    const page = await open(`load-balancers/${id}/pools/${pool}/edit`);
+    await page.getByLabel('Pool name').fill('renamed');
+    await submit(page, 'Save');
+    await page.getByText('Updated pool web').waitFor();
+    expect(await poolOf(pool!)).toMatchObject({ name: 'renamed', healthmonitor });
+  });
+
   it('sends a listener of another protocol without the fields of the old one', async () => {
     const page = await open('load-balancers/new');
     await page.getByLabel('Name', { exact: true }).fill('switched');
@@ -70,8 +80,10 @@ describe('a form whose choice hides fields', () => {
     const page = await open(`load-balancers/${id}/pools/new`);
     await page.getByLabel(/^Check the members/).check();
     await page.getByLabel('Statuses of a healthy member').waitFor();
-    await page.getByLabel('Check', { exact: true }).selectOption('K8S');
+    await page.getByLabel('Check', { exact: true }).selectOption('TCP');
     await page.getByLabel('Statuses of a healthy member').waitFor({ state: 'detached' });
+    await page.getByLabel('Check', { exact: true }).selectOption('K8S');
+    await page.getByLabel('Statuses of a healthy member').waitFor();
   });
 });
 

@@ -17,6 +17,7 @@ describe('the fields of a request', () => {
   it.each([
     ['HTTPS', { ca_secret_id: 'a', session_persistence: { type: 'HTTP_COOKIE' } }, {}],
     ['HTTP', { healthmonitor: monitor }, {}],
+    ['HTTP', { healthmonitor: { ...monitor, type: 'K8S' } }, {}],
     ['HTTP', { ca_secret_id: 'a' }, { ca_secret_id: undefined }],
     ['TCP', { healthmonitor: { ...monitor, type: 'TCP' } }, { healthmonitor: { type: 'TCP', delay: 10 } }],
     ['UDP', { session_persistence: persistence }, {}],

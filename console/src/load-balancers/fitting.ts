@@ -2,8 +2,8 @@
 import type { Values } from '../ui/form/use-form.ts';
 import { hasCertificate, hasHeaders, hasPool, hasUsers } from './listeners/protocols.ts';
 
-/** Types of health monitors that send a request. */
-export const sendsRequests = (type: unknown) => type === 'HTTP' || type === 'HTTPS';
+/** Types of health monitors that send a request. K8S monitors work as HTTP. */
+export const sendsRequests = (type: unknown) => ['HTTP', 'HTTPS', 'K8S'].includes(String(type));
 /** Pools that encrypt the traffic to their members. */
 export const hasTls = (protocol: unknown) => protocol === 'HTTPS';
 /** Session persistence with a time and a netmask. */
