@@ -122,6 +122,21 @@ describe('the members of a pool with a health monitor', () => {
   });
 });
 
+describe('the members of a pool whose health monitor is switched off again', () => {
+  it('are sent without the address and port of the checks', async () => {
+    const { id } = await newBalancer('unchecked', 'HTTP');
+    const page = await open(`load-balancers/${id}/pools/new`);
+    await page.getByLabel('Pool name').fill('unchecked');
+    await page.getByRole('button', { name: 'Add member' }).click();
+    await page.getByLabel('Address 1').fill('10.1.0.3');
+    await page.getByLabel(/^Check the members/).check();
+    await page.getByLabel('Check address of member 1').fill('nowhere');
+    await page.getByLabel(/^Check the members/).uncheck();
+    await submit(page, 'Create pool');
+    await page.getByText('Created pool unchecked').waitFor();
+  });
+});
+
 describe('a select', () => {
   it('shows a value that another choice has made invalid', async () => {
     const { id } = await newBalancer('passed', 'HTTPS');

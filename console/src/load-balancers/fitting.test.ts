@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fittingListener, fittingPool } from './fitting.ts';
 
 const monitor = { type: 'HTTP', delay: 10, url_path: '/health' };
+const checked = { address: '10.0.0.1', monitor_address: '10.0.0.2', monitor_port: 81 };
 const persistence = { type: 'SOURCE_IP', persistence_timeout: 60 };
 
 describe('the fields of a request', () => {
@@ -18,6 +19,8 @@ describe('the fields of a request', () => {
     ['HTTPS', { ca_secret_id: 'a', session_persistence: { type: 'HTTP_COOKIE' } }, {}],
     ['HTTP', { healthmonitor: monitor }, {}],
     ['HTTP', { healthmonitor: { ...monitor, type: 'K8S' } }, {}],
+    ['HTTP', { members: [checked], healthmonitor: monitor }, {}],
+    ['HTTP', { members: [checked] }, { members: [{ address: '10.0.0.1' }] }],
     ['HTTP', { ca_secret_id: 'a' }, { ca_secret_id: undefined }],
     ['TCP', { healthmonitor: { ...monitor, type: 'TCP' } }, { healthmonitor: { type: 'TCP', delay: 10 } }],
     ['UDP', { session_persistence: persistence }, {}],

@@ -23,15 +23,21 @@ export function fittingListener({ pools, ...values }: Values): Values {
   return pools === undefined ? own : { ...own, pools: (pools as readonly Values[]).map(fittingPool) };
 }
 
-export function fittingPool({ healthmonitor, session_persistence, ...values }: Values): Values {
+/** Of a new pool, or of an edit, which has no members. */
+export function fittingPool({ healthmonitor, session_persistence, members, ...values }: Values): Values {
   const { protocol } = values;
   const monitor = healthmonitor as Values | undefined;
   const persistence = session_persistence as Values | undefined;
   return {
     ...without(values, hasTls(protocol) ? [] : ['ca_secret_id', 'crl_secret_id', 'secret_id']),
+    ...(members !== undefined && { members: fittingMembers(members as readonly Values[], monitor !== undefined) }),
     ...(monitor && { healthmonitor: fittingMonitor(monitor) }),
     ...(persistence && { session_persistence: fittingPersistence(persistence, protocol) }),
   };
+}
+
+function fittingMembers(members: readonly Values[], isMonitored: boolean): Values[] {
+  return members.map((member) => without(member, isMonitored ? [] : ['monitor_address', 'monitor_port']));
 }
 
 function fittingMonitor(values: Values): Values {
