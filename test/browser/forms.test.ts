@@ -225,6 +225,21 @@ describe('a form without a value', () => {
   });
 });
 
+describe('a form with a number that is not complete', () => {
+  it('shows it in the part of the form that was folded', async () => {
+    const { id, pool } = await newBalancer('half', 'HTTP');
+    const page = await open(`load-balancers/${id}/pools/${pool}/edit`);
+    const timeout = page.getByLabel('Client timeout (ms)');
+    await page.getByLabel('Pool name').fill('not sent');
+    await page.getByText('Timeouts', { exact: true }).click();
+    await timeout.pressSequentially('1e');
+    await page.getByText('Timeouts', { exact: true }).click();
+    await submit(page, 'Save');
+    await timeout.and(page.locator(':focus')).waitFor();
+    expect((await poolOf(pool!)).name).toBe('web');
+  });
+});
+
 describe('an edit', () => {
   /** Another client changes the resource while the dialog is open; the page has the change before the form is sent. */
   const changedElsewhere = async (page: Page, path: string, body: object) => {

@@ -46,7 +46,7 @@ export function FormDialog(props: FormDialogProps) {
           event.preventDefault();
           if (disabledReason || form.isSubmitting) return;
           const incomplete = incompleteControl(event.currentTarget);
-          if (incomplete) incomplete.reportValidity();
+          if (incomplete) report(incomplete);
           else void form.submit();
         }}
       >
@@ -72,11 +72,18 @@ export function FormDialog(props: FormDialogProps) {
   );
 }
 
-/** A control whose text is not a value yet, such as a date without a time: to a page it looks empty. */
+/** A control whose text is not a value yet, such as a date without a time or the number `1e`: to a page it looks empty. */
 function incompleteControl({ elements }: HTMLFormElement): HTMLInputElement | undefined {
   return [...elements].find((element): element is HTMLInputElement =>
     Boolean(element instanceof HTMLInputElement && element.validity.badInput),
   );
+}
+
+/** Shows the message of the browser at the control, which it can only focus outside of closed details. */
+function report(control: HTMLInputElement): void {
+  const details = control.closest('details');
+  if (details) details.open = true;
+  control.reportValidity();
 }
 
 function Failure({ message, details }: { message: string; details: readonly string[] }) {
