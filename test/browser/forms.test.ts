@@ -289,22 +289,63 @@ describe('an edit', () => {
   });
 });
 
-describe('a form whose response is lost', () => {
-  it('creates one resource when it is sent again', async () => {
+describe('a form without a response', () => {
+  /** A form whose next requests meet these faults, one each; a create has no query. */
+  const newNetwork = async (name: string, ...faults: ((route: Route) => Promise<void>)[]) => {
     const page = await open('networks/new');
-    const create = () => submit(page, 'Create network');
-    await page.getByLabel('Name', { exact: true }).fill('once-only');
-    // Only the POST has no query.
-    const lose = async (route: Route) => {
-      await route.fetch();
-      await route.abort();
-    };
-    await page.route('**/cloud/v1/networks/1/1', lose, { times: 1 });
-    await create();
-    await page.getByRole('alert').getByText('the server is not reachable').waitFor();
-    await create();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    page.on('dialog', (dialog) => void dialog.accept());
+    for (const fault of faults.toReversed()) await page.route('**/cloud/v1/networks/1/1', fault, { times: 1 });
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    return page;
+  };
+  const create = (page: Page) => submit(page, 'Create network');
+  const failed = (page: Page) => page.locator('.form > .notice.bad').waitFor();
+  const named = async (name: string): Promise<{ id: string }[]> => {
     const { results } = (await consoleOf.yard.get('/cloud/v1/networks/1/1')).body;
-    expect(results.filter(({ name }: { name: string }) => name === 'once-only')).toHaveLength(1);
+    return results.filter((network: { name: string }) => network.name === name);
+  };
+
+  const lost = async (route: Route) => {
+    await route.fetch();
+    await route.abort();
+  };
+  const timedOut = async (route: Route) => {
+    await route.fetch();
+    await route.fulfill({ status: 504 });
+  };
+  const cutShort = async (route: Route) => {
+    const response = await route.fetch();
+    await route.fulfill({ status: response.status(), contentType: 'application/json', body: '{"tasks": [' });
+  };
+  const refused = (route: Route) => route.fulfill({ status: 429, json: { message: 'too many requests' } });
+
+  it.each([
+    ['lost', [lost]],
+    ['cut short', [cutShort]],
+    ['lost, and then refused', [lost, refused]],
+  ])('creates one resource when it is sent again: %s', async (fault, faults) => {
+    const name = `once ${fault.replace(',', '')}`;
+    const page = await newNetwork(name, ...faults);
+    for (const _ of faults) {
+      await create(page);
+      await failed(page);
+    }
+    await create(page);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await named(name)).toHaveLength(1);
+  });
+
+  it('creates another resource when it is opened again', async () => {
+    const page = await newNetwork('again', timedOut);
+    await create(page);
+    await failed(page);
+    const [first] = await named('again');
+    await consoleOf.yard.ended(await consoleOf.yard.delete(`/cloud/v1/networks/1/1/${first!.id}`));
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Create network' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('again');
+    await create(page);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await named('again')).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@ import createClient from 'openapi-fetch';
 import type { Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
 import { ApiError, ConnectionError } from './errors.ts';
-import { KEY_HEADER, keyOf, noteAnswer } from './idempotency-keys.ts';
+import { KEY_HEADER, keyOf } from './idempotency-keys.ts';
 import { noteResponse } from './reachability.ts';
 import { noteDate } from './server-clock.ts';
 
@@ -24,7 +24,6 @@ const signing: Middleware = {
     // Without its database the server reads nothing, and the page is out of date as well.
     noteResponse(request.method === 'GET' && response.status === 503 ? null : response.status);
     noteDate(response.headers.get('Date'));
-    noteAnswer(request.headers.get(KEY_HEADER), response.status);
     if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
   },
   onError() {
@@ -63,7 +62,6 @@ export async function request<T>(method: string, path: string, body?: unknown): 
   });
   noteResponse(response.status);
   const text = await response.text();
-  noteAnswer(key, response.status);
   const value: unknown = text === '' ? undefined : parseJson(text);
   if (response.ok) return value as T;
   if (response.status === 401 && !path.endsWith('/session')) sessionState.reportExpiry();

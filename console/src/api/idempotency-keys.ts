@@ -1,32 +1,34 @@
-/**
- * Keys of the POSTs that got no answer, by request. When the user sends a form again, it has the same key, so the server does
- * nothing twice.
- */
-const unanswered = new Map<string, { readonly key: string; readonly sentAt: number }>();
-
-/** After this time, the same request is not a repetition but another one. */
-const REPEATED_MS = 10 * 60_000;
-
-/** POSTs without an effect that a repetition doubles: the server need not keep their responses. */
-const REPEATABLE = /\/(pricing\/\d+\/\d+\/\w+|preview_schedule|estimate_max_policy_usage|session)$/;
+/** The `Idempotency-Key` of the POSTs of a form: when the user sends the form again, the server does nothing twice. */
 
 export const KEY_HEADER = 'Idempotency-Key';
 
-/** The key of a POST; null if it needs none. */
-export function keyOf(url: string, body: string): string | null {
-  if (REPEATABLE.test(url)) return null;
-  const request = `${url} ${body}`;
-  const sent = unanswered.get(request);
-  if (sent && Date.now() - sent.sentAt < REPEATED_MS) return sent.key;
-  const key = newKey();
-  unanswered.set(request, { key, sentAt: Date.now() });
-  return key;
+/** The keys of one opened form, by request: the server refuses a key that another request had. */
+export type Keys = Map<string, string>;
+
+/** Those of the form that is being sent. */
+let current: Keys | null = null;
+
+/**
+ * Sends a form, whose POSTs get keys. They are kept until it succeeds: after a failure, a request may have taken effect, and the
+ * server does one that it refused, because it keeps no errors.
+ */
+export async function withKeys(keys: Keys, send: () => Promise<void>): Promise<void> {
+  current = keys;
+  try {
+    await send();
+    keys.clear();
+  } finally {
+    if (current === keys) current = null;
+  }
 }
 
-/** Of a response with this status. After a failure of the server, the request may have taken effect. */
-export function noteAnswer(key: string | null, status: number): void {
-  if (status >= 500) return;
-  for (const [request, sent] of unanswered) if (sent.key === key) unanswered.delete(request);
+/** The key of a POST; null if no form sends it. */
+export function keyOf(url: string, body: string): string | null {
+  if (current === null) return null;
+  const request = `${url} ${body}`;
+  const key = current.get(request) ?? newKey();
+  current.set(request, key);
+  return key;
 }
 
 /** `crypto.randomUUID` exists on HTTPS and localhost only. */

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'react';
 import { ApiError, messageOf } from '../../api/errors.ts';
+import { withKeys } from '../../api/idempotency-keys.ts';
+import type { Keys } from '../../api/idempotency-keys.ts';
 import { validate } from './schema.ts';
 import type { JsonSchema, Problem } from './schema.ts';
 
@@ -61,6 +63,7 @@ export function useForm({
   const [failure, setFailure] = useState<Form['failure']>(null);
   const [fromServer, setFromServer] = useState<readonly Problem[]>([]);
   const [fields] = useState(() => new Set<string>());
+  const [keys] = useState<Keys>(() => new Map());
   // In an effect: the marks of the fields are then in the document.
   useEffect(() => {
     if (failure) focusFirstError();
@@ -80,7 +83,7 @@ export function useForm({
     setSubmitting(true);
     try {
       setDone(true);
-      await send(body);
+      await withKeys(keys, () => send(body));
     } catch (error) {
       setDone(false);
       // The sign-in dialog covers the form, which can be sent again after it.
