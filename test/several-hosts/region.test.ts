@@ -2,6 +2,7 @@
  * A region of three hosts as docs/several-hosts.md installs it: PostgreSQL under Patroni, API servers, workers and agents on
  * each host, and load balancers. A host dies, with all of this, in the middle of creates and updates.
  */
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -18,6 +19,7 @@ import type { Lab, LabNode } from './lab.ts';
 import { startClient } from './load.ts';
 import type { ApiClient } from './load.ts';
 import { runOn, startOn } from './servers.ts';
+import type { Program } from './servers.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
@@ -36,6 +38,7 @@ describe.skipIf(!works)('a region of three hosts', () => {
   let database: SharedDatabase;
   let client: ApiClient;
   let existing: string[];
+  const agents = new Map<LabNode, Program>();
 
   beforeAll(async () => {
     lab = await createLab({ hosts: 3, clients: 1 });
@@ -62,7 +65,7 @@ describe.skipIf(!works)('a region of three hosts', () => {
   const startCloudyard = async (host: LabNode) => {
     await startOn(host, ['serve'], envOf(host));
     await startOn(host, ['worker', '--region', '1'], envOf(host));
-    await startOn(host, ['host', '--region', '1'], envOf(host));
+    agents.set(host, await startOn(host, ['host', '--region', '1'], envOf(host)));
   };
   const member = (port: number) => ({ address: lab.services.address, protocol_port: port });
   const createBalancer = (name: string) =>
@@ -161,6 +164,21 @@ describe.skipIf(!works)('a region of three hosts', () => {
     await database.replicating(lab.hosts);
     await startCloudyard(dying);
     await until(async () => String(await serversOf(dying)) === String(rows), 60, 'the returned host converged');
+  });
+
+  it('ends an agent whose name another one took so that its supervisor starts it again', async () => {
+    const [host] = lab.hosts;
+    const { child, output } = agents.get(host!)!;
+    const ended = once(child, 'exit');
+    const leaseOf = (other: string) =>
+      `with changed as (update hosts set ${other} where address = '${host!.address}' returning name)
+       select name from changed`;
+    const taken = leaseOf(`incarnation = gen_random_uuid(), lease_until = now() + interval '1 hour'`);
+    expect(await database.sql(host!, taken)).toHaveLength(1);
+    expect(await ended).toEqual([1, null]);
+    expect(output()).toContain('another agent is the host');
+    await database.sql(host!, leaseOf('lease_until = now()'));
+    agents.set(host!, await startOn(host!, ['host', '--region', '1'], envOf(host!)));
   });
 
   it('serves the API from another host when its host dies', async () => {

@@ -27,6 +27,7 @@ const extraBodyFields: Record<string, string[]> = {
   updateLbPool: ['admin_state_up'],
   updateListener: ['admin_state_up'],
   updateVolume: ['size'],
+  updateLoadBalancerV1: ['flavor'],
 };
 
 /** Parameters of queries without an argument. They are sent with `extra_query`. */
