@@ -4,8 +4,9 @@
  *
  * Invariant: a registration of another server, or of Ganesha itself, is not replaced: rpcbind refuses a second one.
  */
+import { opaque, words } from '../xdr.ts';
 import type { ServerSettings } from './configuration.ts';
-import { call, text, words } from './rpc.ts';
+import { call } from './rpc.ts';
 
 /** rpcbind's local socket: registrations made by root over it are owned by root, as Ganesha's are. */
 const SOCKET = '/run/rpcbind.sock';
@@ -46,7 +47,7 @@ async function register({ bindAddress, port, mountPort }: Places, isServed: () =
     for (const [network, address] of Object.entries(networks)) {
       if (!isServed()) return;
       const place = `${address}.${served >> 8}.${served & 0xff}`;
-      const parameters = [words(program, version), text(network), text(place), text('')];
+      const parameters = [words(program, version), opaque(network), opaque(place), opaque('')];
       await call({ path: SOCKET }, SET, Buffer.concat(parameters));
     }
   }

@@ -1,5 +1,6 @@
 /** Calls procedures of an ONC RPC server. */
 import { connect } from 'node:net';
+import { words } from '../xdr.ts';
 
 const CALL = 0;
 const RPC_VERSION = 2;
@@ -45,17 +46,4 @@ export function call(
       if (reply.length >= 28) finish(reply.readUInt32BE(24) === 0 ? undefined : new Error('refused'));
     });
   });
-}
-
-/** Unsigned integers in XDR. */
-export function words(...numbers: number[]): Buffer {
-  const bytes = Buffer.alloc(numbers.length * 4);
-  numbers.forEach((number, index) => bytes.writeUInt32BE(number, index * 4));
-  return bytes;
-}
-
-/** A string in XDR. */
-export function text(string: string): Buffer {
-  const bytes = Buffer.from(string);
-  return Buffer.concat([words(bytes.length), bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }

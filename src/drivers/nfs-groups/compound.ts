@@ -6,6 +6,7 @@
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { opaque, words } from '../xdr.ts';
 
 const [RPC_CALL, RPC_VERSION, NFS, COMPOUND, AUTH_SYS] = [0, 2, 100_003, 1, 1];
 const LAST_FRAGMENT = 0x8000_0000;
@@ -101,17 +102,4 @@ function parseReply(record: Buffer): CompoundReply {
     status: record.readUInt32BE(24),
     results: record.subarray(at + 4),
   };
-}
-
-/** Numbers of 32 bits, in XDR. */
-export function words(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  values.forEach((value, index) => bytes.writeUInt32BE(value >>> 0, index * 4));
-  return bytes;
-}
-
-/** A text or bytes of variable length, in XDR. */
-export function opaque(data: Buffer | string): Buffer {
-  const bytes = Buffer.from(data);
-  return Buffer.concat([words(bytes.length), bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }

@@ -4,7 +4,8 @@
  * Source: RFC 7530 (NFSv4.0), sections 5.8.2 (attributes), 16.7 (GETATTR), 16.13 (LOOKUP), 16.22 (PUTROOTFH).
  */
 import { exportPath } from '../ganesha/configuration.ts';
-import { opaque, sendCompounds, words } from './compound.ts';
+import { opaque, words } from '../xdr.ts';
+import { sendCompounds } from './compound.ts';
 import type { CompoundTarget } from './compound.ts';
 
 const [GETATTR, LOOKUP, PUTROOTFH] = [9, 15, 24];
