@@ -158,8 +158,15 @@ function variantsOf(schema: Schema): Schema[] {
 }
 
 const validators = new Map<Schema, ValidateFunction>();
-/** Formats are left to the server: a name is accepted where it has an id. */
-const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false, verbose: true });
+/** Formats are left to the server: a name is accepted where it has an id. The schemas are generated, so they are not checked. */
+const ajv = new Ajv({
+  allErrors: true,
+  strict: false,
+  validateFormats: false,
+  verbose: true,
+  meta: false,
+  validateSchema: false,
+});
 
 function validatorOf(schema: Schema): ValidateFunction {
   const known = validators.get(schema) ?? ajv.compile({ ...schema, schemas: table.schemas });

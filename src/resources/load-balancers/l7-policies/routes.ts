@@ -9,7 +9,8 @@ import { CreateL7Rule, L7Rule, L7RuleCollection, ListL7Rules, UpdateL7Rule } fro
 import { CreateL7Policy, l7Limits, L7Policy, L7PolicyCollection, ListL7Policies, UpdateL7Policy } from './schema.ts';
 import type { L7Policies } from './service.ts';
 
-const count = (limit: number) => limit.toLocaleString('en');
+/** With a comma after the thousands. `toLocaleString` would load the data of all languages, which takes 20 ms of each start. */
+const count = (limit: number) => `${limit}`.replace(/\B(?=(\d{3})+$)/g, ',');
 
 const tag = {
   name: 'Load balancer L7 policies',
