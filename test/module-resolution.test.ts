@@ -31,7 +31,7 @@ it('the imports within typebox name files', () => {
 });
 
 it('a server loads neither undici nor HTTP/2, which take 20 MB', () => {
-  const program = `await import(${JSON.stringify(pathToFileURL(join(root, 'src', 'main', 'run.ts')).href)});
+  const program = `await import(${JSON.stringify(pathToFileURL(join(root, 'src', 'main', 'server-parts.ts')).href)});
     console.log(JSON.stringify(process.moduleLoadList.filter((name) => /undici|http2/.test(name))));`;
   const args = ['--import', preload, '--input-type=module', '--eval', program];
   expect(JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }))).toEqual([]);

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../src/main/database.ts';
+import { migrate } from '../src/main/migrate.ts';
 import type { ConnectionOptions } from '../src/platform/db.ts';
 import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../src/platform/log.ts';

@@ -22,7 +22,7 @@ async function prepare(dataDir: string): Promise<void> {
   chmodSync(dataDir, 0o755);
   const { startEmbeddedPostgres } = await import('../src/platform/embedded-postgres.ts');
   const { silentLogger } = await import('../src/platform/log.ts');
-  const { migrate } = await import('../src/main/database.ts');
+  const { migrate } = await import('../src/main/migrate.ts');
   const postgres = await startEmbeddedPostgres({ dataDir, log: silentLogger });
   await migrate(postgres.connection).finally(() => postgres.stop());
 }

@@ -21,7 +21,7 @@ import { openCloudyard } from '../../test/harness.ts';
 import type { Cloudyard } from '../../test/harness.ts';
 import { inDatabase } from '../../test/postgres.ts';
 import { migrations } from '../main/backups.ts';
-import { migrate } from '../main/database.ts';
+import { migrate } from '../main/migrate.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { makeBackup, withBackupLock } from './backup.ts';
 import type { BackupOptions } from './backup.ts';

@@ -7,6 +7,7 @@ import { createLogger } from '../platform/log.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
 import { openCertificate } from './certificate.ts';
+import { beginDatabase } from './database.ts';
 import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
 import { compactHeapAfterStartup } from './compact-heap.ts';
@@ -21,7 +22,8 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const settings = partOf(given);
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   const closing: ShutdownSteps = [];
-  const opened = await openServices(settings, { serve: true, work: [] }, log, closing);
+  const opening = beginDatabase(settings, log, closing);
+  const opened = await openServices({ settings, roles: { serve: true, work: [] }, log, closing, opening });
   const { services, controlPlane, tracer } = opened;
   const { metrics } = services;
   const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();

@@ -10,7 +10,7 @@ import type { ConnectionOptions } from '../platform/db.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import { configurationFiles } from './configuration.ts';
-import { migrationsFolder } from './database.ts';
+import { migrationsFolder } from './migrate.ts';
 import type { Settings } from './settings.ts';
 import { version } from './version.ts';
 

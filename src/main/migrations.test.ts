@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterEach, describe, expect, inject, it, vi } from 'vitest';
 import { inDatabase } from '../../test/postgres.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { migrate } from './database.ts';
+import { migrate } from './migrate.ts';
 import { root } from './root.ts';
 
 /** SHA-256 of every released migration. A release adds a line; no line ever changes. */

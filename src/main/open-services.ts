@@ -1,4 +1,4 @@
-/** Opens what every part of a long-running command needs: the database, the configuration and the services. */
+/** Opens what every part of a long-running command needs: the configuration, the migrated database and the services. */
 import { mkdirSync } from 'node:fs';
 import { openKeyFile } from '../platform/encryption.ts';
 import type { Keyring } from '../platform/encryption.ts';
@@ -10,8 +10,8 @@ import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Configuration } from './configuration.ts';
 import { findControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { migrate, openDatabase } from './database.ts';
 import type { Database } from './database.ts';
+import { migrate } from './migrate.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from './migration-backup.ts';
 import { createServices } from './services.ts';
 import type { Services } from './services.ts';
@@ -49,21 +49,25 @@ export interface Opened {
   services: Services;
 }
 
-/** Opens the database, migrates it, and creates the services. A further process of a server finds it migrated. */
-export async function openServices(
-  given: Settings,
-  roles: Roles,
-  log: Logger,
-  closing: ShutdownSteps,
-): Promise<Opened> {
+/** What the start of a long-running command begins with. */
+export interface Begun {
+  settings: Settings;
+  roles: Roles;
+  log: Logger;
+  closing: ShutdownSteps;
+  /** The step that closes it has been added to `closing`. */
+  opening: Promise<Database>;
+}
+
+/** Migrates the database, and creates the services. A further process of a server finds it migrated. */
+export async function openServices({ settings: given, roles, log, closing, opening }: Begun): Promise<Opened> {
   const configuration = readConfiguration(configurationFiles(given), log);
   const regionIds = regionsToWorkFor(roles, configuration);
   const settings = withStorage(given, storageOf(configuration.regions, regionIds));
   if (roles.agent) requireAgentSettings(settings);
   else refuseSharedWorker(regionIds, configuration);
   mkdirSync(settings.dataDir, { recursive: true });
-  const database = await openDatabase(settings, log);
-  closing.push(database.close);
+  const database = await opening;
   // A second `start` on a data directory is a mistake and fails here. A second worker is a standby (work.ts).
   const isStart = roles.serve && regionIds.length > 0;
   if (isStart) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { migrationsIn } from '../../src/backup/migrations.ts';
-import { migrationsFolder } from '../../src/main/database.ts';
+import { migrationsFolder } from '../../src/main/migrate.ts';
 
 /** Not secret: they encrypt the examples of fixtures only. */
 export const fixtureKey = { id: 'fixture', key: Buffer.alloc(32, 'fixture') };

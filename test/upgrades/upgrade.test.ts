@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { migrate } from '../../src/main/database.ts';
+import { migrate } from '../../src/main/migrate.ts';
 import type { ConnectionOptions } from '../../src/platform/db.ts';
 import { createKeyring } from '../../src/platform/encryption.ts';
 import { openCloudyard } from '../harness.ts';

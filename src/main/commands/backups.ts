@@ -88,7 +88,7 @@ const restore = command({
       await requireEmptyDirectory(options);
       await withDatabase(settings, async ({ connection }) => {
         await restoreBackup({ ...options, connection, keys });
-        const { migrate } = await import('../database.ts');
+        const { migrate } = await import('../migrate.ts');
         await migrate(connection);
       });
       print(`restored backup ${manifest.id} of ${manifest.createdAt}: ${contentsOf(manifest)}`);

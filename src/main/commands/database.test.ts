@@ -9,7 +9,7 @@ import { requires } from '../../../test/requires.ts';
 import { withBackupLock } from '../../backup/backup.ts';
 import { createSchema } from '../../backup/migrations.ts';
 import { migrations } from '../backups.ts';
-import { migrate } from '../database.ts';
+import { migrate } from '../migrate.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from '../migration-backup.ts';
 import { checkoutPlaces } from '../root.ts';
 import { readSettings } from '../settings.ts';

@@ -59,7 +59,7 @@ export async function moveDatabase(settings: Settings, file: string): Promise<vo
   const { openBackupDirectory } = await import('../../backup/block-store.ts');
   const { fillDatabase, withUnusedDatabase } = await import('../../backup/replace.ts');
   const { backupOptions, migrations } = await import('../backups.ts');
-  const { migrate } = await import('../database.ts');
+  const { migrate } = await import('../migrate.ts');
   const copy = (from: ConnectionOptions, folder: string) =>
     withDatabase({ ...settings, databaseUrl: url }, async ({ connection, description }) => {
       const source = await openBackupDirectory(folder);

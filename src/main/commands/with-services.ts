@@ -15,7 +15,8 @@ const poolSize = 2;
  * interrupted, or the database cannot be reached
  */
 export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
-  const { migrate, openDatabase } = await import('../database.ts');
+  const { openDatabase } = await import('../database.ts');
+  const { migrate } = await import('../migrate.ts');
   const { configurationFiles, readConfiguration } = await import('../configuration.ts');
   const { backupBeforeMigration, refuseInterruptedRestore } = await import('../migration-backup.ts');
   const { createServices } = await import('../services.ts');

@@ -1,0 +1,64 @@
+/** Migrates a database to the schema of this version. */
+import { join } from 'node:path';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator';
+import type pg from 'pg';
+import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
+import type { ConnectionOptions } from '../platform/db.ts';
+import { withClient } from '../platform/with-client.ts';
+import { root } from './root.ts';
+import { installTriggers, installWrites } from './services.ts';
+
+const oldestVersion = 15;
+/** Absolute path of the migrations of this version. */
+export const migrationsFolder = join(root, 'migrations');
+
+/**
+ * Runs pending migrations. Many servers may call it at once. `beforeChange` is called before a database that has a schema
+ * changes, under the lock of migrations. `report` gets a line if another process has the lock for long.
+ */
+export async function migrate(
+  connection: ConnectionOptions,
+  beforeChange: ((connection: ConnectionOptions) => Promise<void>) | null = null,
+  report: (text: string) => void = () => {},
+): Promise<void> {
+  await withClient({ ...connection, application_name: 'cloudyard migrate' }, async (client) => {
+    const { rows } = await client.query<{ version: number }>(
+      `select current_setting('server_version_num')::int / 10000 as version`,
+    );
+    if (rows[0]!.version < oldestVersion) {
+      throw new Error(`PostgreSQL ${rows[0]!.version} is too old; Cloudyard requires ${oldestVersion} or newer`);
+    }
+    await takeMigrationLock(client, report);
+    if (await mustChange(client)) await beforeChange?.(connection);
+    await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
+    await installTriggers(client);
+    await installWrites(client);
+  });
+}
+
+/** Processes that start together have the lock for a moment each. */
+const reportAfterMs = 2000;
+
+async function takeMigrationLock(client: pg.Client, report: (text: string) => void): Promise<void> {
+  const late = setTimeout(report, reportAfterMs, 'waiting until another process has migrated or replaced the database');
+  await client.query('select pg_advisory_lock($1)', [migrationLock]).finally(() => clearTimeout(late));
+}
+
+/**
+ * Whether the database has a schema, of which some migrations are pending.
+ * @throws Error for a database of a state before 0.2.0, whose migrations were not released and are gone
+ */
+async function mustChange(client: pg.Client): Promise<boolean> {
+  const migrations = migrationsIn(migrationsFolder);
+  const schema = await schemaOf(client, migrations);
+  if (!schema) return false;
+  const { rows } = await client.query<{ oldest: string }>(
+    'select min(created_at)::text as oldest from drizzle.__drizzle_migrations',
+  );
+  if (Number(rows[0]!.oldest) >= migrations.list[0]!.when) return schema.when < migrations.list.at(-1)!.when;
+  throw new Error(
+    'the database was created by a version before 0.2.0, which cannot be upgraded; ' +
+      'use an empty database, or another CLOUDYARD_DATA_DIR',
+  );
+}
