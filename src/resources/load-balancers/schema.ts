@@ -75,12 +75,7 @@ const LoggingInput = Type.Object(
 export type LoggingInput = Static<typeof LoggingInput>;
 
 /** As stored. */
-export interface Logging {
-  destination_region_id: number | null;
-  enabled: boolean;
-  retention_policy: { period: number | null } | null;
-  topic_name: string | null;
-}
+export type Logging = Required<LoggingInput>;
 
 /** Flavors differ in price only: one proxy process serves all load balancers. */
 export const FlavorName = Type.String({

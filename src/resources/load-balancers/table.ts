@@ -90,6 +90,9 @@ const state = {
   deletedAt: instant('deleted_at'),
 };
 
+/** Columns of listeners, pools, L7 policies and rules that no client decides. */
+export type PartColumn = Exclude<keyof typeof place | keyof typeof state, 'name'>;
+
 export const lbPools = pgTable(
   'lb_pools',
   {

@@ -1,13 +1,10 @@
 /** Pure: request bodies as column values. */
 import { normalizeId } from '../patch.ts';
-import type { L7PolicyRow } from '../table.ts';
+import type { L7PolicyRow, PartColumn } from '../table.ts';
 import type { UpdateL7Policy } from './schema.ts';
 
 /** The columns that a client decides, without the position. */
-export type L7PolicySettings = Pick<
-  L7PolicyRow,
-  'name' | 'action' | 'redirectUrl' | 'redirectPrefix' | 'redirectPoolId' | 'redirectHttpCode' | 'tags'
->;
+export type L7PolicySettings = Omit<L7PolicyRow, PartColumn | 'listenerId' | 'position'>;
 
 const defaultCode = 302;
 

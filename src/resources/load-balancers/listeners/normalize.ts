@@ -1,26 +1,11 @@
 /** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
 import { canonicalNetwork } from '../../../platform/network-address.ts';
 import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
-import type { ListenerRow } from '../table.ts';
+import type { ListenerRow, PartColumn } from '../table.ts';
 import type { CreateListener, NestedListener, UpdateListener } from './schema.ts';
 
-/** The columns that a client decides. */
-export type ListenerSettings = Pick<
-  ListenerRow,
-  | 'name'
-  | 'protocol'
-  | 'protocolPort'
-  | 'connectionLimit'
-  | 'allowedCidrs'
-  | 'insertXForwarded'
-  | 'secretId'
-  | 'sniSecretIds'
-  | 'userList'
-  | 'timeoutClientData'
-  | 'timeoutMemberConnect'
-  | 'timeoutMemberData'
-  | 'adminStateUp'
->;
+/** The columns that a client decides, without the default pool. */
+export type ListenerSettings = Omit<ListenerRow, PartColumn | 'defaultPoolId'>;
 
 const defaultConnectionLimit = 100_000;
 

@@ -1,7 +1,7 @@
 /** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
 import { randomUUID } from 'node:crypto';
 import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
-import type { PoolRow } from '../table.ts';
+import type { PartColumn, PoolRow } from '../table.ts';
 import type {
   CreateHealthMonitor,
   HealthMonitor,
@@ -13,21 +13,7 @@ import type {
 } from './schema.ts';
 
 /** The columns that a client decides. */
-export type PoolSettings = Pick<
-  PoolRow,
-  | 'name'
-  | 'protocol'
-  | 'lbAlgorithm'
-  | 'adminStateUp'
-  | 'caSecretId'
-  | 'crlSecretId'
-  | 'secretId'
-  | 'healthMonitor'
-  | 'sessionPersistence'
-  | 'timeoutClientData'
-  | 'timeoutMemberConnect'
-  | 'timeoutMemberData'
->;
+export type PoolSettings = Omit<PoolRow, PartColumn>;
 
 const defaultRetriesDown = 3;
 

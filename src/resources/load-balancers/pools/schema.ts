@@ -30,8 +30,7 @@ const PoolProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROXY', 'PROXYV2', 'TCP', 'UDP
     '`PROXY` and `PROXYV2` send the client address in a PROXY protocol header of version 1 or 2',
 });
 
-const monitorTypes = ['HTTP', 'HTTPS', 'K8S', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT'] as const;
-const MonitorType = Type.Enum([...monitorTypes], {
+const MonitorType = Type.Enum(['HTTP', 'HTTPS', 'K8S', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT'], {
   title: 'HealthMonitorType',
   description:
     'How a member is checked. `HTTP`, `HTTPS`: a request; `K8S`: as `HTTP`; `TCP`: a connection; `TLS-HELLO`: a TLS ' +
@@ -127,23 +126,9 @@ export const PatchHealthMonitor = Type.Object(
 export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
 
 /** As stored; times are in seconds. */
-export interface HealthMonitor {
-  id: string;
-  type: (typeof monitorTypes)[number];
-  admin_state_up: boolean;
-  delay: number;
-  timeout: number;
-  max_retries: number;
-  max_retries_down: number;
-  http_method: Static<typeof HttpMethod> | null;
-  http_version: '1.0' | '1.1' | null;
-  url_path: string | null;
-  domain_name: string | null;
-  expected_codes: string | null;
-}
+export type HealthMonitor = Required<Omit<CreateHealthMonitor, 'id'>> & { id: string };
 
-const persistenceTypes = ['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'] as const;
-const PersistenceType = Type.Enum([...persistenceTypes], {
+const PersistenceType = Type.Enum(['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'], {
   description:
     'How a client is recognized. `SOURCE_IP`: by its address; `HTTP_COOKIE`: by a cookie that the proxy sets; ' +
     '`APP_COOKIE`: by a cookie that the members set. Cookies require an HTTP or HTTPS pool',
@@ -170,12 +155,7 @@ const MutateSessionPersistence = Type.Object(
 export type MutateSessionPersistence = Static<typeof MutateSessionPersistence>;
 
 /** As stored. */
-export interface SessionPersistence {
-  type: (typeof persistenceTypes)[number];
-  cookie_name: string | null;
-  persistence_granularity: string | null;
-  persistence_timeout: number | null;
-}
+export type SessionPersistence = Required<MutateSessionPersistence>;
 
 const meanings = {
   ca_secret_id: 'ID of the secret with the CA certificates that verify the members; only for HTTPS pools',

@@ -1,11 +1,11 @@
 /** Pure: request bodies as column values. */
 import { takesKey } from '../../../../drivers/l7-rules.ts';
 import { patched } from '../../patch.ts';
-import type { L7RuleRow } from '../../table.ts';
+import type { L7RuleRow, PartColumn } from '../../table.ts';
 import type { CreateL7Rule, UpdateL7Rule } from './schema.ts';
 
 /** The columns that a client decides. */
-export type L7RuleSettings = Pick<L7RuleRow, 'type' | 'compareType' | 'key' | 'value' | 'invert' | 'tags'>;
+export type L7RuleSettings = Omit<L7RuleRow, PartColumn | 'policyId'>;
 
 export function newL7RuleSettings(body: CreateL7Rule): L7RuleSettings {
   return {
