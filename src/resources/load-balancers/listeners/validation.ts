@@ -5,19 +5,17 @@ import { desiredListener } from '../desired.ts';
 import type { SecretReference } from '../references.ts';
 import type { ListenerSettings } from './normalize.ts';
 
-const noPem = () => '';
-
 /** `path` precedes the fields of the listener. */
 export function listenerErrors(listener: ListenerSettings, path: string): FieldError[] {
-  return prefixed(path, listenerViolations(desiredListener(listener, noPem)));
+  return prefixed(path, listenerViolations(desiredListener(listener)));
 }
 
 export function portErrors(listeners: ListenerSettings[]): FieldError[] {
-  return portViolations(listeners.map((listener) => desiredListener(listener, noPem)));
+  return portViolations(listeners.map((listener) => desiredListener(listener)));
 }
 
 export function havePortInCommon(a: ListenerSettings, b: ListenerSettings): boolean {
-  return sharePort(desiredListener(a, noPem), desiredListener(b, noPem));
+  return sharePort(desiredListener(a), desiredListener(b));
 }
 
 /** The secrets that a listener uses and did not use `before`. */

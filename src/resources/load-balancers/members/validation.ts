@@ -24,20 +24,11 @@ export function memberListErrors(
 ): FieldError[] {
   const desired = members.map(desiredMember);
   const misplaced = desired.flatMap((member, i) => (rule ? prefixed(`${i}.`, placementViolations(member, rule)) : []));
-  return prefixed(prefix, [
-    ...memberListViolations(
-      desired,
-      desiredPool(pool, () => ''),
-    ),
-    ...misplaced,
-  ]);
+  return prefixed(prefix, [...memberListViolations(desired, desiredPool(pool)), ...misplaced]);
 }
 
 export function memberErrors(member: MemberSettings, pool: PoolSettings): FieldError[] {
-  return memberViolations(
-    desiredMember(member),
-    desiredPool(pool, () => ''),
-  );
+  return memberViolations(desiredMember(member), desiredPool(pool));
 }
 
 export function placementErrors(member: MemberSettings, rule: MemberRule): FieldError[] {

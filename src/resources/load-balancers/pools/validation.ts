@@ -23,14 +23,7 @@ export function poolErrors(
   const { healthMonitor } = pool;
   const isNew = healthMonitor && !isDeepStrictEqual(healthMonitor, before?.healthMonitor);
   return [
-    ...prefixed(
-      path,
-      poolViolations(
-        desiredPool(pool, () => ''),
-        listeners,
-        address,
-      ),
-    ),
+    ...prefixed(path, poolViolations(desiredPool(pool), listeners, address)),
     ...(isNew ? prefixed(`${path}healthmonitor.`, apiLimits(healthMonitor)) : []),
   ];
 }
