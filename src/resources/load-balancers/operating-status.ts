@@ -1,7 +1,7 @@
 /** Pure: operating statuses of rows, from what the proxy reports. */
 import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
 import type { OperatingStatus } from './shapes.ts';
-import type { StatusChanges, WholeLoadBalancer } from './store.ts';
+import type { StatusChange, WholeLoadBalancer } from './store.ts';
 
 const statusOfHealth: Record<MemberHealth, OperatingStatus> = {
   UP: 'ONLINE',
@@ -16,19 +16,14 @@ const statusOfHealth: Record<MemberHealth, OperatingStatus> = {
  * all its active members fail and DEGRADED when some do; a listener and a load balancer have the worst status of their
  * parts. Disabled parts and parts that are not on the host are OFFLINE. New parts keep their first status.
  */
-export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerReading | undefined): StatusChanges {
-  const changes: StatusChanges = {
-    loadBalancers: new Map(),
-    listeners: new Map(),
-    pools: new Map(),
-    members: new Map(),
-  };
+export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerReading | undefined): StatusChange[] {
+  const changes: StatusChange[] = [];
   const note = (
-    kind: keyof StatusChanges,
-    row: { id: string; operatingStatus: OperatingStatus },
+    table: StatusChange['table'],
+    { id, operatingStatus }: { id: string; operatingStatus: OperatingStatus },
     status: OperatingStatus,
   ) => {
-    if (status !== row.operatingStatus) changes[kind].set(row.id, status);
+    if (status !== operatingStatus) changes.push({ table, id, status });
     return status;
   };
   const { loadBalancer } = whole;
@@ -42,18 +37,18 @@ export function statusChanges(whole: WholeLoadBalancer, reading: LoadBalancerRea
     const poolOff = off || !pool.adminStateUp;
     const statuses = (membersOf.get(pool.id) ?? []).map((member) => {
       const health = reading?.members.get(member.id);
-      if (poolOff || !member.adminStateUp) return note('members', member, 'OFFLINE');
-      if (!health) return note('members', member, isPending ? member.operatingStatus : 'OFFLINE');
-      return note('members', member, statusOfHealth[health]);
+      if (poolOff || !member.adminStateUp) return note('lb_members', member, 'OFFLINE');
+      if (!health) return note('lb_members', member, isPending ? member.operatingStatus : 'OFFLINE');
+      return note('lb_members', member, statusOfHealth[health]);
     });
-    poolStatus.set(pool.id, note('pools', pool, poolOff ? 'OFFLINE' : statusOfPool(statuses)));
+    poolStatus.set(pool.id, note('lb_pools', pool, poolOff ? 'OFFLINE' : statusOfPool(statuses)));
   }
   const listenerStatuses = whole.listeners.map((listener) => {
     const listens = !off && listener.adminStateUp && reading.listeners.has(listener.id);
     const pool = listener.defaultPoolId === null ? 'ONLINE' : (poolStatus.get(listener.defaultPoolId) ?? 'ONLINE');
-    return note('listeners', listener, listens ? worstOf([pool]) : 'OFFLINE');
+    return note('lb_listeners', listener, listens ? worstOf([pool]) : 'OFFLINE');
   });
-  note('loadBalancers', loadBalancer, off ? 'OFFLINE' : worstOf([...listenerStatuses, ...poolStatus.values()]));
+  note('load_balancers', loadBalancer, off ? 'OFFLINE' : worstOf([...listenerStatuses, ...poolStatus.values()]));
   return changes;
 }
 

@@ -6,7 +6,6 @@ import { transaction } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
 import { statusChanges } from './operating-status.ts';
 import * as store from './store.ts';
-import type { StatusChanges } from './store.ts';
 import * as traffic from './traffic/store.ts';
 import type { Duty } from '../../tasks/duties.ts';
 
@@ -70,8 +69,8 @@ export function createStatusRecorder({ db, driver, regionIds }: Omit<StatusDutie
       db,
       changed.map(([id]) => id),
     );
-    const changes = merged(wholes.map((whole) => statusChanges(whole, readings.get(whole.loadBalancer.id))));
-    if (changes) await transaction(db, (tx) => store.writeStatuses(tx, changes));
+    const changes = wholes.flatMap((whole) => statusChanges(whole, readings.get(whole.loadBalancer.id)));
+    if (changes.length > 0) await transaction(db, (tx) => store.writeStatuses(tx, changes));
     for (const [id, state] of changed) seen.set(id, state);
   };
 }
@@ -80,17 +79,6 @@ export function createStatusRecorder({ db, driver, regionIds }: Omit<StatusDutie
 function healthOf(reading: LoadBalancerReading | undefined): string {
   if (!reading) return '';
   return `${[...reading.members].join(' ')} ${[...reading.listeners.keys()].join(' ')}`;
-}
-
-/** Null if nothing changed. */
-function merged(found: StatusChanges[]): StatusChanges | null {
-  const all: StatusChanges = {
-    loadBalancers: new Map(found.flatMap((changes) => [...changes.loadBalancers])),
-    listeners: new Map(found.flatMap((changes) => [...changes.listeners])),
-    pools: new Map(found.flatMap((changes) => [...changes.pools])),
-    members: new Map(found.flatMap((changes) => [...changes.members])),
-  };
-  return Object.values(all).some((changes) => changes.size > 0) ? all : null;
 }
 
 /**

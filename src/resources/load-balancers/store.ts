@@ -7,7 +7,7 @@ import type { SQL } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { deferred, prepared } from '../../platform/db.ts';
+import { columnsOf, deferred, prepared } from '../../platform/db.ts';
 import { violatedConstraint } from '../../platform/db-errors.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
@@ -288,24 +288,27 @@ export async function versions(db: Db, regionIds: number[]): Promise<Map<string,
   return new Map((await readVersions(db, regionIds)).map((row) => [row.id, row.version]));
 }
 
-const tables = {
-  loadBalancers: 'load_balancers',
-  listeners: 'lb_listeners',
-  pools: 'lb_pools',
-  members: 'lb_members',
-} as const;
+/** The tables with operating statuses, in the order in which the writes of reconciles lock their rows. */
+const statusTables = ['load_balancers', 'lb_pools', 'lb_listeners', 'lb_members'] as const;
 
-/** Changed operating statuses by id. */
-export type StatusChanges = Record<keyof typeof tables, Map<string, OperatingStatus>>;
+/** The new operating status of a row. */
+export interface StatusChange {
+  table: (typeof statusTables)[number];
+  id: string;
+  status: OperatingStatus;
+}
 
-/** Only the rows that are named change. */
-export async function writeStatuses(tx: Tx, changes: StatusChanges): Promise<void> {
-  for (const [part, table] of Object.entries(tables) as [keyof StatusChanges, string][]) {
-    const changed = changes[part];
-    if (changed.size === 0) continue;
+export async function writeStatuses(tx: Tx, changes: StatusChange[]): Promise<void> {
+  for (const table of statusTables) {
+    const [ids, statuses] = columnsOf(
+      changes.filter((change) => change.table === table),
+      'id',
+      'status',
+    );
+    if (ids.length === 0) continue;
     await tx.execute(
       sql`update ${sql.identifier(table)} t set operating_status = c.status
-          from unnest(${sql.param([...changed.keys()])}::uuid[], ${sql.param([...changed.values()])}::text[]) as c (id, status)
+          from unnest(${sql.param(ids)}::uuid[], ${sql.param(statuses)}::text[]) as c (id, status)
           where t.id = c.id`,
     );
   }
