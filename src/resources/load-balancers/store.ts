@@ -2,7 +2,7 @@
  * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
  * members are in their folders.
  */
-import { and, asc, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
+import { and, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
@@ -157,19 +157,19 @@ export function lockPart<Row extends Part & Locked<{ id: string }>>(table: PartT
 
 type Part = Partial<Record<'createdAt' | 'deletedAt', Date | null>>;
 
-/** SQL: the parts of a load balancer as JSON. */
-const parts = (table: PartTable | typeof lbMembers, condition: string, order?: string[]) =>
-  `(${kit.jsonRows(table, getTableColumns(table), condition, order)})`;
+/** SQL: parts of a load balancer as JSON, in which times are texts. Members and policies are by position, others oldest first. */
+export const parts = (table: PartTable | typeof lbMembers, condition: string) => {
+  const order = 'position' in table ? ['r.position', 'r.id'] : undefined;
+  return `(${kit.jsonRows(table, getTableColumns(table), condition, order)})`;
+};
 const ofIt = 'load_balancer_id = load_balancers.id';
 
 const readWholes = preparedByIds<LoadBalancerRow & Omit<WholeLoadBalancer, 'loadBalancer'>>(
   'load_balancers_whole',
   (ids) => `${kit.textOf(sql`select ${kit.selectList(getTableColumns(loadBalancers))}`)},
      ${parts(lbListeners, ofIt)} as listeners, ${parts(lbPools, ofIt)} as pools,
-     ${parts(lbMembers, 'pool_id in (select id from lb_pools where load_balancer_id = load_balancers.id)', ['r.position'])}
-       as members,
-     ${parts(lbL7Policies, ofIt, ['r.position', 'r.created_at', 'r.id'])} as "l7Policies",
-     ${parts(lbL7Rules, ofIt)} as "l7Rules"
+     ${parts(lbMembers, 'pool_id in (select id from lb_pools where load_balancer_id = load_balancers.id)')} as members,
+     ${parts(lbL7Policies, ofIt)} as "l7Policies", ${parts(lbL7Rules, ofIt)} as "l7Rules"
    from load_balancers where id in (${ids})`,
 );
 
@@ -191,7 +191,6 @@ export async function loadWhole(db: Db, id: string): Promise<WholeLoadBalancer |
   };
 }
 
-/** JSON has times as texts. */
 function withDates<T extends Part>(rows: T[]): T[] {
   const dateOf = (text: Date | null | undefined) => text && new Date(text);
   return rows.map((row) => ({ ...row, createdAt: dateOf(row.createdAt), deletedAt: dateOf(row.deletedAt) }));
@@ -200,31 +199,6 @@ function withDates<T extends Part>(rows: T[]): T[] {
 /** Those of the ids that exist, in the order of the ids. */
 export async function wholesById(db: Db, ids: string[]): Promise<WholeLoadBalancer[]> {
   return (await Promise.all(ids.map((id) => loadWhole(db, id)))).filter((whole) => whole !== null);
-}
-
-/** The L7 policies of listeners, by position, with their rules, oldest first. */
-export async function readL7Policies(
-  on: Db | Tx,
-  listenerIds: string[],
-): Promise<{ l7Policies: L7PolicyRow[]; l7Rules: L7RuleRow[] }> {
-  if (listenerIds.length === 0) return { l7Policies: [], l7Rules: [] };
-  const l7Policies = await on
-    .select()
-    .from(lbL7Policies)
-    .where(isOneOf(lbL7Policies.listenerId, listenerIds))
-    .orderBy(asc(lbL7Policies.position), ...kit.oldestFirst(lbL7Policies));
-  if (l7Policies.length === 0) return { l7Policies, l7Rules: [] };
-  const l7Rules = await on
-    .select()
-    .from(lbL7Rules)
-    .where(isOneOf(lbL7Rules.policyId, idsOf(l7Policies)))
-    .orderBy(...kit.oldestFirst(lbL7Rules));
-  return { l7Policies, l7Rules };
-}
-
-/** One parameter for any number of ids. */
-function isOneOf(column: PgColumn, ids: string[]): SQL {
-  return sql`${column} = any(${sql.param(ids)}::uuid[])`;
 }
 
 function idsOf(rows: { id: string }[]): string[] {

@@ -8,7 +8,7 @@ import { toTagList } from '../../../tags/tags.ts';
 import { operatingStatus } from '../l7-policies/response.ts';
 import { find, loadWhole } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
-import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
+import type { L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow } from '../table.ts';
 import type { LoadBalancerStatus } from './schema.ts';
 import * as store from './store.ts';
 import type { ListenerWithParts } from './store.ts';
@@ -56,59 +56,59 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
 }
 
 function wholeToStatus(whole: WholeLoadBalancer): LoadBalancerStatus {
-  const { loadBalancer, listeners, pools, members, l7Rules } = whole;
+  const { loadBalancer, listeners } = whole;
   const policiesOf = Map.groupBy(whole.l7Policies, (policy) => policy.listenerId);
-  const poolOf = new Map(pools.map((pool) => [pool.id, pool]));
-  const membersOf = Map.groupBy(members, (member) => member.poolId);
+  const rulesOf = Map.groupBy(whole.l7Rules, (rule) => rule.policyId);
+  const poolsOf = Map.groupBy(whole.pools, (pool): string | null => pool.id);
+  const membersOf = Map.groupBy(whole.members, (member): string | null => member.poolId);
   return toStatus(
     loadBalancer,
     listeners.map((listener) => {
-      const pool = (listener.defaultPoolId !== null && poolOf.get(listener.defaultPoolId)) || null;
       const l7Policies = policiesOf.get(listener.id) ?? [];
       return listenerToStatus({
         ...listener,
-        ...{ pool, l7Policies, l7Rules },
-        members: (pool && membersOf.get(pool.id)) ?? [],
+        pools: poolsOf.get(listener.defaultPoolId) ?? [],
+        members: membersOf.get(listener.defaultPoolId) ?? [],
+        l7Policies,
+        l7Rules: l7Policies.flatMap((policy) => rulesOf.get(policy.id) ?? []),
       });
     }),
   );
 }
 
 function toStatus<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners) {
-  return {
-    id: loadBalancer.id,
-    name: loadBalancer.name,
-    operating_status: loadBalancer.operatingStatus,
-    provisioning_status: loadBalancer.provisioningStatus,
-    listeners,
-    tags: toTagList(loadBalancer.tags),
-  };
+  return { ...statusesOf(loadBalancer), listeners, tags: toTagList(loadBalancer.tags) };
 }
 
-function listenerToStatus({ pool, members, l7Policies, l7Rules, ...listener }: ListenerWithParts): Listener {
-  const rulesOf = Map.groupBy(l7Policies.length > 0 ? l7Rules : [], (rule) => rule.policyId);
+function listenerToStatus({ pools, members, l7Policies, l7Rules, ...listener }: ListenerWithParts): Listener {
+  const rulesOf = Map.groupBy(l7Rules, (rule) => rule.policyId);
   return {
-    id: listener.id,
-    name: listener.name,
-    operating_status: listener.operatingStatus,
-    provisioning_status: listener.provisioningStatus,
-    pools: pool ? [poolToStatus(pool, members)] : [],
+    ...statusesOf(listener),
+    pools: pools.map((pool) => poolToStatus(pool, members)),
     l7policies: l7Policies.map((policy) => ({
       id: policy.id,
       name: policy.name,
       action: policy.action,
       position: policy.position,
-      ...statusesOf(policy, listener),
+      ...l7StatusesOf(policy, listener),
       rules: (rulesOf.get(policy.id) ?? []).map((rule) => ({
         id: rule.id,
         type: rule.type,
-        ...statusesOf(rule, listener),
+        ...l7StatusesOf(rule, listener),
       })),
     })),
   };
 }
 
-function statusesOf(part: L7PolicyRow | L7RuleRow, listener: Pick<ListenerRow, 'operatingStatus'>) {
+function statusesOf(row: Pick<ListenerRow, 'id' | 'name' | 'operatingStatus' | 'provisioningStatus'>) {
+  const { id, name, operatingStatus, provisioningStatus } = row;
+  return { id, name, operating_status: operatingStatus, provisioning_status: provisioningStatus };
+}
+
+function l7StatusesOf(
+  part: Pick<L7RuleRow, 'provisioningStatus'>,
+  listener: Pick<ListenerRow, 'operatingStatus'>,
+) {
   return {
     operating_status: operatingStatus(part, listener.operatingStatus),
     provisioning_status: part.provisioningStatus,
@@ -116,13 +116,10 @@ function statusesOf(part: L7PolicyRow | L7RuleRow, listener: Pick<ListenerRow, '
 }
 
 /** Monitors and members are provisioned with their pool. */
-function poolToStatus(pool: PoolRow, members: MemberRow[]): Listener['pools'][number] {
+function poolToStatus(pool: ListenerWithParts['pools'][number], members: MemberRow[]): Listener['pools'][number] {
   const { healthMonitor: monitor, provisioningStatus: provisioning_status } = pool;
   return {
-    id: pool.id,
-    name: pool.name,
-    operating_status: pool.operatingStatus,
-    provisioning_status,
+    ...statusesOf(pool),
     health_monitor: monitor && {
       id: monitor.id,
       operating_status: monitor.admin_state_up ? 'ONLINE' : 'OFFLINE',

@@ -1,20 +1,21 @@
 /** SQL of statuses. They are read in groups: a load balancer may have many listeners, and each pool a thousand members. */
-import { asc, eq, inArray, sql } from 'drizzle-orm';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { inScope, oldestFirst, viewOf } from '../../store-kit.ts';
+import { inScope, oldestFirst, rowsByIds, viewOf } from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
-import { readL7Policies } from '../store.ts';
-import { lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
+import { parts } from '../store.ts';
+import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, MemberRow, PoolRow } from '../table.ts';
 
-/** A listener with its default pool and L7 policies. */
+type WithoutTimes<Row> = Omit<Row, 'createdAt' | 'deletedAt'>;
+
+/** A listener with its default pool, if any, and L7 policies. */
 export interface ListenerWithParts extends ListenerRow {
-  pool: PoolRow | null;
+  pools: WithoutTimes<PoolRow>[];
   members: MemberRow[];
-  l7Policies: L7PolicyRow[];
-  /** Of its policies, and perhaps of others. */
-  l7Rules: L7RuleRow[];
+  l7Policies: WithoutTimes<L7PolicyRow>[];
+  l7Rules: WithoutTimes<L7RuleRow>[];
 }
 
 const bytesOfParts = sql<number>`(
@@ -60,25 +61,18 @@ export async function listenerSizes(db: Db, loadBalancerId: string): Promise<Siz
     .orderBy(...oldestFirst(lbListeners));
 }
 
-export async function listeners(db: Db, ids: string[]): Promise<ListenerWithParts[]> {
-  const rows = await db
-    .select({ listener: lbListeners, pool: lbPools })
-    .from(lbListeners)
-    .leftJoin(lbPools, eq(lbPools.id, lbListeners.defaultPoolId))
-    .where(inArray(lbListeners.id, ids));
-  const poolIds = rows.flatMap(({ pool }) => (pool ? [pool.id] : []));
-  const members =
-    poolIds.length === 0
-      ? []
-      : await db.select().from(lbMembers).where(inArray(lbMembers.poolId, poolIds)).orderBy(asc(lbMembers.position));
-  const membersOf = Map.groupBy(members, (member) => member.poolId);
-  const { l7Policies, l7Rules } = await readL7Policies(db, ids);
-  const policiesOf = Map.groupBy(l7Policies, (policy) => policy.listenerId);
-  return rows.map(({ listener, pool }) => ({
-    ...listener,
-    pool,
-    members: (pool && membersOf.get(pool.id)) ?? [],
-    l7Policies: policiesOf.get(listener.id) ?? [],
-    l7Rules,
-  }));
-}
+export const listeners = rowsByIds<ListenerWithParts>(
+  lbListeners,
+  {
+    columns: {
+      ...getTableColumns(lbListeners),
+      pools: sql.raw(parts(lbPools, 'id = lb_listeners.default_pool_id')),
+      members: sql.raw(parts(lbMembers, 'pool_id = lb_listeners.default_pool_id')),
+      l7Policies: sql.raw(parts(lbL7Policies, 'listener_id = lb_listeners.id')),
+      l7Rules: sql.raw(
+        parts(lbL7Rules, 'policy_id in (select id from lb_l7_policies where listener_id = lb_listeners.id)'),
+      ),
+    },
+  },
+  'lb_listeners_with_parts',
+);
