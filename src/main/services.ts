@@ -55,7 +55,6 @@ import { createListeners } from '../resources/load-balancers/listeners/service.t
 import { createLoadBalancerChanges } from '../resources/load-balancers/locked-changes.ts';
 import { createLoadBalancers } from '../resources/load-balancers/service.ts';
 import { usesOfSecret } from '../resources/load-balancers/store.ts';
-import { statsOfListeners } from '../resources/load-balancers/traffic/store.ts';
 import { createNetworks } from '../resources/networks/service.ts';
 import { createHosts } from '../resources/hosts/service.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
@@ -176,7 +175,7 @@ export async function createServices(deps: ServicesDeps) {
   const memberRules = createRulesOfMembers(deps);
   const balanced = { ...shared, changes, secrets, memberRules };
   const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
-  const listeners = createListeners({ ...balanced, lbPools, stats: (ids) => statsOfListeners(db, ids) });
+  const listeners = createListeners({ ...balanced, lbPools });
   const l7Policies = createL7Policies({ ...shared, changes, checkPattern: deps.checkPattern ?? createPatternCheck() });
   const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
 

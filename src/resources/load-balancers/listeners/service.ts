@@ -23,6 +23,7 @@ import type { SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
 import type { VipFamily } from '../schema.ts';
 import * as loadBalancerStore from '../store.ts';
+import { statsOfListeners } from '../traffic/store.ts';
 import { insertNested, nestedErrors, nestedReferenceErrors, newListener } from './nested-listeners.ts';
 import type { NestedListeners } from './nested-listeners.ts';
 import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
@@ -44,8 +45,6 @@ interface ListenersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'
   secrets: SecretsForUse;
   lbPools: Pick<LbPools, 'insert' | 'markDeleted'>;
   memberRules: MemberRules;
-  /** Counters by listener id. */
-  stats(listenerIds: string[]): Promise<Map<string, Stats>>;
 }
 
 export type Listeners = ReturnType<typeof createListeners>;
@@ -104,7 +103,7 @@ export function createListeners(deps: ListenersDeps) {
     });
 
   const statsOf = async (ids: string[], show: boolean | undefined) =>
-    show && ids.length > 0 ? await deps.stats(ids) : null;
+    show && ids.length > 0 ? await statsOfListeners(db, ids) : null;
 
   return {
     create,
