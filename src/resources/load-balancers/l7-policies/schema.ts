@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import { l7Limits, redirectCodes } from '../../../drivers/l7-rules.ts';
-import { Collection, Described, exampleUuid, Name, Nullable, Paging, Uuid } from '../../../http/shapes.ts';
+import { Collection, Described, exampleUuid, Name, Nullable, Paging, PlaceFields, Uuid } from '../../../http/shapes.ts';
 import { statuses } from '../shapes.ts';
 
 export { l7Limits };
@@ -78,18 +78,13 @@ export type UpdateL7Policy = Static<typeof UpdateL7Policy>;
 export const ListL7Policies = Type.Object(Paging(1000));
 export type ListL7Policies = Static<typeof ListL7Policies>;
 
-export const place = {
-  project_id: Type.Integer({ description: 'ID of the project' }),
-  region: Type.String({ description: 'Name of the region' }),
-  region_id: Type.Integer({ description: 'ID of the region' }),
-};
 export const TaskId = Described(Nullable(Uuid), 'ID of the task that locks the load balancer; null: not locked');
 
 export const L7Policy = Type.Object(
   {
     id: Described(Uuid, 'ID of the policy'),
     ...statuses,
-    ...place,
+    ...PlaceFields,
     action: Action,
     listener_id: Described(Uuid, 'ID of the listener'),
     name: Type.String({ description: meanings.name }),
@@ -98,9 +93,12 @@ export const L7Policy = Type.Object(
     redirect_pool_id: Described(Nullable(Uuid), meanings.redirect_pool_id),
     redirect_prefix: Described(Nullable(Type.String()), meanings.redirect_prefix),
     redirect_url: Described(Nullable(Type.String()), meanings.redirect_url),
-    rules: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the rule'), ...place }, { title: 'L7RuleReference' }), {
-      description: `Rules, at most ${l7Limits.rulesOfPolicy}; a request must match all. Without rules none matches`,
-    }),
+    rules: Type.Array(
+      Type.Object({ id: Described(Uuid, 'ID of the rule'), ...PlaceFields }, { title: 'L7RuleReference' }),
+      {
+        description: `Rules, at most ${l7Limits.rulesOfPolicy}; a request must match all. Without rules none matches`,
+      },
+    ),
     tags: Type.Array(Type.String(), { description: meanings.tags }),
     task_id: TaskId,
   },

@@ -1,9 +1,9 @@
 /** Requests and responses of L7 rules. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, Uuid } from '../../../../http/shapes.ts';
+import { Collection, Described, Nullable, Paging, PlaceFields, Uuid } from '../../../../http/shapes.ts';
 import { statuses } from '../../shapes.ts';
-import { L7Tags, place, TaskId } from '../schema.ts';
+import { L7Tags, TaskId } from '../schema.ts';
 
 const meanings = {
   invert: 'Whether the result of the comparison is inverted',
@@ -70,7 +70,7 @@ export const L7Rule = Type.Object(
   {
     id: Described(Uuid, 'ID of the rule'),
     ...statuses,
-    ...place,
+    ...PlaceFields,
     compare_type: CompareType,
     invert: Type.Boolean({ description: meanings.invert }),
     key: Described(Nullable(Type.String()), meanings.key),
