@@ -3,7 +3,7 @@
  *
  * Invariant: a revision is observed only after it, or a later one, was applied or has failed.
  */
-import { limited } from '../drivers/turns.ts';
+import { limited } from '../platform/turns.ts';
 import type { Logger } from '../platform/log.ts';
 import type { PublishedState } from './agent-store.ts';
 import { createAppliedRevisions } from './applied-revisions.ts';

@@ -1,7 +1,7 @@
 /** A part that serves the resources of a driver of one host (drivers/driver.ts) as they are published. */
 import type { DriverError } from '../errors/driver-error.ts';
 import type { Driver } from '../drivers/driver.ts';
-import { limited } from '../drivers/turns.ts';
+import { limited } from '../platform/turns.ts';
 import { driverLifecycle } from './driver-lifecycle.ts';
 import { asDriverError } from './observations.ts';
 import type { HostPart, PublishedKind } from './part.ts';

@@ -4,7 +4,7 @@
  * Invariant: a request is resolved only when no host, reachable or not, can still serve an older state. The request
  * waits for each host until the host has observed the revision, or its lease ended so long ago that it cannot serve.
  */
-import { shared } from '../drivers/turns.ts';
+import { shared } from '../platform/turns.ts';
 import { DriverError } from '../errors/driver-error.ts';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';

@@ -5,7 +5,7 @@
  * Invariant: only the last worker that has claimed a region (`claimPublishing`) publishes. One that was frozen for longer than
  * it keeps its lock publishes nothing when it continues.
  */
-import { shared } from '../drivers/turns.ts';
+import { shared } from '../platform/turns.ts';
 import { DriverError } from '../errors/driver-error.ts';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';

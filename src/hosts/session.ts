@@ -7,7 +7,7 @@
  */
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shared } from '../drivers/turns.ts';
+import { shared } from '../platform/turns.ts';
 import type { Db } from '../platform/db.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';

@@ -6,7 +6,7 @@
  * Failure modes: a retryable error is retried with backoff until it succeeds or a new revision arrives; a permanent one waits
  * for a new revision.
  */
-import type { Turn } from '../drivers/turns.ts';
+import type { Turn } from '../platform/turns.ts';
 import type { Logger } from '../platform/log.ts';
 import type { PublishedState } from './agent-store.ts';
 import { observedError } from './observations.ts';

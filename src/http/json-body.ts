@@ -9,11 +9,11 @@ import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { ClientError, invalidInput, maxErrors } from '../errors/catalogue.ts';
 import { afterInput } from '../platform/event-loop.ts';
+import { oneAtATime } from '../platform/turns.ts';
 import type { App } from './app.ts';
 import { bodyBounds, requireBounds } from './body-bounds.ts';
 import type { BodyBounds } from './body-bounds.ts';
 import { wholeText } from './request-body.ts';
-import { createTurns } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -38,7 +38,7 @@ const largeBytes = 512 * 1024;
  */
 export function jsonBodies(app: App): void {
   app.decorateRequest('hasLargeBody', false);
-  const turns = createTurns();
+  const inTurn = oneAtATime();
   app.addHook('onRoute', (route) => {
     const { body, params, querystring, operationId = route.url } = (route.schema ?? {}) as RequestSchemas;
     requireBounds(params, `${operationId}: path`);
@@ -54,7 +54,10 @@ export function jsonBodies(app: App): void {
       route.preParsing = (request, reply, payload, done) => {
         if (Number(request.headers['content-length']) <= largeBytes) return done(null, payload);
         const answered = new Promise<void>((resolve) => reply.raw.once('close', resolve));
-        void turns.next(clientOf(request), answered).then(() => done(null, payload));
+        void inTurn(clientOf(request), () => {
+          done(null, payload);
+          return answered;
+        });
       };
     }
   });

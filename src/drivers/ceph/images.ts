@@ -1,5 +1,5 @@
 /** Typed calls of bridge.py for RBD images and for the objects of a pool. */
-import { limited } from '../turns.ts';
+import { limited } from '../../platform/turns.ts';
 import type { Progress } from '../volume.ts';
 import type { CephBridge } from './bridge.ts';
 

@@ -8,7 +8,7 @@
 import { DriverError } from '../driver.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { checkedId, isId } from '../id-files.ts';
-import { limited } from '../turns.ts';
+import { limited } from '../../platform/turns.ts';
 import type { CephBridge } from './bridge.ts';
 import { managerCommand, monitorCommand } from './commands.ts';
 import { hasErrno } from './errors.ts';

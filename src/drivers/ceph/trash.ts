@@ -4,7 +4,7 @@
  */
 import type { Logger } from '../../platform/log.ts';
 import { isId } from '../id-files.ts';
-import { shared } from '../turns.ts';
+import { shared } from '../../platform/turns.ts';
 import type { Images } from './images.ts';
 import { UNFINISHED } from './volumes.ts';
 

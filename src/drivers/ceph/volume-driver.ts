@@ -5,7 +5,7 @@ import { hasReserve, inGib } from '../../platform/disk-space.ts';
 import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
 import { isId } from '../id-files.ts';
-import { oneAtATime } from '../turns.ts';
+import { oneAtATime } from '../../platform/turns.ts';
 import type { VolumeDriver } from '../volume.ts';
 import type { CephBridge } from './bridge.ts';
 import { clusterHealth, poolSpace } from './commands.ts';

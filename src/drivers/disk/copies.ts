@@ -10,7 +10,7 @@ import { constants } from 'node:fs';
 import { copyFile, stat } from 'node:fs/promises';
 import { onHost, refuseAborted, run } from '../command.ts';
 import { endsWithin } from '../ends-within.ts';
-import { limited } from '../turns.ts';
+import { limited } from '../../platform/turns.ts';
 import type { Progress } from '../volume.ts';
 import { extend, replaceFile } from './layout.ts';
 

@@ -11,7 +11,7 @@ import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { sizeOf } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
-import { oneAtATime } from '../turns.ts';
+import { oneAtATime } from '../../platform/turns.ts';
 import type {
   DesiredSnapshot,
   DesiredVolume,

@@ -11,7 +11,7 @@ import type { CephMount } from '../ceph/mount.ts';
 import { onHost, refuseAborted } from '../command.ts';
 import { runsAsRoot, runtimeFolder } from '../confined.ts';
 import type { RegistryDriver, RegistryHosting } from '../registry.ts';
-import { oneAtATime } from '../turns.ts';
+import { oneAtATime } from '../../platform/turns.ts';
 import { collect } from './collect.ts';
 import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';

@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { onHost, refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { FileShareDriver } from '../file-share.ts';
-import { limited, oneAtATime } from '../turns.ts';
+import { limited, oneAtATime } from '../../platform/turns.ts';
 import { findGanesha, type GaneshaFinding } from './detect.ts';
 import { directoryStorage } from './directories.ts';
 import { imageStorage } from './images.ts';

@@ -16,7 +16,7 @@ import type { Logger } from 'pino';
 import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
 import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
-import { limited, shared } from '../turns.ts';
+import { limited, shared } from '../../platform/turns.ts';
 import { ensureDurably, removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';

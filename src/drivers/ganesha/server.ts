@@ -26,7 +26,7 @@ import { DriverError } from '../driver.ts';
 import { endProcess } from '../end-process.ts';
 import { isOwnAddress } from '../own-host.ts';
 import { busyPortSeconds, tryToListen } from '../ports.ts';
-import { shared } from '../turns.ts';
+import { shared } from '../../platform/turns.ts';
 import { renderCore, type ServerSettings } from './configuration.ts';
 import type { GaneshaPrograms } from './detect.ts';
 import { ensureDurably } from '../durable-files.ts';

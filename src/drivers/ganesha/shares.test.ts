@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
-import { limited } from '../turns.ts';
+import { limited } from '../../platform/turns.ts';
 import { directoryStorage } from './directories.ts';
 import { layoutOf, makeFolders } from './layout.ts';
 import type { NfsServer } from './server.ts';

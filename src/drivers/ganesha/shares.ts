@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare, ObservedFileShare } from '../file-share.ts';
-import type { Turn } from '../turns.ts';
+import type { Turn } from '../../platform/turns.ts';
 import { connectionPoint, exportPath, renderExport, type ServerSettings } from './configuration.ts';
 import { type Layout, makeFolders } from './layout.ts';
 import type { Reload } from './reload-log.ts';

@@ -17,7 +17,7 @@ import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
 import { activeRequests } from './active-requests.ts';
 import { busyPortSeconds } from '../ports.ts';
-import { oneAtATime, shared } from '../turns.ts';
+import { oneAtATime, shared } from '../../platform/turns.ts';
 import { reloadAgain, resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { findDamaged } from './damage.ts';

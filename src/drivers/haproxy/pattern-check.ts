@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { runChild } from '../../platform/child-process.ts';
 import { DriverError } from '../driver.ts';
 import { findProgram } from '../programs.ts';
-import { limited } from '../turns.ts';
+import { limited } from '../../platform/turns.ts';
 import { boundedRegex } from './l7-policies.ts';
 import { word } from './quote.ts';
 

@@ -20,7 +20,7 @@ import { exitStatus, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredMember, DesiredMonitor, DesiredPool } from '../load-balancer.ts';
-import { limited, type Turn } from '../turns.ts';
+import { limited, type Turn } from '../../platform/turns.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
 import type { Spec } from './specs.ts';
 

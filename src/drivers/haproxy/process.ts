@@ -17,7 +17,7 @@ import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import { limited } from '../turns.ts';
+import { limited } from '../../platform/turns.ts';
 import { rejectedConfiguration, unavailable } from './errors.ts';
 import { type Layout, replaceFile } from './layout.ts';
 import { type Ask, isMissing, retrying, runtimeSocket } from './runtime-socket.ts';

@@ -14,7 +14,7 @@ import type { Logger } from 'pino';
 import { eligibleHosts, hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
 import type { DriverStatus } from '../driver.ts';
 import { findProgram } from '../programs.ts';
-import { oneAtATime, shared } from '../turns.ts';
+import { oneAtATime, shared } from '../../platform/turns.ts';
 import { renderLeaseCheck } from './configuration.ts';
 import { createConnectionHold } from './connection-hold.ts';
 import { type Connections, createHandOver, type HandOver } from './hand-over.ts';

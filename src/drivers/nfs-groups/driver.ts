@@ -13,7 +13,7 @@ import type { DriverStatus } from '../driver.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import { clientsOf, parseNetwork } from '../ganesha/networks.ts';
 import { connectionPoint } from '../ganesha/configuration.ts';
-import { oneAtATime } from '../turns.ts';
+import { oneAtATime } from '../../platform/turns.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
 import { cephSubvolumes } from '../ceph/subvolumes.ts';
 import { groupRecords } from './records.ts';

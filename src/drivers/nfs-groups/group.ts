@@ -11,7 +11,7 @@ import { hostError } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { exportPath } from '../ganesha/configuration.ts';
 import type { Reload } from '../ganesha/reload-log.ts';
-import { oneAtATime, shared } from '../turns.ts';
+import { oneAtATime, shared } from '../../platform/turns.ts';
 import { keepHealthy } from './health.ts';
 import { type PublishedShare, stampOf } from './share-state.ts';
 import { noteSizes, sizesOf, untilSizeShown } from './sizes.ts';
