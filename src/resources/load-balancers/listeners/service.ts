@@ -105,9 +105,16 @@ export function createListeners(deps: ListenersDeps) {
   const statsOf = async (ids: string[], show: boolean | undefined) =>
     show && ids.length > 0 ? await statsOfListeners(db, ids) : null;
 
+  /** `showPasswords` is false for readers, who could attack the hashes offline. */
+  const get = async (scope: Scope, id: string, options: { showStats?: boolean; showPasswords: boolean }) => {
+    const listener = requireFound(await store.view(db, scope, id), 'listener', id);
+    return toResponse(listener, await statsOf([listener.id], options.showStats), options);
+  };
+
   return {
     create,
     update,
+    get,
 
     delete: (
       context: RequestContext,
@@ -127,28 +134,20 @@ export function createListeners(deps: ListenersDeps) {
 
     /** The deprecated update. Hosts do not use names, so it needs no task. */
     async rename(context: RequestContext, scope: Scope, id: string, name: string): Promise<Listener> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
         const { loadBalancer, part: listener } = await parts.lock(tx, scope, id);
-        if (name !== listener.name) {
-          await store.update(tx, listener.id, { name });
-          await loadBalancerStore.update(tx, loadBalancer.id, { updatedAt: clock.now() });
-        }
-        const poolCount = await store.poolCount(tx, listener.id);
-        return toResponse({ ...listener, name, poolCount, taskId: null }, null, { showPasswords: true });
+        if (name === listener.name) return;
+        await store.update(tx, listener.id, { name });
+        await loadBalancerStore.update(tx, loadBalancer.id, { updatedAt: clock.now() });
       });
+      return get(scope, id, { showPasswords: true });
     },
 
-    /** `showPasswords` is false for readers, who could attack the hashes offline. */
     async list(scope: Scope, filter: ListListeners, options: { showPasswords: boolean }): Promise<ListenerCollection> {
       const { count, rows } = await store.list(db, scope, filter);
       const ids = rows.map((row) => row.id);
       const stats = await statsOf(ids, filter.show_stats);
       return { count, results: rows.map((row) => toResponse(row, stats, options)) };
-    },
-
-    async get(scope: Scope, id: string, options: { showStats?: boolean; showPasswords: boolean }): Promise<Listener> {
-      const listener = requireFound(await store.view(db, scope, id), 'listener', id);
-      return toResponse(listener, await statsOf([listener.id], options.showStats), options);
     },
 
     /** For the create of a load balancer; see nested-listeners.ts. */

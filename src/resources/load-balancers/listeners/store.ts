@@ -16,8 +16,8 @@ export const insert = kit.insertRow(lbListeners);
 /** With the number of its pools and the task that locks its load balancer. */
 export type ListenerView = ListenerRow & { poolCount: number; taskId: string | null };
 
-/** The default pool and the pools of L7 policies. */
-const poolCountSql = sql<number>`(
+/** The default pool and the pools of L7 policies, each once. */
+const poolCount = sql<number>`(
   select count(*)::int from (
     select lb_listeners.default_pool_id as id where lb_listeners.default_pool_id is not null
     union
@@ -26,18 +26,12 @@ const poolCountSql = sql<number>`(
 
 const viewColumns = {
   ...getTableColumns(lbListeners),
-  poolCount: poolCountSql,
+  poolCount,
   taskId: kit.activeTask(lbListeners.loadBalancerId),
 };
 
 export const view = kit.viewOf<ListenerView>(lbListeners, { columns: viewColumns });
 const readPage = kit.pagesOf<ListenerView>(lbListeners, { columns: viewColumns });
-
-/** Counts the default pool and the pools of its L7 policies, each once. */
-export async function poolCount(tx: Tx, id: string): Promise<number> {
-  const rows = await tx.select({ count: poolCountSql }).from(lbListeners).where(eq(lbListeners.id, id));
-  return rows[0]?.count ?? 0;
-}
 
 export const list = (db: Db, scope: ProjectRegion, filter: ListListeners) =>
   readPage(db, scope, filter, [...ofLoadBalancer(lbListeners, filter), kit.contains(lbListeners.name, filter.name)]);
