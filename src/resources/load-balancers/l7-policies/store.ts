@@ -61,9 +61,8 @@ export const markDeletedOfListener = deferred<[listenerId: string, deletedAt: Da
 });
 
 /** SQL: the policies that redirect to a pool. */
-export const selectUsesOfPool = (poolId: string) => `
-  select 'L7 policy' as kind, count(*)::int as count, (array_agg(id order by created_at, id))[1:3] as ids
-  from lb_l7_policies where redirect_pool_id = ${poolId} and deleted_at is null having count(*) > 0`;
+export const selectUsesOfPool = (poolId: string) =>
+  kit.usesSql('L7 policy', 'lb_l7_policies', `redirect_pool_id = ${poolId} and deleted_at is null`);
 
 export const usesOfPool = prepared<Uses, [poolId: string], Tx>('lb_l7_policies_uses_of_pool', selectUsesOfPool('$1'));
 
