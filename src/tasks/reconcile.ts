@@ -15,7 +15,7 @@ export type Outcome =
   /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
   /** A retryable error: retried with backoff, for longer if an operator has to act; the last attempt ends like `failed`. */
-  | { kind: 'retry'; message: string; cause: unknown; shortage?: boolean; maxRetrySeconds?: number }
+  | { kind: 'retry'; message: string; cause: unknown; shortage: boolean; maxRetrySeconds: number }
   /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };
 
@@ -74,7 +74,7 @@ export async function runReconcile(
       log.warn({ err: outcome.cause }, 'reconcile attempt failed');
       if (attempt < attemptsOf(outcome)) {
         await deps.tasks.recordRetry(deps.db, id, attempt, outcome.message);
-        const againAfter = Math.min(backoffSeconds(attempt), outcome.maxRetrySeconds ?? Number.POSITIVE_INFINITY);
+        const againAfter = Math.min(backoffSeconds(attempt), outcome.maxRetrySeconds);
         return { againAfter, attempts: attempt };
       }
       await recordFailure(deps, reconciler, id, generation, outcome.message);
@@ -90,13 +90,13 @@ export async function runReconcile(
 type Retry = Extract<Outcome, { kind: 'retry' }>;
 
 function attemptsOf(outcome: Retry): number {
-  const { maxRetrySeconds = Number.POSITIVE_INFINITY } = outcome;
+  const { maxRetrySeconds } = outcome;
   if (Number.isFinite(maxRetrySeconds)) return secondsInShortage / maxRetrySeconds;
   return isShortage(outcome) ? maxAttemptsInShortage : maxAttempts;
 }
 
 /** Waits that end without an operator, for another host or for a port, have a bound on their delays. */
-function isShortage({ shortage = false, maxRetrySeconds = Number.POSITIVE_INFINITY }: Retry): boolean {
+function isShortage({ shortage, maxRetrySeconds }: Retry): boolean {
   return shortage && !Number.isFinite(maxRetrySeconds);
 }
 
@@ -114,23 +114,27 @@ async function attemptOutcome(
     const outcome = await withinTimeLimit(stopping, (signal) => reconciler.reconcile(id, signal, attempting));
     return { outcome, generation };
   } catch (error) {
-    // A shutdown, or a database that is away (below), is not a failure of the resource, so nothing is recorded.
+    // A shutdown is not a failure of the resource, so nothing is recorded.
     if (stopping.aborted) throw error;
-    // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
-    if (error instanceof DriverError) {
-      const kind = error.retryable ? 'retry' : 'failed';
-      const { customerMessage: message, shortage, maxRetrySeconds } = error;
-      return { outcome: { kind, message, cause: error, shortage, maxRetrySeconds }, generation };
-    }
-    const timeLimit = exceededTimeLimit(error);
-    if (timeLimit !== null) {
-      const message = `a statement in the database exceeded its ${timeLimit}; the operator may have to raise this setting`;
-      return { outcome: { kind: 'retry', message, cause: error, shortage: true }, generation };
-    }
-    if (isUnavailable(error)) throw error;
-    const message = `internal error; see the server log for ${reconciler.resource} ${id}`;
-    return { outcome: { kind: 'retry', message, cause: error }, generation };
+    return { outcome: outcomeOf(error, `${reconciler.resource} ${id}`), generation };
   }
+}
+
+/** @throws the error if the database is away, which is not a failure of the resource either */
+function outcomeOf(error: unknown, resource: string): Outcome {
+  // Checked first: the cause of a driver error may look like a broken database connection (ENOENT, ECONNREFUSED).
+  if (error instanceof DriverError) {
+    const { customerMessage: message, shortage, maxRetrySeconds } = error;
+    return { kind: error.retryable ? 'retry' : 'failed', message, cause: error, shortage, maxRetrySeconds };
+  }
+  const timeLimit = exceededTimeLimit(error);
+  if (timeLimit === null && isUnavailable(error)) throw error;
+  const message =
+    timeLimit === null
+      ? `internal error; see the server log for ${resource}`
+      : `a statement in the database exceeded its ${timeLimit}; the operator may have to raise this setting`;
+  const maxRetrySeconds = Number.POSITIVE_INFINITY;
+  return { kind: 'retry', message, cause: error, shortage: timeLimit !== null, maxRetrySeconds };
 }
 
 /** Not by AbortSignal.timeout, whose timer outlives the attempt: a busy worker would have hundreds of thousands of them. */
