@@ -4,7 +4,6 @@ import type { Static } from 'typebox';
 import { everyone } from '../authz/access.ts';
 import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
-import type { DriverStatus } from '../platform/driver-status.ts';
 import type { CertificateStatus } from '../platform/tls/certificate.ts';
 import { within } from '../platform/within.ts';
 import { consolePath, consoleRoutes } from './console.ts';
@@ -25,24 +24,6 @@ export interface SystemDeps {
   metrics: { contentType: string; text(): Promise<string> };
   /** The certificate of HTTPS; absent: plain HTTP. */
   tlsStatus?: (() => CertificateStatus) | undefined;
-}
-
-export type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
-
-export interface StatusOfWorkers {
-  drivers: DriverOfWorker[];
-  time_zones: { detail: string; worker: string; region_ids: number[] }[];
-  data_directories: DataDirectoryOfWorker[];
-}
-
-interface DataDirectoryOfWorker {
-  healthy: boolean;
-  detail: string;
-  free_bytes: number;
-  total_bytes: number;
-  reserve_bytes: number;
-  worker: string;
-  region_ids: number[];
 }
 
 const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) }, { title: 'Readiness' });
@@ -107,6 +88,7 @@ const Drivers = Type.Object(
   },
   { title: 'DriverStatuses' },
 );
+export type StatusOfWorkers = Static<typeof Drivers>;
 
 const operation = operationsOf({
   name: 'System',

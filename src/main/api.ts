@@ -5,7 +5,7 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { systemRoutes } from '../http/system.ts';
-import type { DriverOfWorker, StatusOfWorkers, SystemDeps } from '../http/system.ts';
+import type { StatusOfWorkers, SystemDeps } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
@@ -124,6 +124,8 @@ async function driverStatus(db: Db): Promise<StatusOfWorkers> {
     data_directories: (ofKind(diskKind) as (DriverOfWorker & DiskSpace)[]).map(toDataDirectory),
   };
 }
+
+type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
 
 function toDataDirectory(status: DriverOfWorker & DiskSpace): StatusOfWorkers['data_directories'][number] {
   const { healthy, detail, freeBytes, totalBytes, reserveBytes, worker, region_ids } = status;
