@@ -59,7 +59,7 @@ export function clientLimits(
   app: App,
   { limits, poolSize, metrics, rates = createRateBuckets() }: ClientLimitsOptions,
 ): void {
-  app.decorate('maxEventStreams', limits?.eventStreams);
+  app.decorate('maxEventStreams', limits.eventStreams);
   const slots = createRequestSlots(poolSize);
   const clients = new Map<number, Client>();
   let waits = 0;
@@ -140,7 +140,7 @@ function leave(
   payload: unknown,
   done: (error: null, payload: unknown) => void,
 ): void {
-  const slot = request.by?.slot as Slot | undefined;
+  const slot = request.by?.slot;
   if (slot) {
     const isStream = typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
     if (!isStream || raw.destroyed) slot.end();

@@ -1,12 +1,10 @@
 /** Headers that restrict what browsers do with a response. Routes that return pages replace the policy with their own. */
 import type { App } from './app.ts';
 
-const contentSecurityPolicy = "default-src 'none'; frame-ancestors 'none'";
-
 /** Of every response of Fastify. Granted requests to `authorize` are answered without it, and without a body. */
 export const commonHeaders = {
   'x-content-type-options': 'nosniff',
-  'content-security-policy': contentSecurityPolicy,
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
 };
 

@@ -5,6 +5,7 @@ import type { DeclaredOperation } from '../http/authorization.ts';
 import { systemRoutes } from '../http/system.ts';
 import { silentLogger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
+import { defaultClientLimits } from '../platform/settings.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { ResourceServices } from '../resources/list.ts';
 
@@ -18,7 +19,8 @@ interface DeclaredApi {
 export async function declaredApi(): Promise<DeclaredApi> {
   const unused = new Proxy({}, { get: () => undefined });
   const routes = [systemRoutes(unused as never), ...resourceRoutes(services(unused))];
-  const app = await createApp({ log: silentLogger, metrics: createMetrics(), routes } as unknown as AppOptions);
+  const options = { log: silentLogger, metrics: createMetrics(), clientLimits: defaultClientLimits, routes };
+  const app = await createApp(options as unknown as AppOptions);
   await app.ready();
   await app.compileShapes();
   const declared = { document: app.swagger(), operations: app.declaredOperations };

@@ -6,7 +6,7 @@
  * changes rows also changes their counter, so it has either committed and is counted, or it waits for the counter and then
  * adds to the repaired value.
  */
-import { transaction } from '../platform/db.ts';
+import { columnsOf, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Kind } from './kinds.ts';
 import type { Quota } from './quota.ts';
@@ -63,11 +63,7 @@ export function createQuotaAudit(db: Db, quota: Quota, resources: UsageOfRows[])
 
 /** Locks the counters in the order that all transactions use. A missing counter is inserted, so that it can be locked. */
 async function lock(tx: Tx, counters: Drift[]): Promise<void> {
-  const values = [
-    counters.map(({ clientId }) => clientId),
-    counters.map(({ regionId }) => regionId),
-    counters.map(({ kind }) => kind),
-  ];
+  const values = [...columnsOf(counters, 'clientId', 'regionId', 'kind')];
   const given = 'unnest($1::int[], $2::int[], $3::text[]) as g (client_id, region_id, kind)';
   await tx.$client.query(
     `insert into quota_counters (client_id, region_id, kind) select * from ${given}
