@@ -107,10 +107,7 @@ async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {
   await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
 }
 
-/**
- * The members of a pool come in the order of the latest list of members, with those that were created since at the end. It stands
- * for the order of their creation.
- */
+/** `members` are in the order of their creation: that of the latest list, then those that were created since. */
 function toPage(
   members: Member[],
   { order_by = 'address.asc', limit = 1000, offset = 0 }: ListMembers,
