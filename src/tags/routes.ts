@@ -1,4 +1,4 @@
-/** The deprecated operations on the tags of a resource, named metadata. Responses to changes have no body. */
+/** The deprecated operations on the tags of a resource, named metadata. Responses to these changes have no body. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { projectMember, projectReader } from '../authz/access.ts';
@@ -39,6 +39,8 @@ interface MetadataOptions {
   noun: string;
   /** False if the resource has its own operation that replaces the tags. */
   withReplace?: boolean;
+  /** The bodies of the changes, if newer changes, which return tasks, have their names. Default: `CreateTags`. */
+  v1Bodies?: Record<'create' | 'replace', TSchema>;
 }
 
 const MetadataKey = Type.Object({ key: Type.String({ ...ShortText, description: 'Key of the tag' }) });
@@ -47,30 +49,39 @@ const MetadataKey = Type.Object({ key: Type.String({ ...ShortText, description: 
 export function metadataOperations(
   tagged: Tagged,
   resourcePath: `${string}/:project_id/:region_id/${string}`,
-  { tag, parameter, name, noun, withReplace = true }: MetadataOptions,
+  { tag, parameter, name, noun, withReplace = true, v1Bodies }: MetadataOptions,
 ): Operation[] {
+  const [suffix, version] = v1Bodies ? ['V1', ' (v1)'] : ['', ''];
+  const { create, replace } = v1Bodies ?? { create: CreateTags, replace: CreateTags };
   const operation = operationsOf(tag, parameter);
   const [idName] = Object.keys(parameter) as [string];
   const idOf = (request: { params: unknown }) => (request.params as Record<string, string>)[idName]!;
   const path = `${resourcePath}/metadata` as '/:project_id/:region_id';
   const itemPath = `${resourcePath}/metadata_item` as '/:project_id/:region_id';
-  const description = 'Use the `tags` of the resource instead.';
+  const description = `Use the \`tags\` of the ${noun} instead.`;
   const shared = { description, deprecated: true };
 
-  const write = (method: 'POST' | 'PUT', verb: string, summary: string, change: (tags: CreateTags) => TagChange) =>
+  const write = (
+    method: 'POST' | 'PUT',
+    verb: string,
+    summary: string,
+    body: TSchema,
+    change: (tags: CreateTags) => TagChange,
+  ) =>
     operation(method, path, {
       ...shared,
-      id: `${verb}${name}Metadata`,
-      summary,
+      id: `${verb}${name}Metadata${suffix}`,
+      summary: `${summary} of a ${noun}${version}`,
       access: projectMember,
-      body: CreateTags,
+      body,
       faults: faultsOfTagMap,
-      handle: (request) => tagged.changeTags(request.by, request.scope, idOf(request), change(request.body)),
+      handle: ({ by, scope, params, body }) =>
+        tagged.changeTags(by, scope, idOf({ params }), change(body as CreateTags)),
     });
 
   return [
-    write('POST', 'create', `Add or change tags of a ${noun}`, merging),
-    ...(withReplace ? [write('PUT', 'replace', `Replace the tags of a ${noun}`, replacingBy)] : []),
+    write('POST', 'create', 'Add or change tags', create, merging),
+    ...(withReplace ? [write('PUT', 'replace', 'Replace the tags', replace, replacingBy)] : []),
     operation('GET', path, {
       ...shared,
       id: `list${name}Metadata`,
@@ -91,8 +102,8 @@ export function metadataOperations(
     }),
     operation('DELETE', itemPath, {
       ...shared,
-      id: `delete${name}MetadataItem`,
-      summary: `Delete a tag of a ${noun}`,
+      id: `delete${name}MetadataItem${suffix}`,
+      summary: `Delete a tag of a ${noun}${version}`,
       access: projectMember,
       query: MetadataKey,
       handle: (request) => tagged.changeTags(request.by, request.scope, idOf(request), deleting(request.query.key)),

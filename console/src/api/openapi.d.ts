@@ -643,19 +643,19 @@ export interface paths {
         /**
          * List the tags of a network
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the network instead.
          */
         get: operations["listNetworkMetadata"];
         /**
          * Replace the tags of a network
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the network instead.
          */
         put: operations["replaceNetworkMetadata"];
         /**
          * Add or change tags of a network
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the network instead.
          */
         post: operations["createNetworkMetadata"];
         delete?: never;
@@ -674,7 +674,7 @@ export interface paths {
         /**
          * Get a tag of a network
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the network instead.
          */
         get: operations["getNetworkMetadataItem"];
         put?: never;
@@ -682,7 +682,7 @@ export interface paths {
         /**
          * Delete a tag of a network
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the network instead.
          */
         delete: operations["deleteNetworkMetadataItem"];
         options?: never;
@@ -746,19 +746,19 @@ export interface paths {
         /**
          * List the tags of a subnet
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the subnet instead.
          */
         get: operations["listSubnetMetadata"];
         /**
          * Replace the tags of a subnet
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the subnet instead.
          */
         put: operations["replaceSubnetMetadata"];
         /**
          * Add or change tags of a subnet
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the subnet instead.
          */
         post: operations["createSubnetMetadata"];
         delete?: never;
@@ -777,7 +777,7 @@ export interface paths {
         /**
          * Get a tag of a subnet
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the subnet instead.
          */
         get: operations["getSubnetMetadataItem"];
         put?: never;
@@ -785,7 +785,7 @@ export interface paths {
         /**
          * Delete a tag of a subnet
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the subnet instead.
          */
         delete: operations["deleteSubnetMetadataItem"];
         options?: never;
@@ -1061,19 +1061,19 @@ export interface paths {
         /**
          * List the tags of a file share
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the file share instead.
          */
         get: operations["listFileShareMetadata"];
         /**
          * Replace the tags of a file share
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the file share instead.
          */
         put: operations["replaceFileShareMetadata"];
         /**
          * Add or change tags of a file share
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the file share instead.
          */
         post: operations["createFileShareMetadata"];
         delete?: never;
@@ -1092,7 +1092,7 @@ export interface paths {
         /**
          * Get a tag of a file share
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the file share instead.
          */
         get: operations["getFileShareMetadataItem"];
         put?: never;
@@ -1100,7 +1100,7 @@ export interface paths {
         /**
          * Delete a tag of a file share
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the file share instead.
          */
         delete: operations["deleteFileShareMetadataItem"];
         options?: never;
@@ -1973,19 +1973,19 @@ export interface paths {
         /**
          * List the tags of a volume
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the volume instead.
          */
         get: operations["listVolumeMetadata"];
         /**
          * Replace the tags of a volume
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the volume instead.
          */
         put: operations["replaceVolumeMetadata"];
         /**
          * Add or change tags of a volume
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the volume instead.
          */
         post: operations["createVolumeMetadata"];
         delete?: never;
@@ -2004,7 +2004,7 @@ export interface paths {
         /**
          * Get a tag of a volume
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the volume instead.
          */
         get: operations["getVolumeMetadataItem"];
         put?: never;
@@ -2012,7 +2012,7 @@ export interface paths {
         /**
          * Delete a tag of a volume
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the volume instead.
          */
         delete: operations["deleteVolumeMetadataItem"];
         options?: never;
@@ -2073,7 +2073,7 @@ export interface paths {
         /**
          * List the tags of a snapshot
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the snapshot instead.
          */
         get: operations["listSnapshotMetadata"];
         /**
@@ -2085,7 +2085,7 @@ export interface paths {
         /**
          * Add or change tags of a snapshot
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the snapshot instead.
          */
         post: operations["createSnapshotMetadata"];
         delete?: never;
@@ -2104,7 +2104,7 @@ export interface paths {
         /**
          * Get a tag of a snapshot
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the snapshot instead.
          */
         get: operations["getSnapshotMetadataItem"];
         put?: never;
@@ -2112,7 +2112,7 @@ export interface paths {
         /**
          * Delete a tag of a snapshot
          * @deprecated
-         * @description Use the `tags` of the resource instead.
+         * @description Use the `tags` of the snapshot instead.
          */
         delete: operations["deleteSnapshotMetadataItem"];
         options?: never;

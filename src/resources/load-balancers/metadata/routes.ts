@@ -1,20 +1,12 @@
 /** The older operations on the tags of a load balancer. v2 answers with a task, v1 without a body. */
-import { projectMember, projectReader } from '../../../authz/access.ts';
+import { projectMember } from '../../../authz/access.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import type { OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import {
-  deleting,
-  faultsOfTagMap,
-  ListTags,
-  merging,
-  pageOfTags,
-  replacingBy,
-  Tag,
-  TagCollection,
-} from '../../../tags/tags.ts';
-import { AddTags, MetadataKey, OptionalMetadataKey, ReplaceTags } from './schema.ts';
+import { metadataOperations } from '../../../tags/routes.ts';
+import { deleting, faultsOfTagMap, merging, replacingBy } from '../../../tags/tags.ts';
+import { AddTags, OptionalMetadataKey, ReplaceTags } from './schema.ts';
 import type { LoadBalancerMetadata } from './service.ts';
 
 const v1 = '/cloud/v1/loadbalancers/:project_id/:region_id/:load_balancer_id';
@@ -23,7 +15,8 @@ const shared = { description: 'Use the `tags` of the load balancer instead.', de
 
 /** `tag` is the tag of the operations of load balancers. */
 export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBalancerMetadata }, tag: OperationTag) {
-  const operation = operationsOf(tag, { load_balancer_id: IdOf('the load balancer') });
+  const parameter = { load_balancer_id: IdOf('the load balancer') };
+  const operation = operationsOf(tag, parameter);
   return [
     operation('POST', `${v2}/metadata`, {
       ...shared,
@@ -55,51 +48,9 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       handle: ({ by, scope, params, query }) =>
         metadata.change(by, scope, params.load_balancer_id, deleting(query.key)),
     }),
-    operation('POST', `${v1}/metadata`, {
-      ...shared,
-      id: 'createLoadBalancerMetadataV1',
-      summary: 'Add or change tags of a load balancer (v1)',
-      access: projectMember,
-      body: AddTags,
-      faults: faultsOfTagMap,
-      handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, merging(body)),
-    }),
-    operation('GET', `${v1}/metadata`, {
-      ...shared,
-      id: 'listLoadBalancerMetadata',
-      summary: 'List the tags of a load balancer',
-      access: projectReader,
-      query: ListTags,
-      answer: TagCollection,
-      handle: async ({ scope, params, query }) =>
-        pageOfTags(await metadata.tags(scope, params.load_balancer_id), query),
-    }),
-    operation('PUT', `${v1}/metadata`, {
-      ...shared,
-      id: 'replaceLoadBalancerMetadataV1',
-      summary: 'Replace the tags of a load balancer (v1)',
-      access: projectMember,
-      body: ReplaceTags,
-      faults: faultsOfTagMap,
-      handle: ({ by, scope, params, body }) => metadata.changeV1(by, scope, params.load_balancer_id, replacingBy(body)),
-    }),
-    operation('GET', `${v1}/metadata_item`, {
-      ...shared,
-      id: 'getLoadBalancerMetadataItem',
-      summary: 'Get a tag of a load balancer',
-      access: projectReader,
-      query: MetadataKey,
-      answer: Tag,
-      handle: ({ scope, params, query }) => metadata.get(scope, params.load_balancer_id, query.key),
-    }),
-    operation('DELETE', `${v1}/metadata_item`, {
-      ...shared,
-      id: 'deleteLoadBalancerMetadataItemV1',
-      summary: 'Delete a tag of a load balancer (v1)',
-      access: projectMember,
-      query: MetadataKey,
-      handle: ({ by, scope, params, query }) =>
-        metadata.changeV1(by, scope, params.load_balancer_id, deleting(query.key)),
+    ...metadataOperations(metadata, v1, {
+      ...{ tag, parameter, name: 'LoadBalancer', noun: 'load balancer' },
+      v1Bodies: { create: AddTags, replace: ReplaceTags },
     }),
   ];
 }

@@ -2,8 +2,7 @@
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { tagWithKey } from '../../../tags/tags.ts';
-import type { Tag, TagChange, Tags } from '../../../tags/tags.ts';
+import type { TagChange, Tags } from '../../../tags/tags.ts';
 import { changedColumns } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';
@@ -34,25 +33,19 @@ export function createLoadBalancerMetadata({ db, idempotency, lock, record, load
   };
 
   return {
-    async tags(scope: Scope, id: string): Promise<Tags> {
+    async tagsOf(scope: Scope, id: string): Promise<Tags> {
       return (await loadBalancer(scope, id)).tags;
-    },
-
-    async get(scope: Scope, id: string, key: string): Promise<Tag> {
-      return tagWithKey((await loadBalancer(scope, id)).tags, key);
     },
 
     async change(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, (tx) => write(tx, context, scope, id, change));
     },
 
-    /** The v1 operations return nothing. */
-    async changeV1(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> {
-      await idempotency.auditedTransaction(
-        db,
-        context,
-        async (tx) => void (await write(tx, context, scope, id, change)),
-      );
+    /** As `change`, for the v1 operations, which return nothing. */
+    async changeTags(context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> {
+      await idempotency.auditedTransaction(db, context, async (tx) => {
+        await write(tx, context, scope, id, change);
+      });
     },
   };
 }
