@@ -43,16 +43,16 @@ export interface LoadBalancerChanges {
   lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
   /** As `lock`, also after a failed deletion. */
   lockDeletable(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
-  /** Enqueues a change that the host must follow. Returns the id of the task. */
+  /** Enqueues a change that the host must follow. */
   enqueue(
     tx: Tx,
     context: RequestContext,
     loadBalancer: LoadBalancerRow,
     task: ChangeTask,
     changes?: Partial<LoadBalancerRow>,
-  ): Promise<string>;
-  /** Records a task that is finished with the transaction. Returns its id. */
-  recordFinished(tx: Tx, context: RequestContext, loadBalancer: LoadBalancerRow, task: ChangeTask): Promise<string>;
+  ): Promise<TaskIds>;
+  /** Records a task that is finished with the transaction. */
+  recordFinished(tx: Tx, context: RequestContext, loadBalancer: LoadBalancerRow, task: ChangeTask): Promise<TaskIds>;
 }
 
 export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>): LoadBalancerChanges {
@@ -78,13 +78,14 @@ export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'c
         ...changes,
         generation,
       });
-      const { projectId } = loadBalancer;
-      return tasks.enqueue(tx, context, { ...task, key: keyOf(loadBalancer), projectId, generation });
+      const placed = { ...task, key: keyOf(loadBalancer), projectId: loadBalancer.projectId, generation };
+      return { tasks: [await tasks.enqueue(tx, context, placed)] };
     },
 
-    recordFinished(tx, context, loadBalancer, task) {
+    async recordFinished(tx, context, loadBalancer, task) {
       const { projectId, generation } = loadBalancer;
-      return tasks.recordFinished(tx, context, { ...task, key: keyOf(loadBalancer), projectId, generation });
+      const placed = { ...task, key: keyOf(loadBalancer), projectId, generation };
+      return { tasks: [await tasks.recordFinished(tx, context, placed)] };
     },
   };
 }
@@ -156,7 +157,7 @@ export function createPartChanges<Row extends PartRow>(
         if (!written) return { tasks: [] };
         const { isDone, ...task } = written;
         const add = isDone ? changes.recordFinished : changes.enqueue;
-        return { tasks: [await add(tx, context, loadBalancer, task)] };
+        return add(tx, context, loadBalancer, task);
       });
   return {
     lock,

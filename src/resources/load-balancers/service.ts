@@ -9,6 +9,7 @@ import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
+import type { TagChange, Tags } from '../../tags/tags.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota, withErrors } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
@@ -19,7 +20,6 @@ import type { LoadBalancerChanges } from './locked-changes.ts';
 import { flavorErrors, flavorToResponse } from './flavors.ts';
 import { instancesOf, vrrpIps } from './instances.ts';
 import type { Instance } from './instances.ts';
-import { createLoadBalancerMetadata } from './metadata/service.ts';
 import { newLoadBalancer, newLogging, regionErrors, unsupportedFields } from './new-load-balancer.ts';
 import type {
   CheckLoadBalancerLimits,
@@ -44,6 +44,7 @@ interface LoadBalancersDeps extends ServiceDeps {
 }
 
 export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
+type Page = { count: number; results: LoadBalancer[] | Groups<LoadBalancer> };
 
 export function createLoadBalancers(deps: LoadBalancersDeps) {
   const { db, clock, tasks, quota, idempotency, changes } = deps;
@@ -68,12 +69,25 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   ): Promise<TaskIds> => {
     if (isEmpty(written)) return { tasks: [] };
     await store.update(tx, loadBalancer.id, { ...written, updatedAt: clock.now() });
-    return { tasks: [await changes.recordFinished(tx, context, loadBalancer, { type })] };
+    return changes.recordFinished(tx, context, loadBalancer, { type });
+  };
+
+  /** Runs `write` under the lock. */
+  const change = <T>(
+    context: RequestContext,
+    scope: Scope,
+    id: string,
+    write: (tx: Tx, loadBalancer: LoadBalancerRow) => Promise<T>,
+  ): Promise<T> =>
+    idempotency.auditedTransaction(db, context, async (tx) => write(tx, await changes.lock(tx, scope, id)));
+
+  const writeTags = (context: RequestContext, tagChange: TagChange) => (tx: Tx, loadBalancer: LoadBalancerRow) => {
+    const tags = tagChange(loadBalancer.tags);
+    return record(tx, context, loadBalancer, 'update_loadbalancer', changedColumns(loadBalancer, { tags }));
   };
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<TaskIds> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const loadBalancer = await changes.lock(tx, scope, id);
+    change(context, scope, id, async (tx, loadBalancer) => {
       const written = changedColumns(loadBalancer, {
         name: body.name,
         preferredConnectivity: body.preferred_connectivity,
@@ -85,9 +99,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       // After a failure the same update is a retry.
       const isFollowed = up !== loadBalancer.adminStateUp || loadBalancer.provisioningStatus === 'ERROR';
       if (up === undefined || !isFollowed) return record(tx, context, loadBalancer, type, written);
-      return {
-        tasks: [await changes.enqueue(tx, context, loadBalancer, { type }, { ...written, adminStateUp: up })],
-      };
+      return changes.enqueue(tx, context, loadBalancer, { type }, { ...written, adminStateUp: up });
     });
 
   return {
@@ -119,10 +131,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       );
     },
 
-    async list(
-      scope: Scope,
-      filter: ListLoadBalancers,
-    ): Promise<{ count: number; results: LoadBalancer[] | Groups<LoadBalancer> }> {
+    async list(scope: Scope, filter: ListLoadBalancers): Promise<Page> {
       const tags = tagFilterOf(filter);
       // No load balancer has a floating IP.
       if (filter.assigned_floating) return { count: 0, results: [] };
@@ -148,27 +157,34 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
         const loadBalancer = await changes.lockDeletable(tx, scope, id);
         await store.markDeleting(tx, id);
         const written = { provisioningStatus: 'PENDING_DELETE' as const, deletedAt: clock.now() };
-        const task = { type: 'delete_loadbalancer' };
-        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task, written)] };
+        return changes.enqueue(tx, context, loadBalancer, { type: 'delete_loadbalancer' }, written);
       });
     },
 
     /** Flavors have different prices; the host treats them alike. */
     async resize(context: RequestContext, scope: Scope, id: string, flavor: string): Promise<TaskIds> {
       requireNoErrors(flavorErrors(regionOf(scope).loadBalancerFlavors, flavor));
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const loadBalancer = await changes.lock(tx, scope, id);
-        return record(tx, context, loadBalancer, 'resize_loadbalancer', changedColumns(loadBalancer, { flavor }));
-      });
+      return change(context, scope, id, (tx, loadBalancer) =>
+        record(tx, context, loadBalancer, 'resize_loadbalancer', changedColumns(loadBalancer, { flavor })),
+      );
     },
 
     /** A load balancer has no standby: the host is compared with the rows and repaired. */
-    async failover(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const loadBalancer = await changes.lock(tx, scope, id);
-        return { tasks: [await changes.enqueue(tx, context, loadBalancer, { type: 'failover_loadbalancer' })] };
-      });
-    },
+    failover: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
+      change(context, scope, id, (tx, loadBalancer) =>
+        changes.enqueue(tx, context, loadBalancer, { type: 'failover_loadbalancer' }),
+      ),
+
+    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, tagChange: TagChange): Promise<TaskIds> =>
+      change(context, scope, id, writeTags(context, tagChange)),
+
+    /** The v1 operations return nothing. */
+    changeTagsV1: (context: RequestContext, scope: Scope, id: string, tagChange: TagChange): Promise<void> =>
+      change(context, scope, id, async (tx, loadBalancer) => {
+        await writeTags(context, tagChange)(tx, loadBalancer);
+      }),
 
     /** Some clients name an existing load balancer; the response is the same. */
     async checkLimits(scope: Scope, body: CheckLoadBalancerLimits, existing?: string): Promise<LoadBalancerQuota> {
@@ -181,7 +197,6 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     },
 
     status: createLoadBalancerStatuses({ db }),
-    metadata: createLoadBalancerMetadata({ db, idempotency, lock: changes.lock, record, loadBalancer: view }),
     traffic: createLoadBalancerTraffic({ db, clock, loadBalancer: view }),
   };
 }

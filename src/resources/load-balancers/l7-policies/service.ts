@@ -65,7 +65,7 @@ export function createL7Policies(deps: L7RulesDeps) {
         deletedAt: null,
       });
       const task = { type: 'create_l7policy', createdResources: { l7polices: [id] } };
-      return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      return changes.enqueue(tx, context, loadBalancer, task);
     });
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateL7Policy): Promise<TaskIds> =>

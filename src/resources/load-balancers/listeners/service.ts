@@ -78,7 +78,7 @@ export function createListeners(deps: ListenersDeps) {
         const listener = newListener({ ...place, settings, defaultPoolId });
         await store.insert(tx, listener);
         const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
-        return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+        return changes.enqueue(tx, context, loadBalancer, task);
       })
       .catch(async (error: unknown) => {
         // Found by the index when the writes are sent: a read before each create would only serve the message.

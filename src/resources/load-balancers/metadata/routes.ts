@@ -7,14 +7,14 @@ import { TaskIds } from '../../../http/shapes.ts';
 import { metadataOperations } from '../../../tags/routes.ts';
 import { deleting, faultsOfTagMap, merging, replacingBy } from '../../../tags/tags.ts';
 import { AddTags, OptionalMetadataKey, ReplaceTags } from './schema.ts';
-import type { LoadBalancerMetadata } from './service.ts';
+import type { LoadBalancers } from '../service.ts';
 
 const v1 = '/cloud/v1/loadbalancers/:project_id/:region_id/:load_balancer_id';
 const v2 = '/cloud/v2/loadbalancers/:project_id/:region_id/:load_balancer_id';
 const shared = { description: 'Use the `tags` of the load balancer instead.', deprecated: true };
 
 /** `tag` is the tag of the operations of load balancers. */
-export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBalancerMetadata }, tag: OperationTag) {
+export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag: OperationTag) {
   const parameter = { load_balancer_id: IdOf('the load balancer') };
   const operation = operationsOf(tag, parameter);
   return [
@@ -26,7 +26,8 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       body: AddTags,
       faults: faultsOfTagMap,
       answer: TaskIds,
-      handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, merging(body)),
+      handle: ({ by, scope, params, body }) =>
+        loadBalancers.changeTags(by, scope, params.load_balancer_id, merging(body)),
     }),
     operation('PUT', `${v2}/metadata`, {
       ...shared,
@@ -36,7 +37,8 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       body: AddTags,
       faults: faultsOfTagMap,
       answer: TaskIds,
-      handle: ({ by, scope, params, body }) => metadata.change(by, scope, params.load_balancer_id, replacingBy(body)),
+      handle: ({ by, scope, params, body }) =>
+        loadBalancers.changeTags(by, scope, params.load_balancer_id, replacingBy(body)),
     }),
     operation('DELETE', `${v2}/metadata_item`, {
       ...shared,
@@ -46,9 +48,9 @@ export function loadBalancerMetadataOperations({ metadata }: { metadata: LoadBal
       query: OptionalMetadataKey,
       answer: TaskIds,
       handle: ({ by, scope, params, query }) =>
-        metadata.change(by, scope, params.load_balancer_id, deleting(query.key)),
+        loadBalancers.changeTags(by, scope, params.load_balancer_id, deleting(query.key)),
     }),
-    ...metadataOperations(metadata, v1, {
+    ...metadataOperations({ ...loadBalancers, changeTags: loadBalancers.changeTagsV1 }, v1, {
       ...{ tag, parameter, name: 'LoadBalancer', noun: 'load balancer' },
       v1Bodies: { create: AddTags, replace: ReplaceTags },
     }),

@@ -96,7 +96,7 @@ export function createLbPools(deps: LbPoolsDeps) {
       const createdResources = await insert(tx, { ...place, settings, members });
       if (listener) await store.attach(tx, listener.id, createdResources.pools[0]!);
       const task = { id: creatorTaskId, type: 'create_lbpool', createdResources };
-      return { tasks: [await changes.enqueue(tx, context, loadBalancer, task)] };
+      return changes.enqueue(tx, context, loadBalancer, task);
     });
 
   /** The changes that a patch makes. `prefix`: of the paths of members in the request. @throws ClientError 400 with all errors */
