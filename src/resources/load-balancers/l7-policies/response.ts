@@ -13,9 +13,8 @@ export function policyToResponse(policy: L7PolicyView, region: string): L7Policy
     action: policy.action,
     listener_id: policy.listenerId,
     name: policy.name,
-    operating_status: operatingStatus(policy, policy.listenerStatus),
+    ...statusesOf(policy, policy.listenerStatus),
     position: policy.position,
-    provisioning_status: policy.provisioningStatus,
     redirect_http_code: policy.redirectHttpCode,
     redirect_pool_id: policy.redirectPoolId,
     redirect_prefix: policy.redirectPrefix,
@@ -35,8 +34,7 @@ export function ruleToResponse(rule: L7RuleView, region: string): L7Rule {
     compare_type: rule.compareType,
     invert: rule.invert,
     key: rule.key,
-    operating_status: operatingStatus(rule, rule.listenerStatus),
-    provisioning_status: rule.provisioningStatus,
+    ...statusesOf(rule, rule.listenerStatus),
     tags: rule.tags,
     task_id: rule.taskId,
     type: rule.type,
@@ -44,10 +42,11 @@ export function ruleToResponse(rule: L7RuleView, region: string): L7Rule {
   };
 }
 
-/** A policy works while its listener listens; members have no part in it. */
-export function operatingStatus(
-  part: { provisioningStatus: ProvisioningStatus },
+/** The statuses of a policy or rule. It works while its listener listens; members have no part in it. */
+export function statusesOf(
+  { provisioningStatus }: { provisioningStatus: ProvisioningStatus },
   listener: OperatingStatus,
-): OperatingStatus {
-  return listener === 'OFFLINE' || part.provisioningStatus === 'PENDING_CREATE' ? 'OFFLINE' : 'ONLINE';
+): { operating_status: OperatingStatus; provisioning_status: ProvisioningStatus } {
+  const isOff = listener === 'OFFLINE' || provisioningStatus === 'PENDING_CREATE';
+  return { operating_status: isOff ? 'OFFLINE' : 'ONLINE', provisioning_status: provisioningStatus };
 }

@@ -5,10 +5,10 @@ import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups, SizedRow } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
-import { operatingStatus } from '../l7-policies/response.ts';
+import { statusesOf as l7StatusesOf } from '../l7-policies/response.ts';
 import { find, loadWhole } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
-import type { L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow } from '../table.ts';
+import type { ListenerRow, LoadBalancerRow, MemberRow } from '../table.ts';
 import type { LoadBalancerStatus } from './schema.ts';
 import * as store from './store.ts';
 import type { ListenerWithParts } from './store.ts';
@@ -90,11 +90,11 @@ function listenerToStatus({ pools, members, l7Policies, l7Rules, ...listener }: 
       name: policy.name,
       action: policy.action,
       position: policy.position,
-      ...l7StatusesOf(policy, listener),
+      ...l7StatusesOf(policy, listener.operatingStatus),
       rules: (rulesOf.get(policy.id) ?? []).map((rule) => ({
         id: rule.id,
         type: rule.type,
-        ...l7StatusesOf(rule, listener),
+        ...l7StatusesOf(rule, listener.operatingStatus),
       })),
     })),
   };
@@ -103,16 +103,6 @@ function listenerToStatus({ pools, members, l7Policies, l7Rules, ...listener }: 
 function statusesOf(row: Pick<ListenerRow, 'id' | 'name' | 'operatingStatus' | 'provisioningStatus'>) {
   const { id, name, operatingStatus, provisioningStatus } = row;
   return { id, name, operating_status: operatingStatus, provisioning_status: provisioningStatus };
-}
-
-function l7StatusesOf(
-  part: Pick<L7RuleRow, 'provisioningStatus'>,
-  listener: Pick<ListenerRow, 'operatingStatus'>,
-) {
-  return {
-    operating_status: operatingStatus(part, listener.operatingStatus),
-    provisioning_status: part.provisioningStatus,
-  };
 }
 
 /** Monitors and members are provisioned with their pool. */
