@@ -182,13 +182,16 @@ export const runDistantJobs = prepared<object, [queues: string[], seconds: numbe
      for update skip locked))`,
 );
 
+/** SQL: whether a row of `pg_locks` is the lock of the worker with this id. */
+export const isLockOf = (workerId: string) =>
+  `locktype = 'advisory' and granted and objsubid = 2
+     and classid = ${workerLocks}::int8::oid and objid = (hashtext(${workerId})::int8 & 4294967295)::oid`;
+
 /** Workers that have jobs and whose advisory lock is free. */
 export const findDeadWorkers = preparedColumn<string, [], Db>(
   'jobs_dead_workers',
   `select distinct locked_by as worker from jobs where locked_by is not null
-     and not exists (
-       select from pg_locks where locktype = 'advisory' and granted
-         and classid = ${workerLocks}::int8::oid and objid = (hashtext(locked_by)::int8 & 4294967295)::oid and objsubid = 2)`,
+     and not exists (select from pg_locks where ${isLockOf('locked_by')})`,
 );
 
 /** Releases all jobs of these workers, which must be dead: a live one would run them as well. */

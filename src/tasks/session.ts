@@ -9,7 +9,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type pg from 'pg';
 import { detectLostHost } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
-import { channelOf, workerLocks } from './jobs.ts';
+import { channelOf, isLockOf, workerLocks } from './jobs.ts';
 
 /**
  * Statements of the queue must use its indexes, also when they were planned while it was empty. Without these settings
@@ -40,11 +40,7 @@ export async function openSession(
   try {
     await client.query(settings);
     // A connection that broke on this side only still holds the lock.
-    await client.query(
-      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and objsubid = 2
-         and classid = $1::int8::oid and objid = (hashtext($2)::int8 & 4294967295)::oid`,
-      [workerLocks, workerId],
-    );
+    await client.query(`select pg_terminate_backend(pid) from pg_locks where ${isLockOf('$1')}`, [workerId]);
     await client.query('select pg_advisory_lock($1, hashtext($2))', [workerLocks, workerId]);
     const queueOf = new Map(queues.map((queue) => [channelOf(queue), queue]));
     client.on('notification', ({ channel }) => onWake(queueOf.get(channel)!));
