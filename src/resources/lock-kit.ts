@@ -44,20 +44,24 @@ export function lockThenRead<Row extends object>(name: string, { parameters, row
 /** A row, and the active task that locks the resource, if any. */
 export type Locked<Row> = Row & { lockedBy: string | null };
 
+/** The id, project and region of a row, and the types of tasks that do not lock it. */
+export const lockParameters = ['uuid', 'int', 'int', 'text[]'];
+export const lockCondition = 'id = $1 and project_id = $2 and region_id = $3';
+export const lockingTask = (id: PgColumn) => activeTask(id, sql.raw('t.task_type <> all($4)'));
+
 /**
  * Locks a row of a project and region, and reads under the lock which task locks the resource. `lockedBy`: SQL of that task's
  * id; by default the active task of the row whose type is not one of `concurrent`.
  */
 export function lockWithTask<T extends ScopedTable>(
   table: T,
-  lockedBy: SQL = activeTask(table.id, sql.raw('t.task_type <> all($4)')),
+  lockedBy: SQL = lockingTask(table.id),
   name = `${getTableName(table)}_locked`,
 ) {
-  const inScope = 'id = $1 and project_id = $2 and region_id = $3';
   const lockIt = lockThenRead<T['$inferSelect'] & { under_lock: string | null }>(name, {
-    parameters: ['uuid', 'int', 'int', 'text[]'],
-    row: `${selectOf(table)} where ${inScope}`,
-    json: textOf(sql`select to_json(${lockedBy}) from ${table} where ${sql.raw(inScope)}`),
+    parameters: lockParameters,
+    row: `${selectOf(table)} where ${lockCondition}`,
+    json: textOf(sql`select to_json(${lockedBy}) from ${table} where ${sql.raw(lockCondition)}`),
   });
   return async (
     tx: Tx,

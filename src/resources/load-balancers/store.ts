@@ -4,7 +4,7 @@
  */
 import { and, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { columnsOf, deferred, prepared } from '../../platform/db.ts';
@@ -127,25 +127,22 @@ export function isAddressTaken(error: unknown): boolean {
   return constraint === 'load_balancers_vip' || constraint === 'load_balancers_vip_v6';
 }
 
-/** A load balancer or a part, and the active task that locks the load balancer, if any. */
-export type Locked<Row> = kit.Locked<Row>;
-
-/** The id, project and region of the row, and the types of tasks that do not lock. */
-const parameters = ['uuid', 'int', 'int', 'text[]'];
-const inScope = 'id = $1 and project_id = $2 and region_id = $3';
-const lockedBy = (id: PgColumn) => kit.activeTask(id, sql.raw('t.task_type <> all($4)'));
+export type { Locked } from '../store-kit.ts';
 
 /** Active tasks of the types `concurrent` do not lock. */
 export const lock = kit.lockWithTask(loadBalancers);
 
 /** Locks the load balancer of a part, and reads the part. Active tasks of the types `concurrent` do not lock. */
-export function lockPart<Row extends Part & Locked<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
+export function lockPart<Row extends Part & kit.Locked<{ id: string }>>(
+  table: PartTable,
+  more: Record<string, SQL> = {},
+) {
   const name = getTableName(table);
-  const columns = { ...getTableColumns(table as PgTable), ...more, lockedBy: lockedBy(table.loadBalancerId) };
+  const columns = { ...getTableColumns(table as PgTable), ...more, lockedBy: kit.lockingTask(table.loadBalancerId) };
   const lockIt = kit.lockThenRead<LoadBalancerRow & { under_lock: Row | null }>(`${name}_locked`, {
-    parameters,
-    row: `${kit.selectOf(loadBalancers)} where id = (select load_balancer_id from ${name} where ${inScope})`,
-    json: `select row_to_json(part) from (${kit.selectOf(table, { columns })} where ${inScope}) as part`,
+    parameters: kit.lockParameters,
+    row: `${kit.selectOf(loadBalancers)} where id = (select load_balancer_id from ${name} where ${kit.lockCondition})`,
+    json: `select row_to_json(part) from (${kit.selectOf(table, { columns })} where ${kit.lockCondition}) as part`,
   });
   return async (tx: Tx, { projectId, regionId }: ProjectRegion, id: string, concurrent: readonly string[] = []) => {
     const [row] = await lockIt(tx, id, projectId, regionId, concurrent);
