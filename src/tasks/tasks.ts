@@ -118,8 +118,7 @@ const end = deferred<unknown[], EndedTask[]>('task_end', {
 
 const active = preparedValue<string | undefined>(
   'task_active',
-  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') and task_type <> all($2::text[])
-   order by created_on limit 1`,
+  `select id from tasks where resource_id = $1 and state in ('NEW', 'RUNNING') order by created_on limit 1`,
 );
 
 const note = prepared(
@@ -141,11 +140,8 @@ export interface Tasks {
   setRunning(tx: Tx, resourceIds: string[]): Promise<void>;
   /** Enqueues a reconcile without a task, for a client. */
   requestReconcile(tx: Db | Tx, key: ResourceKey, client: WeightedClient): Promise<void>;
-  /**
-   * The task that locks the resource, or null. Lock the row of the resource first. Tasks of `ignoredTypes` do not lock:
-   * their changes may queue up behind each other.
-   */
-  lockedBy(tx: Db | Tx, resourceId: string, ignoredTypes?: readonly string[]): Promise<string | null>;
+  /** The task that locks the resource, or null. Lock the row of the resource first. */
+  lockedBy(tx: Db | Tx, resourceId: string): Promise<string | null>;
   /** Ends the tasks that waited for this generation or an earlier one. */
   finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
   /** Ends them in ERROR; `message` is for the customer. */
@@ -237,8 +233,8 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
       await insertJob(tx, regionQueue(regionId), resource, id, client.clientId, step);
       wakeRegions(tx, [regionId]);
     },
-    async lockedBy(tx, resourceId, ignoredTypes = []) {
-      return (await active(tx, resourceId, ignoredTypes)) ?? null;
+    async lockedBy(tx, resourceId) {
+      return (await active(tx, resourceId)) ?? null;
     },
     async finish(tx, resourceId, generation) {
       await endAs(tx, 'FINISHED', resourceId, generation, null);
