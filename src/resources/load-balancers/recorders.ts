@@ -39,28 +39,17 @@ export function createStatusRecorder({ db, driver, regionIds }: Omit<StatusDutie
   let scans = 0;
   let lastResponseAt = performance.now();
 
-  const scan = async (): Promise<LoadBalancerReading[] | null> => {
-    try {
-      const readings = await driver.read();
-      lastResponseAt = performance.now();
-      return readings;
-    } catch (error) {
-      if (!(error instanceof DriverError)) throw error;
-      // Not logged every second: the status of the driver reports it.
-      return performance.now() - lastResponseAt < maxSilenceMs ? null : [];
-    }
-  };
-
   return async (): Promise<void> => {
     const versions = await store.versions(db, regionIds);
     if (versions.size === 0) {
       lastResponseAt = performance.now();
       return seen.clear();
     }
-    const found = await scan();
-    if (!found) return;
+    const found = await readProxy(driver);
+    if (found) lastResponseAt = performance.now();
+    else if (performance.now() - lastResponseAt < maxSilenceMs) return;
     if (scans++ % scansUntilFull === 0) seen.clear();
-    const readings = new Map(found.map((reading) => [reading.id, reading]));
+    const readings = new Map((found ?? []).map((reading) => [reading.id, reading]));
     const states = [...versions].map(([id, version]) => [id, `${version} ${healthOf(readings.get(id))}`] as const);
     const changed = states.filter(([id, state]) => seen.get(id) !== state);
     for (const id of seen.keys()) if (!versions.has(id)) seen.delete(id);
@@ -73,6 +62,14 @@ export function createStatusRecorder({ db, driver, regionIds }: Omit<StatusDutie
     if (changes.length > 0) await transaction(db, (tx) => store.writeStatuses(tx, changes));
     for (const [id, state] of changed) seen.set(id, state);
   };
+}
+
+/** Null if the proxy does not respond. Not logged at each call: the status of the driver reports it. */
+async function readProxy(driver: LoadBalancerDriver): Promise<LoadBalancerReading[] | null> {
+  return driver.read().catch((error: unknown) => {
+    if (error instanceof DriverError) return null;
+    throw error;
+  });
 }
 
 /** The part of a reading that statuses depend on. */
@@ -88,10 +85,7 @@ function healthOf(reading: LoadBalancerReading | undefined): string {
 export function createTrafficRecorder({ db, clock, driver }: Omit<StatusDutiesDeps, 'regionIds'>) {
   let written = new Map<string, string>();
   return async (): Promise<void> => {
-    const found = await driver.read().catch((error: unknown) => {
-      if (error instanceof DriverError) return null;
-      throw error;
-    });
+    const found = await readProxy(driver);
     if (!found) return;
     const readings = found.flatMap((reading) =>
       [...reading.listeners].map(([listenerId, counters]) => ({ listenerId, ...counters })),
