@@ -3,10 +3,10 @@
  * a region and does not count packets, so processor, memory and packets of one load balancer are unknown and null.
  */
 import type { Scope } from '../../../authz/actor.ts';
-import { notFound } from '../../../errors/catalogue.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
+import { requireFound } from '../../service-kit.ts';
 import type { LoadBalancerMetricsCollection, RequestMetrics } from '../schema.ts';
 import type { LoadBalancerRow } from '../table.ts';
 import type { LoadBalancerTrafficHistory, TrafficQuery } from './schema.ts';
@@ -31,7 +31,8 @@ const steps = [
 export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalancerTrafficDeps) {
   /** Points of whole steps, oldest first, at most since the creation and the start of the history. */
   const points = async (
-    read: (from: Date, to: Date, stepSeconds: number) => Promise<store.Traffic[]>,
+    read: store.ReadTraffic,
+    id: string,
     createdAt: Date,
     span: number,
   ): Promise<{ seconds: number; points: store.Traffic[] }> => {
@@ -40,7 +41,7 @@ export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalan
     const begin = Math.max(now - span, now - store.historyMs, createdAt.getTime());
     const from = Math.floor(begin / step) * step;
     const to = Math.floor(now / step) * step;
-    const found = await read(new Date(from), new Date(to), step / 1000);
+    const found = await read(db, id, new Date(from), new Date(to), step / 1000);
     const byTime = new Map(found.map((traffic) => [traffic.at, traffic]));
     const all = [];
     for (let at = from; at < to; at += step) all.push(byTime.get(at) ?? { ...noTraffic, at });
@@ -52,7 +53,7 @@ export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalan
     async metrics(scope: Scope, id: string, request: RequestMetrics): Promise<LoadBalancerMetricsCollection> {
       const { createdAt } = await loadBalancer(scope, id);
       const span = request.time_interval * (request.time_unit === 'day' ? 24 * hour : hour);
-      const found = await points((...range) => store.trafficOfLoadBalancer(db, id, ...range), createdAt, span);
+      const found = await points(store.trafficOfLoadBalancer, id, createdAt, span);
       return {
         count: found.points.length,
         results: found.points.map((traffic) => toMetrics(traffic, found.seconds)),
@@ -61,15 +62,14 @@ export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalan
 
     /** @throws ClientError 404 */
     async history(scope: Scope, id: string, query: TrafficQuery): Promise<LoadBalancerTrafficHistory> {
-      const { listener_id: listenerId } = query;
-      const ofLoadBalancer = await loadBalancer(scope, id);
-      const listenerSince = listenerId === undefined ? null : await store.listenerCreatedAt(db, id, listenerId);
-      if (listenerId !== undefined && !listenerSince) throw notFound('listener', listenerId);
-      const read: Parameters<typeof points>[0] = (...range) =>
+      const { listener_id: listenerId, hours = 1 } = query;
+      const { createdAt } = await loadBalancer(scope, id);
+      const read = listenerId === undefined ? store.trafficOfLoadBalancer : store.trafficOfListener;
+      const since =
         listenerId === undefined
-          ? store.trafficOfLoadBalancer(db, id, ...range)
-          : store.trafficOfListener(db, listenerId, ...range);
-      const found = await points(read, listenerSince ?? ofLoadBalancer.createdAt, (query.hours ?? 1) * hour);
+          ? createdAt
+          : requireFound(await store.listenerCreatedAt(db, id, listenerId), 'listener', listenerId);
+      const found = await points(read, listenerId ?? id, since, hours * hour);
       return {
         count: found.points.length,
         step_seconds: found.seconds,

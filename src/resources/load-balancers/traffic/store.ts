@@ -131,7 +131,7 @@ const readFrom = (table: string, key: string) =>
   );
 
 /** Traffic by step, from `from` up to but not including `to`. Steps without traffic are omitted. */
-type ReadTraffic = (db: Db, id: string, from: Date, to: Date, stepSeconds: number) => Promise<Traffic[]>;
+export type ReadTraffic = (db: Db, id: string, from: Date, to: Date, stepSeconds: number) => Promise<Traffic[]>;
 export const trafficOfLoadBalancer: ReadTraffic = readFrom('load_balancer_traffic', 'load_balancer_id');
 export const trafficOfListener: ReadTraffic = readFrom('lb_listener_traffic', 'listener_id');
 
