@@ -47,7 +47,7 @@ export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
 type Page = { count: number; results: LoadBalancer[] | Groups<LoadBalancer> };
 
 export function createLoadBalancers(deps: LoadBalancersDeps) {
-  const { db, clock, tasks, quota, idempotency, changes } = deps;
+  const { db, clock, quota, idempotency, changes } = deps;
 
   const regionOf = (scope: Scope): RegionFacts => deps.regions.get(scope.regionId)!;
 
@@ -103,33 +103,10 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     });
 
   return {
-    async create(context: RequestContext, scope: Scope, body: CreateLoadBalancer): Promise<TaskIds> {
-      return retryTakenAddress(() =>
-        idempotency.auditedTransaction(db, context, async (tx) => {
-          const { listeners = [] } = body;
-          const { region, network, flavor, tags } = await checkCreate(deps, tx, scope, body);
-          const taskId = randomUUID();
-          const now = clock.now();
-          const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
-          await store.insert(tx, { ...row, ...(await freeAddresses(db, region, row.vipIpFamily)) });
-          const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
-          const created = Object.entries(await deps.listeners.insertNested(tx, nested));
-          await tasks.enqueue(tx, context, {
-            id: taskId,
-            type: 'create_loadbalancer',
-            key: keyOf(row),
-            projectId: scope.projectId,
-            generation: row.generation,
-            createdResources: {
-              loadbalancers: [row.id],
-              ...Object.fromEntries(created.filter(([, ids]) => ids.length > 0)),
-            },
-          });
-          await quota.reserve(tx, scope, { loadbalancer_count: 1 });
-          return { tasks: [taskId] };
-        }),
-      );
-    },
+    create: (context: RequestContext, scope: Scope, body: CreateLoadBalancer): Promise<TaskIds> =>
+      retryTakenAddress(() =>
+        idempotency.auditedTransaction(db, context, (tx) => insertWithListeners(deps, tx, context, scope, body)),
+      ),
 
     async list(scope: Scope, filter: ListLoadBalancers): Promise<Page> {
       const tags = tagFilterOf(filter);
@@ -199,6 +176,38 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     status: createLoadBalancerStatuses({ db }),
     traffic: createLoadBalancerTraffic({ db, clock, loadBalancer: view }),
   };
+}
+
+/** Writes a load balancer with its listeners and pools, and its task. @throws ClientError 400 with all errors, 409 */
+async function insertWithListeners(
+  deps: LoadBalancersDeps,
+  tx: Tx,
+  context: RequestContext,
+  scope: Scope,
+  body: CreateLoadBalancer,
+): Promise<TaskIds> {
+  const { db, clock, tasks, quota } = deps;
+  const { listeners = [] } = body;
+  const { region, network, flavor, tags } = await checkCreate(deps, tx, scope, body);
+  const taskId = randomUUID();
+  const now = clock.now();
+  const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
+  await store.insert(tx, { ...row, ...(await freeAddresses(db, region, row.vipIpFamily)) });
+  const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
+  const created = Object.entries(await deps.listeners.insertNested(tx, nested));
+  await tasks.enqueue(tx, context, {
+    id: taskId,
+    type: 'create_loadbalancer',
+    key: keyOf(row),
+    projectId: scope.projectId,
+    generation: row.generation,
+    createdResources: {
+      loadbalancers: [row.id],
+      ...Object.fromEntries(created.filter(([, ids]) => ids.length > 0)),
+    },
+  });
+  await quota.reserve(tx, scope, { loadbalancer_count: 1 });
+  return { tasks: [taskId] };
 }
 
 /** The region with the ranges of its addresses, its network, flavor and tags. @throws ClientError 400 with all errors */
