@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Tx } from '../../platform/db.ts';
 import { pageInGroups } from '../../platform/large-rows.ts';
 import type { Groups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
@@ -186,13 +186,13 @@ async function insertWithListeners(
   scope: Scope,
   body: CreateLoadBalancer,
 ): Promise<TaskIds> {
-  const { db, clock, tasks, quota } = deps;
+  const { clock, tasks, quota } = deps;
   const { listeners = [] } = body;
-  const { region, network, flavor, tags } = await checkCreate(deps, tx, scope, body);
+  const { region, network, addresses, flavor, tags } = await checkCreate(deps, tx, scope, body);
   const taskId = randomUUID();
   const now = clock.now();
   const row = newLoadBalancer(scope, body, { ...network, tags, flavor, creatorTaskId: taskId, now });
-  await store.insert(tx, { ...row, ...(await freeAddresses(db, region, row.vipIpFamily)) });
+  await store.insert(tx, { ...row, ...freeAddresses(addresses, region, row.vipIpFamily) });
   const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
   const created = Object.entries(await deps.listeners.insertNested(tx, nested));
   await tasks.enqueue(tx, context, {
@@ -210,9 +210,12 @@ async function insertWithListeners(
   return { tasks: [taskId] };
 }
 
-/** The region with the ranges of its addresses, its network, flavor and tags. @throws ClientError 400 with all errors */
+/**
+ * The region with the ranges of its addresses and the used ones, the network, flavor and tags. @throws ClientError 400 with
+ * all errors
+ */
 async function checkCreate(
-  { networks, listeners, regions }: LoadBalancersDeps,
+  { db, networks, listeners, regions }: LoadBalancersDeps,
   tx: Tx,
   scope: Scope,
   body: CreateLoadBalancer,
@@ -225,12 +228,17 @@ async function checkCreate(
     ...regionErrors(scope, region, body),
     ...unsupportedFields(body),
     ...flavorErrors(loadBalancerFlavors, flavor),
-    ...(await listeners.nestedErrors(tx, scope, body.listeners ?? [], body.vip_ip_family ?? 'ipv4')),
   );
   const { vip_network_id, vip_subnet_id } = body;
   const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
-  const network = await withErrors(errors, networks.forNewResource(scope, given || undefined, networkFields));
-  return { region, network, flavor, tags };
+  // These reads come before the first statement of `tx`, which takes a connection: requests that hold one while they wait
+  // for another could use up the pool.
+  const choosing = networks.forNewResource(scope, given || undefined, networkFields);
+  await choosing.catch(() => {});
+  const addresses = await store.usedAddresses(db, region.id);
+  errors.push(...(await listeners.nestedErrors(tx, scope, body.listeners ?? [], body.vip_ip_family ?? 'ipv4')));
+  const network = await withErrors(errors, choosing);
+  return { region, network, addresses, flavor, tags };
 }
 
 const networkFields = { network: 'vip_network_id', subnet: 'vip_subnet_id', none: 'vip_network_id' };
@@ -247,12 +255,11 @@ async function retryTakenAddress<T>(create: () => Promise<T>): Promise<T> {
 }
 
 /** The lowest free addresses of a family, which are not reserved. @throws ClientError 409 if no address is free */
-async function freeAddresses(
-  db: Db,
-  { id, vipRange, vipRangeV6 }: RegionFacts,
+function freeAddresses(
+  used: ReadonlySet<string>,
+  { vipRange, vipRangeV6 }: RegionFacts,
   family: VipFamily,
-): Promise<Pick<LoadBalancerRow, 'vipAddress' | 'vipAddressV6'>> {
-  const used = await store.usedAddresses(db, id);
+): Pick<LoadBalancerRow, 'vipAddress' | 'vipAddressV6'> {
   const vipAddressV6 = family === 'ipv4' ? null : freeAddress(vipRangeV6!, used);
   return { vipAddress: family === 'ipv6' ? vipAddressV6! : freeAddress(vipRange!, used), vipAddressV6 };
 }

@@ -64,6 +64,17 @@ describe('a secret', () => {
     expect([nested.status, paths(nested)]).toEqual([400, ['listeners.0.secret_id']]);
   });
 
+  it('is used by a new load balancer while one connection to the database is free', async () => {
+    const tls = { name: 'tls', protocol: 'TERMINATED_HTTPS', protocol_port: freshPort() };
+    const nested = { ...tls, secret_id: await createCertificate() };
+    const { $client } = cloud.db;
+    const others = await Promise.all(Array.from({ length: $client.options.max - 1 }, () => $client.connect()));
+    const answer = await cloud
+      .post(balancers, { name: 'a balancer', listeners: [nested] })
+      .finally(() => others.forEach((connection) => connection.release()));
+    expect(answer).toMatchObject({ status: 200 });
+  });
+
   it('of another client is not found', async () => {
     const certificate = await createCertificate();
     const { projectId, token } = await cloud.newClient();
