@@ -13,6 +13,7 @@ import { copyFile, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { freeze } from '../platform/filesystem-freeze.ts';
+import { succeeds } from '../platform/succeeds.ts';
 import type { BackupSink } from './block-store.ts';
 import { BackupError, maxBlockBytes } from './format.ts';
 import type { FileCopy } from './format.ts';
@@ -158,10 +159,7 @@ async function copyFrozen({ dataDir, path, place }: Entry, mount: string, sink: 
     throw new BackupError(error.message, { cause: error });
   });
   try {
-    const isCloned = await copyFile(file, clone, constants.COPYFILE_FICLONE_FORCE).then(
-      () => true,
-      () => false,
-    );
+    const isCloned = await succeeds(copyFile(file, clone, constants.COPYFILE_FICLONE_FORCE));
     if (isCloned) await thaw();
     return isCloned ? await copyBlocks(clone, await realpath(clone), sink) : await copyBlocks(file, place, sink);
   } finally {

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Listener } from '../platform/listener.ts';
 import type { Logger } from '../platform/log.ts';
+import { succeeds } from '../platform/succeeds.ts';
 import { createRing } from './ring.ts';
 import type { Change, ResourceEvent } from './source.ts';
 import { channel, isLeased, leaseSequence } from './triggers.ts';
@@ -147,10 +148,7 @@ export function createFeed({ listener, log }: { listener: Listener; log: Logger 
       usedAt = performance.now();
       if (!connection) await Promise.race([connecting.promise, sleep(connectMs, undefined, { ref: false })]);
       if (!connection) return false;
-      return (lease ?? takeLease(connection)).then(
-        () => true,
-        () => false,
-      );
+      return succeeds(lease ?? takeLease(connection));
     },
   };
 }

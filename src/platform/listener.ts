@@ -9,6 +9,7 @@ import type pg from 'pg';
 import { openUnboundedPool } from './db.ts';
 import type { Db } from './db.ts';
 import type { Logger } from './log.ts';
+import { succeeds } from './succeeds.ts';
 
 const reconnectMs = 100;
 const pingMs = 5000;
@@ -56,10 +57,7 @@ export function createListener({ db, log }: { db: Db; log: Logger }): Listener {
     while (!lost.signal.aborted) {
       await sleep(pingMs, undefined, { ref: false, signal: lost.signal }).catch(() => {});
       if (lost.signal.aborted) return;
-      const answered = client.query('select').then(
-        () => true,
-        () => false,
-      );
+      const answered = succeeds(client.query('select'));
       if (!(await Promise.race([answered, sleep(pingMs, false, { ref: false })]))) lost.abort();
     }
   };

@@ -3,6 +3,7 @@
  * at once moves nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { succeeds } from '../../platform/succeeds.ts';
 import { within } from '../../platform/within.ts';
 import type { Service } from './routers.ts';
 
@@ -23,10 +24,7 @@ export function watchHealth(checks: Checks, onChange: (service: Service, isUp: b
 
   const watch = async (service: Service, check: () => Promise<void>) => {
     for (let failures = 0; ; ) {
-      const passed = await within(CHECK_TIMEOUT_MS, check).then(
-        () => true,
-        () => false,
-      );
+      const passed = await succeeds(within(CHECK_TIMEOUT_MS, check));
       failures = passed ? 0 : failures + 1;
       if (passed && down.delete(service)) onChange(service, true);
       if (failures >= FAILURES && !down.has(service)) {
