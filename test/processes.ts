@@ -27,7 +27,7 @@ import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { runtimeFolder } from '../src/drivers/confined.ts';
 import { egressTable } from '../src/drivers/egress-filter.ts';
 import { layoutOf } from '../src/drivers/haproxy/layout.ts';
-import { liveProcess } from '../src/platform/daemon.ts';
+import { liveProcess } from '../src/platform/running-processes.ts';
 import { root } from '../src/main/root.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';

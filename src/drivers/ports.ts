@@ -1,8 +1,9 @@
 /** Whether the ports that a driver's programs need are free, and which process has them if they are not. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { ListenOptions } from 'node:net';
 import { resolve, sep } from 'node:path';
+import { readOrEmpty } from '../platform/read-or-empty.ts';
+import { descriptorsOf, pidsOfHost } from '../platform/running-processes.ts';
 import type { DriverPort } from './kind.ts';
 import { isOwnAddress } from './own-host.ts';
 
@@ -62,7 +63,8 @@ const listening = '0A';
 export function listenersOn(port: number): Set<string> {
   return new Set(
     ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
-      linesOf(file)
+      readOrEmpty(file)
+        .split('\n')
         .map((line) => line.trim().split(/\s+/))
         .filter(([, local = '', , state]) => state === listening && local.endsWith(`:${hexOf(port)}`))
         .map((fields) => `socket:[${fields[9]}]`),
@@ -73,50 +75,13 @@ export function listenersOn(port: number): Set<string> {
 /** The process that listens on this TCP port, from /proc; null where that does not say, as for processes of other users. */
 export function holderOf(port: number): { pid: number; name: string } | null {
   const inodes = listenersOn(port);
-  for (const pid of processes()) {
-    if (descriptorsOf(pid).some((target) => inodes.has(target))) {
-      return { pid, name: linesOf(`/proc/${pid}/comm`)[0] ?? 'another program' };
-    }
-  }
-  return null;
+  const pid = pidsOfHost().find((each) => descriptorsOf(each).some((target) => inodes.has(target)));
+  return pid === undefined ? null : { pid, name: readOrEmpty(`/proc/${pid}/comm`).trim() || 'another program' };
 }
 
 /** Daemons of Cloudyard log to files in the data directory (platform/daemon.ts). */
 function writesBelow(pid: number, dataDir: string): boolean {
   return descriptorsOf(pid).some((target) => target.startsWith(resolve(dataDir) + sep));
-}
-
-/** The targets of the open files of a process; empty if they cannot be read. */
-export function descriptorsOf(pid: number): string[] {
-  const folder = `/proc/${pid}/fd`;
-  return namesIn(folder).flatMap((name) => {
-    try {
-      return readlinkSync(`${folder}/${name}`);
-    } catch {
-      return [];
-    }
-  });
-}
-
-/** The pids of all processes. */
-export function processes(): number[] {
-  return namesIn('/proc').map(Number).filter(Number.isInteger);
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
-function linesOf(file: string): string[] {
-  try {
-    return readFileSync(file, 'utf8').split('\n');
-  } catch {
-    return [];
-  }
 }
 
 function hexOf(port: number): string {

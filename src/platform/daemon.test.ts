@@ -17,8 +17,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { watchHealth } from './daemon-health.ts';
-import { backoffAfter, type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from './daemon.ts';
-import { findByCommandLine, startedWith } from './running-processes.ts';
+import { backoffAfter, type Daemon, type DaemonOptions, superviseDaemon } from './daemon.ts';
+import { findByCommandLine, liveProcess, readPidFile, startedWith } from './running-processes.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -244,14 +244,13 @@ test.for<[string, () => string]>([
 });
 
 test('the pid file of a program that writes it itself is only read', async () => {
-  const readPid = async () =>
-    existsSync(join(dir, 'ready')) ? Number(readFileSync(join(dir, 'ready'), 'utf8')) : null;
-  const given = options('plain', { pidFile: join(dir, 'ready'), readPid });
+  const readPid = () => readPidFile(join(dir, 'ready'));
+  const given = options('plain', { pidFile: join(dir, 'ready'), writesPidFile: true });
   const first = await supervise(given);
-  expect(await readPid()).toBe(first.pid());
+  expect(readPid()).toBe(first.pid());
   await first.release();
   const second = await supervise(given);
-  expect(second.pid()).toBe(first.pid() ?? (await readPid()));
+  expect(second.pid()).toBe(first.pid() ?? readPid());
   await second.stop();
   expect(existsSync(join(dir, 'program.pid'))).toBe(false);
 });

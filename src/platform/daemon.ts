@@ -13,14 +13,14 @@
  * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
  * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
-import { closeSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
 import { type DaemonHealth, watchHealth } from './daemon-health.ts';
 import { endOfLog, openDaemonLog } from './daemon-log.ts';
-import { findByCommandLine, readPidFile } from './running-processes.ts';
+import { findByCommandLine, isRunning, type LiveProcess, processIn, readPidFile } from './running-processes.ts';
 
 export interface DaemonOptions {
   /** For logs, for example `ganesha`. */
@@ -29,10 +29,10 @@ export interface DaemonOptions {
   command: { file: string; args: string[]; env?: Record<string, string>; uid?: number; gid?: number; cwd?: string };
   /** The uid that the program changes to by itself. */
   account?: number;
-  /** Written right after the start, unless `readPid` is given. Removed when stale. */
+  /** Written right after the start. Removed when stale. */
   pidFile: string;
-  /** For a program that writes its own pid file: returns the pid in it, or null. */
-  readPid?(): Promise<number | null>;
+  /** Whether the program itself writes `pidFile`. */
+  writesPidFile?: boolean;
   /** Whether a command line (arguments joined by spaces) is that of this daemon with this data. */
   matches(commandLine: string, pid: number): boolean;
   /** Resolves when the daemon responds; rejects until then. Polled, one call at a time. */
@@ -69,13 +69,6 @@ export interface Daemon {
   release(): Promise<void>;
 }
 
-export interface LiveProcess {
-  pid: number;
-  /** Clock ticks since boot; distinguishes a reused pid from the same process. */
-  startTime: string;
-  commandLine: string;
-}
-
 interface Running {
   pid: number;
   hasExited(): boolean;
@@ -101,21 +94,6 @@ const STEADY_AFTER_MS = 10_000;
 const STOP_TIMEOUT = 10;
 const ADOPTED_POLL_MS = 250;
 const PROBE_EVERY_MS = 25;
-
-/** Null for a dead process, a zombie, or an invalid pid. */
-export function liveProcess(pid: number): LiveProcess | null {
-  if (!Number.isSafeInteger(pid) || pid <= 0) return null;
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field, the name in parentheses, may itself contain spaces and parentheses.
-    const fromState = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fromState[0] === 'Z' || fromState[0] === 'X') return null;
-    const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-    return { pid, startTime: fromState[19] ?? '', commandLine };
-  } catch {
-    return null;
-  }
-}
 
 /** Adopts or starts the program, and restarts it until `stop` or `release`. @throws if it does not start */
 export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
@@ -209,7 +187,7 @@ function notifyRestart({ name, log, onRestart }: DaemonOptions): void {
 async function startOrAdopt(supervision: Supervision): Promise<void> {
   if (await adoptRunning(supervision)) return;
   const { options } = supervision;
-  await removeStalePidFile(options);
+  removeStalePidFile(options);
   await options.beforeStart?.();
   if (supervision.ending.aborted) return;
 
@@ -236,7 +214,7 @@ async function startOrAdopt(supervision: Supervision): Promise<void> {
 async function adoptRunning(supervision: Supervision): Promise<boolean> {
   const { options } = supervision;
   restorePidFile(options);
-  const found = await findRunning(options);
+  const found = findRunning(options);
   if (!found) return false;
   const running = watch(found);
   supervision.current = running;
@@ -251,16 +229,15 @@ async function adoptRunning(supervision: Supervision): Promise<boolean> {
   return false;
 }
 
-async function findRunning(options: DaemonOptions): Promise<LiveProcess | null> {
-  const pid = options.readPid ? await options.readPid() : readPidFile(options.pidFile);
-  const found = pid === null ? null : liveProcess(pid);
-  return found && options.matches(found.commandLine, found.pid) ? found : null;
+function findRunning({ pidFile, matches }: DaemonOptions): LiveProcess | null {
+  const found = processIn(pidFile);
+  return found && matches(found.commandLine, found.pid) ? found : null;
 }
 
 /** Unless the program writes the file itself: Ganesha of a copied data directory has the same arguments. */
 function restorePidFile(options: DaemonOptions): void {
-  const { command, matches, pidFile, readPid, log, name } = options;
-  if (readPid || readPidFile(pidFile) !== null) return;
+  const { command, matches, pidFile, writesPidFile, log, name } = options;
+  if (writesPidFile || readPidFile(pidFile) !== null) return;
   // `--reuid`: of setpriv (drivers/confined.ts).
   const account = options.account ?? command.uid ?? Number(command.args[command.args.indexOf('--reuid') + 1]);
   const pid = findByCommandLine(matches, [process.getuid!(), account]);
@@ -270,8 +247,8 @@ function restorePidFile(options: DaemonOptions): void {
 }
 
 /** Reads the file again, because another supervisor may have started the daemon meanwhile. */
-async function removeStalePidFile(options: DaemonOptions): Promise<void> {
-  if (!(await findRunning(options))) rmSync(options.pidFile, { force: true });
+function removeStalePidFile(options: DaemonOptions): void {
+  if (!findRunning(options)) rmSync(options.pidFile, { force: true });
 }
 
 async function start(options: DaemonOptions): Promise<{ running: Running; logTail: () => string }> {
@@ -280,7 +257,7 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
   const child = spawnChild(file, args, { detached: true, stdio: ['ignore', log.descriptor, log.descriptor], ...more });
   closeSync(log.descriptor);
   // In the same turn as the spawn: after a crash of this process in between, the child would never be found.
-  if (child.pid !== undefined && !options.readPid) {
+  if (child.pid !== undefined && !options.writesPidFile) {
     try {
       mkdirSync(dirname(options.pidFile), { recursive: true });
       writeFileSync(options.pidFile, `${child.pid}\n`);
@@ -308,8 +285,8 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
 }
 
 /** A process that is not a child of this process can only be polled. */
-function watch({ pid, startTime }: LiveProcess): Running {
-  const hasExited = () => liveProcess(pid)?.startTime !== startTime;
+function watch(found: LiveProcess): Running {
+  const hasExited = () => !isRunning(found);
   let timer: NodeJS.Timeout | undefined;
   const exited = new Promise<Record<string, unknown>>((resolve) => {
     timer = setInterval(() => {
@@ -318,7 +295,7 @@ function watch({ pid, startTime }: LiveProcess): Running {
       resolve({ adopted: true });
     }, ADOPTED_POLL_MS);
   });
-  return { pid, hasExited, exited, unwatch: () => clearInterval(timer) };
+  return { pid: found.pid, hasExited, exited, unwatch: () => clearInterval(timer) };
 }
 
 /**
@@ -332,7 +309,7 @@ async function waitForResponse(
   const deadline = performance.now() + options.startTimeout * 1000;
   const probe = async () => {
     await options.probe();
-    return !options.readPid || (await options.readPid()) === running.pid;
+    return !options.writesPidFile || readPidFile(options.pidFile) === running.pid;
   };
   while (!running.hasExited()) {
     const left = deadline - performance.now();
@@ -370,7 +347,7 @@ async function terminate(options: DaemonOptions, running: Running): Promise<void
 }
 
 function removeOwnPidFile(options: DaemonOptions, pid: number): void {
-  if (!options.readPid && readPidFile(options.pidFile) === pid) rmSync(options.pidFile, { force: true });
+  if (!options.writesPidFile && readPidFile(options.pidFile) === pid) rmSync(options.pidFile, { force: true });
 }
 
 function send(running: Running, signal: NodeJS.Signals): void {

@@ -1,8 +1,7 @@
 /** Reads `postmaster.pid` of a cluster and checks it against /proc, because the file survives a crash. */
 import { join } from 'node:path';
-import { liveProcess } from './daemon.ts';
+import { processIn } from './running-processes.ts';
 import { readOrEmpty } from './read-or-empty.ts';
-import { readPidFile } from './running-processes.ts';
 
 /** True for the postmaster of this cluster; its children have the title `postgres: …`. */
 export function isPostmaster(commandLine: string, pgData: string): boolean {
@@ -11,8 +10,8 @@ export function isPostmaster(commandLine: string, pgData: string): boolean {
 
 /** The pid of the live server, or null. */
 export function livePostmaster(pgData: string): number | null {
-  const pid = readPidFile(join(pgData, 'postmaster.pid'));
-  return pid !== null && isPostmaster(liveProcess(pid)?.commandLine ?? '', pgData) ? pid : null;
+  const found = processIn(join(pgData, 'postmaster.pid'));
+  return found && isPostmaster(found.commandLine, pgData) ? found.pid : null;
 }
 
 /** A running server may use another socket directory than a new one would (another TMPDIR). The fifth line names it. */

@@ -34,7 +34,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { runChildSync } from './child-process.ts';
-import { liveProcess } from './daemon.ts';
+import { liveProcess } from './running-processes.ts';
 import { type Account, accountOfNewCluster, claimCluster } from './embedded-postgres-access.ts';
 
 /** `account` is null when PostgreSQL runs as the current user. */

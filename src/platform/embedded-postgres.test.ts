@@ -21,7 +21,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { liveProcess } from './daemon.ts';
+import { liveProcess } from './running-processes.ts';
 import { createAtomically, ensureSocketDir, findBinaries, placeBinaries } from './embedded-postgres-places.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 

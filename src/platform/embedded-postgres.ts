@@ -19,7 +19,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
-import { type Daemon, liveProcess, superviseDaemon } from './daemon.ts';
+import { type Daemon, superviseDaemon } from './daemon.ts';
+import { processIn } from './running-processes.ts';
 import { createLog, restrictConnections } from './embedded-postgres-access.ts';
 import { isPostmaster, isStopping, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
 import {
@@ -31,7 +32,6 @@ import {
   placeCluster,
   placeSocket,
 } from './embedded-postgres-places.ts';
-import { readPidFile } from './running-processes.ts';
 import { withClient } from './with-client.ts';
 
 export interface EmbeddedPostgres {
@@ -157,7 +157,7 @@ function supervisePostgres({ binaries, pgData, host, logFile, cluster, log }: Se
       ...cluster.account,
     },
     pidFile: join(pgData, 'postmaster.pid'),
-    readPid: async () => readPidFile(join(pgData, 'postmaster.pid')),
+    writesPidFile: true,
     matches: (commandLine) => isPostmaster(commandLine, pgData),
     probe: () => withClient(connectionTo(host), async () => undefined).catch(unlessFull),
     socket: join(host, SOCKET_FILE),
@@ -201,9 +201,7 @@ async function initdb(binaries: string, pgData: string, { dir, account }: Cluste
 /** PostgreSQL also refuses to start when this file names any live process of its account. */
 function removeStaleSocketLock(host: string, pgData: string): void {
   const lock = join(host, `${SOCKET_FILE}.lock`);
-  const pid = readPidFile(lock);
-  const holder = pid === null ? null : liveProcess(pid);
-  if (!isPostmaster(holder?.commandLine ?? '', pgData)) rmSync(lock, { force: true });
+  if (!isPostmaster(processIn(lock)?.commandLine ?? '', pgData)) rmSync(lock, { force: true });
 }
 
 /** After a kill -9 of the postmaster its backends hold the shared memory until they notice. */

@@ -1,10 +1,43 @@
 /** What pid files and /proc say about the processes of this host. */
-import { accessSync, constants, readdirSync, readlinkSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { readOrEmpty } from './read-or-empty.ts';
+
+export interface LiveProcess {
+  pid: number;
+  /** Clock ticks since boot; distinguishes a reused pid from the same process. */
+  startTime: string;
+  commandLine: string;
+}
 
 /** Null if the file is missing or has no number. */
 export function readPidFile(pidFile: string): number | null {
   return Number.parseInt(readOrEmpty(pidFile), 10) || null;
+}
+
+/** Null for a dead process, a zombie, or an invalid pid. */
+export function liveProcess(pid: number): LiveProcess | null {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return null;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field, the name in parentheses, may itself contain spaces and parentheses.
+    const fromState = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (fromState[0] === 'Z' || fromState[0] === 'X') return null;
+    const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return { pid, startTime: fromState[19] ?? '', commandLine };
+  } catch {
+    return null;
+  }
+}
+
+/** The live process that a pid file names, or null. */
+export function processIn(pidFile: string): LiveProcess | null {
+  const pid = readPidFile(pidFile);
+  return pid === null ? null : liveProcess(pid);
+}
+
+/** Whether this process, and not another one with its pid, still runs. */
+export function isRunning({ pid, startTime }: LiveProcess): boolean {
+  return liveProcess(pid)?.startTime === startTime;
 }
 
 /**
@@ -40,11 +73,26 @@ export function findByCommandLine(
   return found.find((pid) => !found.includes(parentOf(pid))) ?? null;
 }
 
-function pidsOfHost(): number[] {
+/** The pids of all processes. */
+export function pidsOfHost(): number[] {
+  return namesIn('/proc').map(Number).filter(Number.isInteger);
+}
+
+/** The targets of the open files of a process; empty if they cannot be read. */
+export function descriptorsOf(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return namesIn(folder).flatMap((name) => {
+    try {
+      return readlinkSync(`${folder}/${name}`);
+    } catch {
+      return [];
+    }
+  });
+}
+
+function namesIn(folder: string): string[] {
   try {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number);
+    return readdirSync(folder);
   } catch {
     return [];
   }
@@ -61,7 +109,8 @@ function isCandidate(pid: number, uids: readonly number[]): boolean {
   }
 }
 
-function parentOf(pid: number): number {
+/** NaN if the process has ended. */
+export function parentOf(pid: number): number {
   return Number(/^PPid:\t(\d+)$/m.exec(textOf(pid, 'status'))?.[1]);
 }
 

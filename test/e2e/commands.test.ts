@@ -5,7 +5,7 @@ import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { root } from '../../src/main/root.ts';
-import { liveProcess } from '../../src/platform/daemon.ts';
+import { liveProcess } from '../../src/platform/running-processes.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
-import { liveProcess } from '../../src/platform/daemon.ts';
+import { liveProcess } from '../../src/platform/running-processes.ts';
 import { openYard, processesOf } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';

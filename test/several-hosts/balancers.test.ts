@@ -10,7 +10,7 @@ import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
 import { runtimeSocket } from '../../src/drivers/haproxy/runtime-socket.ts';
 import { balancer, member } from '../../src/drivers/haproxy/test-host.ts';
 import type { DesiredLoadBalancer, DesiredPersistence } from '../../src/drivers/load-balancer.ts';
-import { liveProcess } from '../../src/platform/daemon.ts';
+import { liveProcess } from '../../src/platform/running-processes.ts';
 import { requires } from '../requires.ts';
 import { askUdp, fetchText, measureGap, startBalancerHost, startServers, viewOf } from './balancer-region.ts';
 import type { BalancerHost } from './balancer-region.ts';

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DesiredFileShare } from '../../src/drivers/file-share.ts';
-import { liveProcess } from '../../src/platform/daemon.ts';
+import { liveProcess } from '../../src/platform/running-processes.ts';
 import { requires, skipReason } from '../requires.ts';
 import { expectGap } from './gaps.ts';
 import { labWorks, type LabNode } from './lab.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
 import { root } from '../../src/main/root.ts';
-import { liveProcess } from '../../src/platform/daemon.ts';
+import { liveProcess } from '../../src/platform/running-processes.ts';
 import { until } from '../until.ts';
 import type { LabNode } from './lab.ts';
 

@@ -4,9 +4,10 @@
  * is stopped and started again.
  */
 import { createHash } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Daemon, type DaemonOptions, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import { type Daemon, type DaemonOptions, superviseDaemon } from '../../platform/daemon.ts';
+import { processIn } from '../../platform/running-processes.ts';
 import { onHost } from '../command.ts';
 import { ensureDurably, type Owner } from '../durable-files.ts';
 import { endProcess } from '../end-process.ts';
@@ -68,11 +69,10 @@ async function stopOther(
   file: string,
   { name, log }: ConfiguredDaemon,
 ): Promise<void> {
-  const pid = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10);
-  const found = liveProcess(pid);
+  const found = processIn(pidFile);
   if (!found || ![...folders].some((folder) => found.commandLine.includes(` ${folder}/`))) return;
   if (runsWith(found.commandLine, file)) return;
-  log.warn({ pid }, `stopping ${name}, which runs with other settings`);
+  log.warn({ pid: found.pid }, `stopping ${name}, which runs with other settings`);
   await endProcess(found);
 }
 

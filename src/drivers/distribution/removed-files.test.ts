@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { until } from '../../../test/until.ts';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import { runtimeFolder } from '../confined.ts';
 import { makeFolders } from './layout.ts';
 import { registryTestHost, testHosting } from './test-host.ts';

@@ -15,7 +15,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import type { GaneshaDriver } from './driver.ts';
 import { freePort, type TestHost, testHost } from './test-host.ts';

@@ -7,12 +7,11 @@
  * addresses, as the packaged service does. It registers nothing for other hosts.
  */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
-import { startedWith } from '../../platform/running-processes.ts';
+import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { processIn, startedWith } from '../../platform/running-processes.ts';
 import { confined } from '../confined.ts';
 import { holderOf, listenersOn } from '../ports.ts';
 import type { Layout } from './layout.ts';
@@ -54,7 +53,7 @@ export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' |
     async ensure() {
       if (ours) return responds(RESPONSE_TIMEOUT_MS);
       for (let tries = 0; tries < TRIES; tries += 1) {
-        if (!(await runsFrom(pidFile, folder)) && (await respondsOrIsFree())) return true;
+        if (!runsFrom(pidFile, folder) && (await respondsOrIsFree())) return true;
         if (!file) return false;
         try {
           const started = await start(file);
@@ -117,7 +116,7 @@ function isOurs(commandLine: string): boolean {
   return commandLine.endsWith(`rpcbind ${ARGUMENTS.join(' ')}`);
 }
 
-async function runsFrom(pidFile: string, folder: string): Promise<boolean> {
-  const pid = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10);
-  return isOurs(liveProcess(pid)?.commandLine ?? '') && startedWith(pid, 'TMPDIR', folder);
+function runsFrom(pidFile: string, folder: string): boolean {
+  const found = processIn(pidFile);
+  return found !== null && isOurs(found.commandLine) && startedWith(found.pid, 'TMPDIR', folder);
 }

@@ -13,13 +13,14 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Daemon, type LiveProcess, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
-import { standardErrorOf } from '../../platform/running-processes.ts';
+import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { type LiveProcess, liveProcess, processIn, standardErrorOf } from '../../platform/running-processes.ts';
+import { succeeds } from '../../platform/succeeds.ts';
 import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
@@ -84,9 +85,8 @@ const LOG_POLL_MS = 3;
 
 /** Runs nothing before `start`. */
 export function nfsServer(options: NfsServerOptions): NfsServer {
-  const { layout, jail, programs, host, port, mountPort, version3, log } = options;
-  const rpcbind = rpcbindFor(programs.rpcbind, layout, log);
-  const logFile = join(layout.ganesha, 'ganesha.log');
+  const { layout, jail, host, port, mountPort, version3, log } = options;
+  const rpcbind = rpcbindFor(options.programs.rpcbind, layout, log);
   let settings: ServerSettings = { bindAddress: bindAddress(host), port, mountPort, version3: false };
   let daemon: Daemon | null = null;
   let endRegistering: () => void = () => undefined;
@@ -103,19 +103,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
     const name = configurationName();
     await stopOtherInstances(layout, places!, name, log);
     await writeConfiguration();
-    const start = {
-      layout,
-      places: places!,
-      jail,
-      programs,
-      settings,
-      rpcbind,
-      logFile,
-      log,
-      probe,
-      writeConfiguration,
-    };
-    daemon = await startGanesha(start, name);
+    daemon = await startGanesha(options, { places: places!, settings, rpcbind, probe, writeConfiguration }, name);
   }
 
   return {
@@ -134,7 +122,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
       await options.awaitPreparation();
       await jail?.emptyTmp();
       await writeConfiguration();
-      const reloaded = await reloadGanesha(() => daemon, probe, logFile);
+      const reloaded = await reloadGanesha(() => daemon, probe, logFileOf(layout));
       log.debug({ exports: reloaded.inForce.size }, 'exports reloaded');
       return reloaded;
     }),
@@ -180,20 +168,18 @@ function placesOf(layout: Layout, jail: Jail | null): Places {
 }
 
 interface GaneshaStart {
-  layout: Layout;
   places: Places;
-  jail: Jail | null;
-  programs: GaneshaPrograms;
   settings: ServerSettings;
   rpcbind: Rpcbind;
-  logFile: string;
-  log: Logger;
   probe(): Promise<void>;
   writeConfiguration(): Promise<void>;
 }
 
-function startGanesha(parts: GaneshaStart, configurationName: string): Promise<Daemon> {
-  const { layout, places, jail, programs, settings, rpcbind, logFile, log, probe, writeConfiguration } = parts;
+function startGanesha(
+  { layout, jail, programs, log }: NfsServerOptions,
+  { places, settings, rpcbind, probe, writeConfiguration }: GaneshaStart,
+  configurationName: string,
+): Promise<Daemon> {
   const configuration = join(places.seenConfiguration, configurationName);
   // Ganesha locks its pid file, so a second one on this directory exits.
   const args = ['-F', '-f', configuration, '-L', 'STDERR', '-p', places.seenPidFile];
@@ -203,11 +189,11 @@ function startGanesha(parts: GaneshaStart, configurationName: string): Promise<D
       name: 'ganesha',
       command: { ...(jail ? jail.enter(command) : command), env: { TMPDIR: jail ? '/' : layout.ganesha } },
       pidFile: places.pidFile,
-      readPid: () => readPid(places.pidFile),
+      writesPidFile: true,
       matches: (commandLine) => runsWith(commandLine, places, configurationName),
       probe,
       startTimeout: 20,
-      logFile,
+      logFile: logFileOf(layout),
       stopSignal: 'SIGTERM',
       async beforeStart() {
         // Something may have removed it.
@@ -235,13 +221,7 @@ export async function reloadGanesha(
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline) {
     const pid = daemon()?.pid() ?? null;
-    if (
-      pid === null ||
-      !(await probe().then(
-        () => true,
-        () => false,
-      ))
-    ) {
+    if (pid === null || !(await succeeds(probe()))) {
       await sleep(50);
       continue;
     }
@@ -272,7 +252,7 @@ function notConfirmed(what: string): DriverError {
 }
 
 async function stopOtherInstances(layout: Layout, places: Places, name: string, log: Logger): Promise<void> {
-  for (const other of await otherInstances(layout, places, name)) {
+  for (const other of otherInstances(layout, places, name)) {
     log.warn({ pid: other.pid }, 'stopping an NFS-Ganesha that runs with other settings');
     await endProcess(other);
   }
@@ -283,11 +263,10 @@ async function stopOtherInstances(layout: Layout, places: Places, name: string, 
 }
 
 /** Instances on this data directory with other settings, including those of older versions without their own root. */
-async function otherInstances(layout: Layout, places: Places, name: string): Promise<LiveProcess[]> {
+function otherInstances(layout: Layout, places: Places, name: string): LiveProcess[] {
   const legacy = legacyPidFile(layout);
-  const pids = await Promise.all([...new Set([places.pidFile, legacy])].map(readPid));
-  return pids
-    .map((pid) => (pid === null ? null : liveProcess(pid)))
+  return [...new Set([places.pidFile, legacy])]
+    .map(processIn)
     .filter((found) => found !== null)
     .filter(({ commandLine }) => [places.seenPidFile, legacy].some((file) => commandLine.includes(` -p ${file}`)))
     .filter(({ commandLine }) => !runsWith(commandLine, places, name));
@@ -298,14 +277,12 @@ function runsWith(commandLine: string, { seenConfiguration, seenPidFile }: Place
   return commandLine.includes('ganesha.nfsd') && commandLine.endsWith(ours);
 }
 
-function legacyPidFile(layout: Layout): string {
-  return join(layout.ganesha, 'ganesha.pid');
+function logFileOf({ ganesha }: Layout): string {
+  return join(ganesha, 'ganesha.log');
 }
 
-/** Null if the file is missing or has no number. */
-export async function readPid(pidFile: string): Promise<number | null> {
-  const pid = Number.parseInt(await readFile(pidFile, 'utf8').catch(() => ''), 10);
-  return Number.isSafeInteger(pid) ? pid : null;
+function legacyPidFile(layout: Layout): string {
+  return join(layout.ganesha, 'ganesha.pid');
 }
 
 /** `host` if this machine has that address (behind NAT it does not); otherwise all addresses. */

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createGaneshaDriver, type GaneshaDriver, type GaneshaDriverOptions } from './driver.ts';
 import { findGanesha, type GaneshaFinding } from './detect.ts';

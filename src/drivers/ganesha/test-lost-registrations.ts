@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import { run } from '../command.ts';
 import { layoutOf } from './layout.ts';
 import { testHost } from './test-host.ts';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import type { DesiredLoadBalancer, DesiredMember } from '../load-balancer.ts';
 import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';

@@ -6,7 +6,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createMemberRules } from '../../platform/member-networks.ts';
 import type {

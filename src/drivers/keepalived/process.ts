@@ -9,11 +9,12 @@
  * the transition of 1,000 addresses took 30 s (measured).
  */
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type Daemon, liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { isRunning, processIn } from '../../platform/running-processes.ts';
 import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
 
@@ -109,17 +110,13 @@ function superviseKeepalived(options: KeepalivedProcessOptions, onStart: () => v
 
 /** keepalived has two processes; if only the parent died, the child still holds the addresses. */
 async function endChild(folder: string, log: Logger): Promise<void> {
-  const pid = Number.parseInt(await readFile(join(folder, 'vrrp.pid'), 'utf8').catch(() => ''), 10);
-  const child = () => {
-    const found = liveProcess(pid);
-    return found?.commandLine.includes(` -f ${configurationFile(folder)}`) ? found : null;
-  };
-  if (!child()) return;
-  log.warn({ daemonPid: pid }, 'ending a keepalived without its parent');
+  const child = processIn(join(folder, 'vrrp.pid'));
+  if (!child?.commandLine.includes(` -f ${configurationFile(folder)}`)) return;
+  log.warn({ daemonPid: child.pid }, 'ending a keepalived without its parent');
   const killAt = performance.now() + CHILD_STOP_MS;
-  process.kill(pid, 'SIGTERM');
-  while (child()) {
-    if (performance.now() > killAt) process.kill(pid, 'SIGKILL');
+  process.kill(child.pid, 'SIGTERM');
+  while (isRunning(child)) {
+    if (performance.now() > killAt) process.kill(child.pid, 'SIGKILL');
     await sleep(10);
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { groupServer, watched } from './server.ts';
 import type { PublishedShare } from './share-state.ts';

@@ -12,12 +12,13 @@ import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { liveProcess, superviseDaemon } from '../../platform/daemon.ts';
+import { superviseDaemon } from '../../platform/daemon.ts';
+import { isRunning, processIn } from '../../platform/running-processes.ts';
 import type { Daemon, DaemonOptions } from '../../platform/daemon.ts';
 import { hostError } from '../command.ts';
 import { confined } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
-import { readPid, reloadGanesha } from '../ganesha/server.ts';
+import { reloadGanesha } from '../ganesha/server.ts';
 import type { Reload } from '../ganesha/reload-log.ts';
 import { callNull, NFS4 } from '../ganesha/rpc.ts';
 import { renderClientConf, renderGroup } from './configuration.ts';
@@ -204,11 +205,10 @@ function isServer(commandLine: string, files: ReturnType<typeof filesOf>): boole
 /** Ends the server of a folder, also one that is starting or that an earlier process of Cloudyard started. */
 export async function killServer(folder: string): Promise<void> {
   const files = filesOf(folder);
-  const pid = await readPid(files.pid);
-  const found = pid === null ? null : liveProcess(pid);
+  const found = processIn(files.pid);
   if (!found || !isServer(found.commandLine, files)) return;
   process.kill(found.pid, 'SIGKILL');
-  while (liveProcess(found.pid)?.startTime === found.startTime) await sleep(5);
+  while (isRunning(found)) await sleep(5);
   await rm(files.pid, { force: true });
 }
 

@@ -2,16 +2,14 @@
  * Workers of an nginx whose master was killed: they keep the ports that the next nginx needs. Their command line names no
  * folder, so they are identified by our log, which they hold open.
  */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { liveProcess } from '../../platform/daemon.ts';
-import { descriptorsOf, processes } from '../ports.ts';
+import { descriptorsOf, liveProcess, parentOf, pidsOfHost } from '../../platform/running-processes.ts';
 
 const TERMINATION_MS = 2_000;
 
 /** The pids of workers without a master that write to this log. */
 export function orphansOf(log: string): number[] {
-  return processes().filter((pid) => isWorker(pid) && !hasMaster(pid) && holds(pid, log));
+  return pidsOfHost().filter((pid) => isWorker(pid) && !hasMaster(pid) && holds(pid, log));
 }
 
 /** Ends these workers: SIGTERM, and SIGKILL after 2 s. Returns their pids. */
@@ -30,12 +28,7 @@ function isWorker(pid: number): boolean {
 
 /** The parent of a worker is its master until the master dies. */
 function hasMaster(pid: number): boolean {
-  try {
-    const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return liveProcess(Number(parent))?.commandLine.startsWith('nginx: master process') ?? false;
-  } catch {
-    return true;
-  }
+  return liveProcess(parentOf(pid))?.commandLine.startsWith('nginx: master process') ?? false;
 }
 
 function holds(pid: number, file: string): boolean {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
-import { liveProcess } from '../../platform/daemon.ts';
+import { liveProcess } from '../../platform/running-processes.ts';
 import type { HaproxyDriver } from '../haproxy/driver.ts';
 import { balancer, member, monitor, testHost, type TestHost, withListener, withPool } from '../haproxy/test-host.ts';
 import { askUdp, udpMember } from '../haproxy/test-members.ts';
