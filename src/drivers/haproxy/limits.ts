@@ -14,8 +14,8 @@
  *
  * Failure modes: a new worker counts from zero after a reload, while the old one still has its connections.
  */
-import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
+import { descriptorLimit } from '../../platform/descriptors.ts';
 import { listenerMode } from '../load-balancer-rules.ts';
 import type { DesiredListener } from '../load-balancer.ts';
 import * as quote from './quote.ts';
@@ -33,15 +33,6 @@ export function maxConnections(): number {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
   const affordable = Math.min(descriptorLimit() * 0.4, memory / 4 / CONNECTION_BYTES);
   return Math.min(Math.max(Math.floor(affordable), 100), MAX_CONNECTIONS);
-}
-
-/** The hard limit: Node raises its soft limit to it, and child processes inherit it. */
-export function descriptorLimit(): number {
-  try {
-    return Number(/^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? '1024');
-  } catch {
-    return 1_024;
-  }
 }
 
 /** Sections of the global file: the tables that frontends count in. Sources have a rate over ten seconds. */

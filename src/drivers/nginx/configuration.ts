@@ -9,7 +9,7 @@
  * Invariant: a flood of the listeners of one tenant leaves sessions for others. Each of n tenants with UDP listeners gets
  * `sessions / (n + 1)`, at least 1/32 of them, and one source address half of that.
  */
-import { descriptorLimit } from '../haproxy/limits.ts';
+import { descriptorLimit } from '../../platform/descriptors.ts';
 import { addressesOf, type DesiredListener, type DesiredPool } from '../load-balancer.ts';
 import * as quote from '../haproxy/quote.ts';
 import type { Spec } from '../haproxy/specs.ts';
