@@ -6,19 +6,16 @@
 import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
-import { Agent as HttpAgent, request as httpRequest } from '../../platform/node-http.ts';
+import { request as httpRequest } from '../../platform/node-http.ts';
 import { unlessAborted } from '../ends-within.ts';
-import { refusalOfAll } from '../public-address.ts';
+import { agentFor, hostOf, refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 
 const responseBytes = 64 * 1024;
-
-// Not the global agents: those may use a proxy, which would resolve names without our checks.
-const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
 /** Ends a verification; the message is for the customer. */
 export class VerificationEnded extends Error {
@@ -44,16 +41,11 @@ export interface Reach {
 
 /** @throws VerificationEnded if the name does not resolve or an address is not allowed */
 export async function reachable(url: URL, { networks, isOwn }: Reach, signal: AbortSignal): Promise<Reachable> {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = hostOf(url);
   const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host, signal);
   if (await isOwn(hostAndPort(url))) return { addresses, isInside: true };
   const isInside = addresses.every(({ address }) => isInNetworks(address, networks));
-  const refusal = isInside
-    ? null
-    : refusalOfAll(
-        host,
-        addresses.map(({ address }) => address),
-      );
+  const refusal = isInside ? null : refusalOfAll(host, addresses);
   if (refusal) {
     throw new VerificationEnded('not_allowed', `${refusal}; the operator can allow it with CLOUDYARD_VERIFY_NETWORKS`);
   }
@@ -90,7 +82,7 @@ export async function get(
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     send(url, {
       headers: { 'user-agent': 'Cloudyard', accept: 'application/json', ...(authorization && { authorization }) },
-      agent: agents[url.protocol as keyof typeof agents],
+      agent: agentFor(url),
       signal,
       lookup,
     })

@@ -9,7 +9,7 @@ import { lookup as lookUp } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { DriverError } from '../driver.ts';
-import { refusalOfAddress, refusalOfAll } from '../public-address.ts';
+import { hostOf, refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
 /** Returns the fault of the text of a URL, or null. */
 export function faultOfUrl(text: string): string | null {
@@ -33,15 +33,7 @@ export async function refusalOfUrl(text: string): Promise<string | null> {
   if (isIP(host)) return refusalOfAddress(host);
   const timeout = new Promise<[]>((resolve) => setTimeout(() => resolve([]), lookupTimeoutMs).unref());
   const found = await Promise.race([lookUp(host, { all: true }).catch(() => []), timeout]);
-  return refusalOfAll(
-    host,
-    found.map(({ address }) => address),
-  );
-}
-
-/** The host, without the brackets of an IPv6 address. */
-export function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return refusalOfAll(host, found);
 }
 
 /** Retryable, because a name may resolve to another address later, and the operator may allow it. */
@@ -54,10 +46,7 @@ export function refused(reason: string): DriverError {
 export const allowedLookup: LookupFunction = (host, options, callback) => {
   lookup(host, { ...(options as LookupOptions), all: true }, (error, found) => {
     if (error) return callback(error, '', 0);
-    const refusal = refusalOfAll(
-      host,
-      found.map(({ address }) => address),
-    );
+    const refusal = refusalOfAll(host, found);
     if (refusal) return callback(refused(refusal), '', 0);
     if (options.all) return callback(null, found);
     return callback(null, found[0]!.address, found[0]!.family);

@@ -3,25 +3,22 @@
  * they could lead to an unchecked address. Every response except 2xx is a failure.
  */
 import type { IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { Agent as HttpAgent, request as httpRequest } from '../../platform/node-http.ts';
+import { request as httpRequest } from '../../platform/node-http.ts';
 import { refuseAborted } from '../command.ts';
 import { presentable } from '../delivery.ts';
 import type { Receipt, WebhookCall, WebhookDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { signatureOf } from './signature.ts';
-import { refusalOfAddress } from '../public-address.ts';
-import { allowedLookup, hostOf, refused } from './allowed-url.ts';
+import { agentFor, hostOf, refusalOfAddress } from '../public-address.ts';
+import { allowedLookup, refused } from './allowed-url.ts';
 
 const timeoutMs = 10_000;
 /** Limit of the response body that is read. */
 const responseBytes = 2048;
-/** The receiver wants no more messages: the only permanent failure. */
+/** The receiver refuses all further messages: the only permanent failure. */
 const gone = 410;
-
-// Separate agents: the global ones may use a proxy, which would resolve names without our checks.
-const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
 /** `allowPrivate`: also calls loopback, private and link-local addresses. `now`: the clock of signatures. */
 export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boolean; now: () => Date }): WebhookDriver {
@@ -74,7 +71,7 @@ async function post(
       const request = send(url, {
         method: 'POST',
         headers,
-        agent: agents[url.protocol as keyof typeof agents],
+        agent: agentFor(url),
         signal: AbortSignal.any([signal, timeout]),
         ...(!allowPrivate && { lookup: allowedLookup }),
       });
