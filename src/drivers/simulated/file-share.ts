@@ -4,12 +4,13 @@ import { refuseAborted } from '../command.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import { connectionPoint } from '../ganesha/configuration.ts';
 import type { Simulation } from '../kind.ts';
-import { simulatedLifecycle } from './lifecycle.ts';
+import { simulatedLifecycle, simulatedParts } from './lifecycle.ts';
 
 /** `host`: as in `connection_point`. */
 export function createSimulatedFileShareDriver({ host, ...why }: { host: string } & Simulation): FileShareDriver {
   const shares = new Map<string, DesiredFileShare>();
   return {
+    ...simulatedParts(shares),
     ...simulatedLifecycle('simulated: shares can be managed but not mounted', why),
     async apply(desired, signal) {
       refuseAborted(signal);
@@ -20,13 +21,6 @@ export function createSimulatedFileShareDriver({ host, ...why }: { host: string 
       const changed = !before ? ['created'] : isDeepStrictEqual(before, after) ? [] : ['changed'];
       return { connectionPoint: connectionPoint(host, desired.id), sizeGib, changed };
     },
-    async remove(id) {
-      shares.delete(id);
-    },
-    list: async () => [...shares.keys()].sort(),
     usage: async () => new Map(),
-    async quarantine(id) {
-      shares.delete(id);
-    },
   };
 }

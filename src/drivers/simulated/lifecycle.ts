@@ -1,7 +1,5 @@
-/**
- * The name, status, start and stop of simulated drivers. They keep their state in memory: after a restart it is empty, and
- * `apply` creates it again.
- */
+/** What simulated drivers share. They keep their state in memory: after a restart it is empty, and `apply` creates it again. */
+import { refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { Simulation } from '../kind.ts';
 
@@ -24,6 +22,21 @@ export function simulatedLifecycle(
     status: () => simulatedStatus(detail ? `${consequence}; ${detail}` : consequence, remedy),
     start: async () => undefined,
     stop: async () => undefined,
+  };
+}
+
+/** Lists and removes what a driver keeps, by id. */
+export function simulatedParts(kept: Pick<Map<string, unknown>, 'delete'> & { keys(): Iterable<string> }) {
+  return {
+    real: false as const,
+    list: async () => [...kept.keys()].sort(),
+    async remove(id: string, signal: AbortSignal) {
+      refuseAborted(signal);
+      kept.delete(id);
+    },
+    async quarantine(id: string) {
+      kept.delete(id);
+    },
   };
 }
 

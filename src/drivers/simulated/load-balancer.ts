@@ -4,7 +4,7 @@
  */
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
-import { simulatedLifecycle } from './lifecycle.ts';
+import { simulatedLifecycle, simulatedParts } from './lifecycle.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
@@ -25,40 +25,33 @@ export function createSimulatedLoadBalancerDriver({
   ...why
 }: { memberRules?: MemberRules } & Simulation = {}): LoadBalancerDriver {
   const balancers = new Map<string, DesiredLoadBalancer>();
-  const refusedOf = new Map<string, Admission['refused']>();
-  const admitOne = (desired: DesiredLoadBalancer): Admission => {
-    const vips = new Set([...balancers.values(), desired].flatMap(addressesOf));
-    const admission = admit(desired, memberRules(desired.regionId), vips);
-    refusedOf.set(desired.id, admission.refused);
+  const refusedOf = new WeakMap<DesiredLoadBalancer, Admission['refused']>();
+  /** `balancer`: one of `balancers`. */
+  const admitOne = (balancer: DesiredLoadBalancer): Admission => {
+    const vips = new Set([...balancers.values()].flatMap(addressesOf));
+    const admission = admit(balancer, memberRules(balancer.regionId), vips);
+    refusedOf.set(balancer, admission.refused);
     return admission;
   };
   const counts = { reloads: 0, runtimeChanges: 0 };
   return {
+    ...simulatedParts(balancers),
     ...simulatedLifecycle('simulated: load balancers can be managed but not connected to', why),
     async apply(desired, signal) {
       refuseAborted(signal);
       requireValid(desired);
       refuseTaken(desired, balancers.values());
       const before = balancers.get(desired.id);
-      balancers.set(desired.id, structuredClone(desired));
+      const after = structuredClone(desired);
+      balancers.set(desired.id, after);
       const settings = changesOf(before, desired);
       const members = before ? memberChanges(before, desired) : [];
       if (settings.length > 0) counts.reloads += 1;
       counts.runtimeChanges += members.length;
-      rejectNew(desired, admitOne(desired), before);
+      rejectNew(after, admitOne(after), before);
       return { changed: [...settings, ...members], reloaded: settings.length > 0 };
     },
-    async remove(id, signal) {
-      refuseAborted(signal);
-      balancers.delete(id);
-      refusedOf.delete(id);
-    },
-    list: async () => [...balancers.keys()].sort(),
-    async quarantine(id) {
-      balancers.delete(id);
-      refusedOf.delete(id);
-    },
-    read: async () => [...balancers.values()].map((balancer) => readingOf(balancer, refusedOf.get(balancer.id))),
+    read: async () => [...balancers.values()].map((balancer) => readingOf(balancer, refusedOf.get(balancer))),
     async recheckMembers() {
       for (const balancer of balancers.values()) admitOne(balancer);
     },

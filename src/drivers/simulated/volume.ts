@@ -2,24 +2,13 @@
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
 import type { VolumeDriver } from '../volume.ts';
-import { simulatedLifecycle } from './lifecycle.ts';
+import { simulatedLifecycle, simulatedParts } from './lifecycle.ts';
 
 export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver {
   const volumes = new Map<string, number>();
   const snapshots = new Set<string>();
-  const parts = (kept: Map<string, number> | Set<string>) => ({
-    real: false as const,
-    list: async () => [...kept.keys()].sort(),
-    async remove(id: string, signal: AbortSignal) {
-      refuseAborted(signal);
-      kept.delete(id);
-    },
-    async quarantine(id: string) {
-      kept.delete(id);
-    },
-  });
   return {
-    ...parts(volumes),
+    ...simulatedParts(volumes),
     ...simulatedLifecycle('simulated: volumes can be managed but hold no data', why),
     async apply({ id, sizeGib: wanted, revertTo }, signal) {
       refuseAborted(signal);
@@ -30,7 +19,7 @@ export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver 
       return { copying: false, sizeGib, changed: revertTo === null ? changed : [...changed, 'reverted'] };
     },
     snapshots: {
-      ...parts(snapshots),
+      ...simulatedParts(snapshots),
       async apply({ id }, signal) {
         refuseAborted(signal);
         const changed = snapshots.has(id) ? [] : ['created'];
