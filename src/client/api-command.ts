@@ -7,7 +7,8 @@ import { createApi, listAll, withQuery } from './http.ts';
 import type { Api } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames } from './names.ts';
-import { addTargetOptions } from './program-options.ts';
+import { withLineBreak } from './output.ts';
+import { addTargetOptions, collect } from './program-options.ts';
 
 interface ApiOptions {
   body?: string;
@@ -18,7 +19,7 @@ interface ApiOptions {
   region?: string;
 }
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 export function addApiCommand(program: Command, io: Io): void {
   const command = program
@@ -33,7 +34,7 @@ export function addApiCommand(program: Command, io: Io): void {
     .option(
       '-f, --field <KEY=VALUE>',
       'a field of the body, where JSON values such as 1, true and null keep their type, or of the query for GET',
-      (text: string, before: string[] = []) => [...before, text],
+      collect,
     )
     .option('--paginate', 'request all pages of a list and print one');
   addTargetOptions(command).action((method: string, path: string, options: ApiOptions) =>
@@ -78,7 +79,7 @@ async function withScope(path: string, api: Api): Promise<string> {
 
 function print({ text, body }: { text: string; body: unknown }, io: Io): void {
   if (body !== undefined) io.out(`${JSON.stringify(body, null, 2)}\n`);
-  else if (text !== '') io.out(text.endsWith('\n') ? text : `${text}\n`);
+  else io.out(withLineBreak(text));
 }
 
 type Field = readonly [name: string, text: string];

@@ -4,8 +4,9 @@
  */
 import { Argument } from 'commander';
 import type { Command } from 'commander';
-import { contextsFile, readContexts, targetOf } from './contexts.ts';
+import { methods } from './api-command.ts';
 import { optionOf } from './body.ts';
+import { contextsFile, readContexts, targetOf } from './contexts.ts';
 import { createApi, isPaged, withQuery } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, referenceOf } from './names.ts';
@@ -70,10 +71,8 @@ async function candidates(before: string[], current: string, io: Io): Promise<st
   if (ofOperator.length > 0) return ofOperator;
   const operation = namedOperation(before);
   if (!operation) return commandWords(before, current, io);
-  const [option, ...values] = lastOption(before);
-  if (option !== undefined && values.length === 0 && takesValue(operation, option)) {
-    return optionValues(operation, option, io);
-  }
+  const last = before.at(-1)!;
+  if (takesValue(operation, last)) return optionValues(operation, last, io);
   if (current.startsWith('-')) return optionsOf(operation);
   return operandNamesOnServer(operation, before.slice(operation.command.length), io);
 }
@@ -107,19 +106,13 @@ function commandWords(before: string[], current: string, io: Io): string[] {
   }
   if (first === 'completion') return before.length === 1 ? [...shells] : [];
   if (first === 'api') {
-    if (before.length === 1) return ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+    if (before.length === 1) return methods;
     return before.length === 2 ? table.operations.map(({ path }) => path) : [];
   }
   if (first === 'apply' || first === 'diff') return current.startsWith('-') ? ['--file', '--prune', '--output'] : [];
   return table.operations
     .filter(({ command, hidden }) => !hidden && before.every((word, i) => command[i] === word))
     .map(({ command }) => command[before.length] ?? '');
-}
-
-/** The option before the current word, and nothing after it. */
-function lastOption(before: string[]): string[] {
-  const last = before.at(-1)!;
-  return last.startsWith('-') ? [last] : [];
 }
 
 const common = ['--output', '--columns', '--quiet', '--context', '--help'];
@@ -138,9 +131,10 @@ function optionsOf({ path, query = {}, body, result }: Operation): string[] {
   ];
 }
 
-function takesValue(operation: Operation, option: string): boolean {
-  const flags = new Set(['--quiet', '-q', '--help', '-h', '--no-wait', '--wait']);
-  return !flags.has(option) && (option === '-o' || optionsOf(operation).includes(option));
+/** Whether a word is an option, and the next one its value. */
+function takesValue(operation: Operation, word: string): boolean {
+  const flags = new Set(['--quiet', '--help', '--no-wait']);
+  return !flags.has(word) && (word === '-o' || optionsOf(operation).includes(word));
 }
 
 async function optionValues(operation: Operation, option: string, io: Io): Promise<string[]> {

@@ -1,4 +1,5 @@
 /** The part of `cloudyard help` that describes the client. */
+import { aligned } from './output.ts';
 import { table } from './table.ts';
 
 const others: [command: string, summary: string][] = [
@@ -13,7 +14,9 @@ const others: [command: string, summary: string][] = [
 
 export function clientHelp(): string {
   const groups = Object.entries(table.groups);
-  const width = Math.max(...[...groups, ...others].map(([name]) => name.length));
-  const lines = (rows: [string, string][]) => rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n');
-  return `Commands of clients of a server (docs/guides/command-line.md):\n${lines(others)}\n\nResources:\n${lines(groups)}`;
+  const lines = aligned([...others, ...groups]).map((line) => `  ${line}\n`);
+  const [commands, resources] = [lines.slice(0, others.length), lines.slice(others.length)].map((each) =>
+    each.join(''),
+  );
+  return `Commands of clients of a server (docs/guides/command-line.md):\n${commands}\nResources:\n${resources}`.trimEnd();
 }

@@ -49,6 +49,11 @@ function lines(values: string[]): string {
   return values.map((value) => `${value}\n`).join('');
 }
 
+/** The text as it is, and a line break at its end unless it is empty. */
+export function withLineBreak(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}
+
 function rowsOf(data: unknown): Record<string, unknown>[] {
   return (Array.isArray(data) ? data : [data]).filter((row) => row !== null && row !== undefined) as never[];
 }
@@ -95,20 +100,25 @@ function columnsOf(rows: unknown[], fields: string[], wide: boolean): string[] {
 function listTable(rows: unknown[], columns: string[]): string {
   if (rows.length === 0) return '';
   const cells = rows.map((row) => columns.map((name) => cell(valueAt(row, name))));
-  return aligned([columns.map((name) => name.toUpperCase()), ...cells]);
+  return lines(aligned([columns.map((name) => name.toUpperCase()), ...cells]));
 }
 
 function propertyTable(data: unknown, columns: string[] | undefined): string {
   if (data === null || data === undefined) return '';
   if (typeof data !== 'object') return `${cell(data)}\n`;
   const names = columns ?? Object.keys(data);
-  return aligned(names.map((name) => [name, cell(valueAt(data, name))]));
+  return lines(aligned(names.map((name) => [name, cell(valueAt(data, name))])));
 }
 
-function aligned(rows: string[][]): string {
-  const widths = (rows[0] ?? []).map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0));
-  return lines(
-    rows.map((row) => row.map((text, i) => (i === row.length - 1 ? text : text.padEnd(widths[i]!))).join('  ')),
+/** A line for each row, with its cells in columns. */
+export function aligned(rows: string[][]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) for (const [i, text] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, text.length);
+  return rows.map((row) =>
+    row
+      .map((text, i) => text.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd(),
   );
 }
 

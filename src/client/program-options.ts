@@ -20,6 +20,11 @@ export function addTargetOptions(command: Command, path = '{project_id}/{region_
   return command.option('--context <NAME>', 'context to use instead of the current one');
 }
 
+/** For options that can be repeated. */
+export function collect(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}
+
 export function addWaitOptions(command: Command): Command {
   return command
     .option('--wait', 'wait for the tasks', true)

@@ -7,7 +7,7 @@ import type { Api, Response } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, withIds } from './names.ts';
 import type { Names, Values } from './names.ts';
-import { formatOf, formatted, requireColumns } from './output.ts';
+import { formatOf, formatted, requireColumns, withLineBreak } from './output.ts';
 import type { OutputOptions } from './output.ts';
 import { operandNames, operationById, operationOf } from './table.ts';
 import type { Operation } from './table.ts';
@@ -140,7 +140,7 @@ async function printResponse(
   io: Io,
 ): Promise<void> {
   if (body !== undefined) return print(operation.result === 'list' ? body.results : body);
-  if (status !== 204 && text !== '') io.out(text.endsWith('\n') ? text : `${text}\n`);
+  if (status !== 204) io.out(withLineBreak(text));
 }
 
 /** The resource after the change: what was created, or what the operands name. Nothing after a deletion. */

@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import type { ParseArgsConfig } from 'node:util';
 import firstWords from '../client/first-words.json' with { type: 'json' };
+import { aligned } from '../client/output.ts';
 import type { Settings } from './settings.ts';
 import { suggestion } from './closest.ts';
 import { UsageError } from './usage-error.ts';
@@ -172,8 +173,9 @@ function summaries(commands: Command[]): string {
 }
 
 function columns(rows: string[][]): string {
-  const width = Math.max(...rows.map(([left]) => left!.length));
-  return rows.map(([left, right]) => `  ${left!.padEnd(width)}  ${right}`).join('\n');
+  return aligned(rows)
+    .map((line) => `  ${line}`)
+    .join('\n');
 }
 
 /** The words of the names at this position, each once. */

@@ -1,4 +1,5 @@
 /** What the operations declare, collected without a database: no handler runs. */
+import { aligned } from '../client/output.ts';
 import { createApp } from '../http/create-app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { DeclaredOperation } from '../http/authorization.ts';
@@ -41,15 +42,7 @@ export function policyText(operations: DeclaredOperation[]): string {
       reach === 'public' ? '-' : role!,
     ]);
   const heading = ['# operation', 'method', 'path', 'reach', 'role'];
-  const table = [heading, ...rows];
-  const widths = heading.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  const lines = table.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  );
-  return `${lines.join('\n')}\n`;
+  return `${aligned([heading, ...rows]).join('\n')}\n`;
 }
 
 /** Handlers use their service only when they are called. */

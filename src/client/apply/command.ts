@@ -10,7 +10,7 @@ import type { Io } from '../io.ts';
 import { createNames, withIds } from '../names.ts';
 import type { Names } from '../names.ts';
 import { formatted, requireColumns } from '../output.ts';
-import { addCommonOptions } from '../program-options.ts';
+import { addCommonOptions, collect } from '../program-options.ts';
 import { secondsOf } from '../resource-command.ts';
 import type { CommonOptions } from '../resource-command.ts';
 import { operandNames, operationById, table } from '../table.ts';
@@ -65,10 +65,6 @@ function withFiles(command: Command): Command {
     .requiredOption('-f, --file <FILE>', 'YAML or JSON file, or - for standard input; repeat it for more', collect)
     .option('--prune <KEY=VALUE>', 'delete resources with this tag that the files do not describe');
   return addCommonOptions(command, '{project_id}/{region_id}');
-}
-
-function collect(text: string, before: string[] = []): string[] {
-  return [...before, text];
 }
 
 async function applyFiles(options: ApplyOptions, io: Io): Promise<void> {

@@ -1,5 +1,6 @@
 /** What the commands that read or change the database share. */
 import { mkdirSync } from 'node:fs';
+import { aligned } from '../../client/output.ts';
 import { openKeyFile } from '../../platform/encryption.ts';
 import type { Logger } from '../../platform/log.ts';
 import { openClock } from '../clock.ts';
@@ -80,7 +81,6 @@ export function print(line: string): void {
 /** Columns for people; in a pipe, tabs for programs. */
 export function printTable(rows: unknown[][]): void {
   const cells = rows.map((row) => row.map(String));
-  const widthOf = (column: number) => Math.max(...cells.map((row) => row[column]?.length ?? 0));
-  const aligned = (row: string[]) => row.map((cell, column) => cell.padEnd(widthOf(column))).join('  ');
-  for (const row of cells) print(process.stdout.isTTY ? aligned(row).trimEnd() : row.join('\t'));
+  const lines = process.stdout.isTTY ? aligned(cells) : cells.map((row) => row.join('\t'));
+  for (const line of lines) print(line);
 }
