@@ -2,7 +2,7 @@
  * Writes files that survive a crash of the host: write to a temporary name, sync, rename, sync the folder. Reads what a crash
  * left.
  */
-import { chown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hostError } from './command.ts';
 
@@ -48,6 +48,17 @@ export async function writeDurably(path: string, text: string, owner: Owner | nu
 export async function ensureDurably(path: string, text: string, owner: Owner | null = null): Promise<void> {
   const isEqual = (await readFile(path, 'utf8').catch(() => null)) === text;
   if (!isEqual || (owner && !(await belongsTo(path, owner)))) await writeDurably(path, text, owner);
+}
+
+/**
+ * For files that a start writes again: replaces one, with mode 0600, without a sync. A file that has this text is not written,
+ * because the disk may be full. Returns whether it differed.
+ */
+export async function replaceText(path: string, text: string): Promise<boolean> {
+  if ((await readFile(path, 'utf8').catch(() => null)) === text) return false;
+  await writeFile(`${path}${UNFINISHED}`, text, { mode: 0o600 });
+  await rename(`${path}${UNFINISHED}`, path);
+  return true;
 }
 
 /** Whether the account, and no other one, can read and change the file. */

@@ -18,7 +18,7 @@ import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBala
 import { attempt, type Change, isActive, type Plan, preparePlans, takesReload } from './plans.ts';
 import { NO_SERVERS_STATE, saveServersState } from './process.ts';
 import { removeSpec, removeUnusedFiles, saveSpec, writeFiles } from './specs.ts';
-import { allPools, syncServers, updateUdp } from './server-sync.ts';
+import { syncServers, updateUdp } from './server-sync.ts';
 
 /** Never rejects: failures are in the plans. Every change is of another load balancer. */
 export async function runBatch(host: Host, changes: Change[]): Promise<Plan[]> {
@@ -146,7 +146,7 @@ async function reload(host: Host): Promise<DriverError | null> {
 export async function reloadAgain(host: Host): Promise<void> {
   const refused = await reload(host);
   if (refused) throw refused;
-  await syncServers(host, allPools(host));
+  await syncServers(host);
 }
 
 /** Replaced workers keep their connections, so removed servers drain there, too. */
@@ -169,7 +169,7 @@ function removedServers(before: Rendered | undefined, after: Rendered | undefine
 /** After a reload all pools are compared. */
 async function syncAfter(host: Host, plans: Plan[], reloaded: boolean): Promise<void> {
   try {
-    if (reloaded) await syncServers(host, allPools(host));
+    if (reloaded) await syncServers(host);
     else for (const plan of plans) plan.changed.push(...(await syncServers(host, plan.after?.rendered.pools ?? [])));
   } catch (err) {
     for (const plan of plans) plan.failed = err;

@@ -71,8 +71,11 @@ const STICKY_CLIENTS = 100_000;
 const STICKY_SECONDS = 1_800;
 const SESSION_COOKIE = 'SRV';
 
-export const listenerName = (id: string) => `listener_${quote.id(id)}`;
-const poolName = (id: string) => `pool_${quote.id(id)}`;
+/** How the names of frontends and backends begin. */
+export const LISTENER = 'listener_';
+export const POOL = 'pool_';
+export const listenerName = (id: string) => `${LISTENER}${quote.id(id)}`;
+export const poolName = (id: string) => `${POOL}${quote.id(id)}`;
 const FILES_SERVER = 'files';
 const EXPORTER = 'cloudyard_exporter';
 

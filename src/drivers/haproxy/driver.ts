@@ -62,7 +62,6 @@ export interface HaproxyDriver extends LoadBalancerDriver {
 interface PendingChange {
   change: Change;
   resolve(observed: Promise<ObservedLoadBalancer>): void;
-  reject(err: unknown): void;
 }
 
 const DRAIN_SECONDS = 30;
@@ -94,7 +93,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   );
   const submit = (change: Change) =>
     new Promise<ObservedLoadBalancer>((resolve, reject) => {
-      pending.push({ change, resolve, reject });
+      pending.push({ change, resolve });
       runPending().catch(reject);
     });
   const timers: NodeJS.Timeout[] = [];
@@ -169,7 +168,7 @@ function hostFor(
   const { dataDir, log, drainSeconds = DRAIN_SECONDS, hardStopSeconds = HARD_STOP_SECONDS } = options;
   const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS, peers = null } = options;
   const { haproxy } = finding;
-  if (!haproxy) throw new Error(finding.detail);
+  if (haproxy === null) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
   const runLater = (work: () => Promise<unknown>) =>
     void exclusively(async () => void (await work())).catch((err: unknown) =>
@@ -177,7 +176,7 @@ function hostFor(
     );
   const restarted = () => {
     markRunning(host);
-    runLater(() => syncServers(host, allPools(host)));
+    runLater(() => syncServers(host));
   };
   const process = createHaproxyProcess({
     layout,
@@ -199,7 +198,7 @@ function hostFor(
   const host: Host = {
     layout,
     log,
-    finding,
+    finding: { ...finding, haproxy },
     settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds, oldWorkers, peers },
     process,
     drains: createDrains(process, drainSeconds, log),
@@ -221,10 +220,10 @@ function hostFor(
 async function startAll(host: Host): Promise<void> {
   await restore(host);
   host.probes.update();
-  await syncServers(host, allPools(host)).catch(async (err: unknown) => {
+  await syncServers(host).catch(async (err: unknown) => {
     host.log.error({ err }, 'HAProxy runs another configuration than it reports; reloading it');
     await reloadEverything(host);
-    await syncServers(host, allPools(host));
+    await syncServers(host);
   });
   await updateUdp(host);
 }

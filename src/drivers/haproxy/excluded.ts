@@ -2,10 +2,11 @@
  * Serves load balancers that were excluded from a start because another program had one of their ports, as soon as it is
  * free. Those whose configuration HAProxy rejected stay excluded until they are changed.
  */
+import { succeeds } from '../../platform/succeeds.ts';
 import { DriverError } from '../driver.ts';
 import { refuseUnbindable } from './endpoints.ts';
 import { admitterFor, type Host, reloadEverything, renderSpec } from './host.ts';
-import { allPools, syncServers, updateUdp } from './server-sync.ts';
+import { syncServers, updateUdp } from './server-sync.ts';
 
 /** @throws DriverError if the reload failed; then the load balancers stay excluded, and the next call tries again */
 export async function serveExcluded(host: Host): Promise<void> {
@@ -17,14 +18,14 @@ export async function serveExcluded(host: Host): Promise<void> {
     renderSpec(host, host.specs.get(id)!, admitOne);
     const rendered = host.rendered.get(id);
     if (!rendered) continue;
-    if (await canListen(rendered)) free.push(id);
+    if (await succeeds(refuseUnbindable(rendered))) free.push(id);
     else host.rendered.delete(id);
   }
   if (free.length === 0) return;
   try {
     host.probes.update();
     await reloadEverything(host);
-    await syncServers(host, allPools(host));
+    await syncServers(host);
     await updateUdp(host);
     for (const id of free) host.broken.delete(id);
     host.log.info({ loadBalancers: free }, 'serving load balancers whose ports are free again');
@@ -37,9 +38,3 @@ export async function serveExcluded(host: Host): Promise<void> {
     throw err;
   }
 }
-
-const canListen = (rendered: Parameters<typeof refuseUnbindable>[0]): Promise<boolean> =>
-  refuseUnbindable(rendered).then(
-    () => true,
-    () => false,
-  );

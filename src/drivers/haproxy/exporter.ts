@@ -14,6 +14,7 @@ import type { Host } from './host.ts';
 import { isId } from '../id-files.ts';
 import { makeRuntimeFolders } from './layout.ts';
 import { command } from './quote.ts';
+import { listenerName } from './configuration.ts';
 import { isMember } from './servers.ts';
 
 interface Metric {
@@ -131,7 +132,7 @@ async function metricsOf(host: Host, id: string): Promise<string | null> {
   const rendered = isId(id) ? host.rendered.get(id) : undefined;
   if (!rendered) return null;
   const proxies = [
-    ...[...rendered.endpoints.keys()].map((listener) => `listener_${listener}`),
+    ...[...rendered.endpoints.keys()].map(listenerName),
     ...rendered.pools.map(({ backend }) => backend),
   ];
   return exposition(await host.process.ask(proxies.map((name) => command('show', 'stat', name, '7', '-1'))));

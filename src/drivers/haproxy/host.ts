@@ -19,7 +19,8 @@ import { type GlobalSettings, type Rendered, renderBalancer, renderGlobal, struc
 import type { HaproxyFinding } from './detect.ts';
 import type { Drains } from './drains.ts';
 import { refuseUnbindable } from './endpoints.ts';
-import { type Layout, makeFolders, replaceFile } from './layout.ts';
+import { replaceText } from '../durable-files.ts';
+import { type Layout, makeFolders } from './layout.ts';
 import type { Probes } from './probes.ts';
 import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE, saveServersState } from './process.ts';
 import { removeUnusedFiles, loadSpecs, type Spec, writeFiles } from './specs.ts';
@@ -28,7 +29,7 @@ import { type Capabilities, requireValid } from './validation.ts';
 export interface Host {
   layout: Layout;
   log: Logger;
-  finding: HaproxyFinding;
+  finding: HaproxyFinding & { haproxy: string };
   settings: GlobalSettings;
   process: HaproxyProcess;
   drains: Drains;
@@ -134,7 +135,7 @@ export async function prepareStart(host: Host, given?: string): Promise<void> {
   }
   await saveServersState(host.layout, NO_SERVERS_STATE);
   await writeAll(host, revision);
-  const objection = await checkConfiguration(host.finding.haproxy ?? 'haproxy', [host.layout.configuration]).catch(
+  const objection = await checkConfiguration(host.finding.haproxy, [host.layout.configuration]).catch(
     (err: unknown) => err,
   );
   if (!objection) return;
@@ -146,7 +147,7 @@ async function checkOne(host: Host, id: string): Promise<void> {
   const { layout, finding } = host;
   const files = [layout.globalFile, layout.balancerFile(id)];
   if (host.rendered.get(id)?.text === '') return;
-  await checkConfiguration(finding.haproxy ?? 'haproxy', files).catch((err: unknown) => exclude(host, id, err));
+  await checkConfiguration(finding.haproxy, files).catch((err: unknown) => exclude(host, id, err));
 }
 
 function exclude(host: Host, id: string, err: unknown): void {
@@ -168,14 +169,14 @@ export async function writeBalancers(host: Host, list: Iterable<Pick<Rendered, '
   for (const { id, text } of list) {
     const file = host.layout.balancerFile(id);
     if (text === '') await rm(file, { force: true });
-    else await replaceFile(file, text);
+    else await replaceText(file, text);
   }
 }
 
 /** Writes the global file. HAProxy reads it at its next reload, and then reports this revision. */
 export async function writeGlobal(host: Host, revision: string): Promise<void> {
   const { settings, layout } = host;
-  await replaceFile(layout.globalFile, renderGlobal(settings, layout, revision, structure(host)));
+  await replaceText(layout.globalFile, renderGlobal(settings, layout, revision, structure(host)));
 }
 
 /** Notes that HAProxy runs with what is rendered now. */

@@ -3,7 +3,7 @@
  * from them at every start. Sockets have a separate folder: the workers of HAProxy, which do not run as root, need some of
  * them, and a socket path has at most 107 characters.
  */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import {
   accountFor,
@@ -92,14 +92,4 @@ export function makeRuntimeFolders({ sockets, nginxConfiguration, nginxState }: 
   makeRuntimeFolder(sockets);
   makeReadableFolder(nginxConfiguration, accountFor('nginx'));
   makePrivateFolder(nginxState, accountFor('nginx'));
-}
-
-/**
- * Not synced: after a crash of the host the file is written again from the specs. An equal file is not written, so that a
- * start needs no space on a full disk.
- */
-export async function replaceFile(file: string, text: string): Promise<void> {
-  if ((await readFile(file, 'utf8').catch(() => null)) === text) return;
-  await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
-  await rename(`${file}.unfinished`, file);
 }

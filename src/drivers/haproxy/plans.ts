@@ -6,13 +6,13 @@
  */
 import { rm } from 'node:fs/promises';
 import { refuseAborted } from '../command.ts';
+import { replaceText } from '../durable-files.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import type { Admission } from './admission.ts';
 import { changesOf, memberChanges } from './changes.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
 import { admitterFor, capabilitiesOf, type Host } from './host.ts';
-import { replaceFile } from './layout.ts';
 import { checkConfiguration } from './process.ts';
 import { id as checkedId } from './quote.ts';
 import { type Files, type Spec, extractFiles, writeFiles } from './specs.ts';
@@ -122,14 +122,13 @@ async function writeCandidate(host: Host, plan: Plan, held: Set<string>): Promis
   if (!takesReload(host, plan)) return;
   await refuseUnbindable(rendered, held);
   await writeFiles(host.layout, files);
-  await replaceFile(host.layout.candidate(rendered.id), rendered.text);
+  await replaceText(host.layout.candidate(rendered.id), rendered.text);
 }
 
 async function checkCandidates(host: Host, plans: Plan[]): Promise<void> {
   if (plans.length === 0) return;
-  const haproxy = host.finding.haproxy ?? 'haproxy';
   const candidate = ({ change }: Plan) => host.layout.candidate(change.id);
-  const check = (files: string[]) => checkConfiguration(haproxy, [host.layout.globalFile, ...files]);
+  const check = (files: string[]) => checkConfiguration(host.finding.haproxy, [host.layout.globalFile, ...files]);
   try {
     const objection = await check(plans.map(candidate)).catch((err: unknown) => err);
     if (objection && plans.length === 1) for (const plan of plans) plan.failed = objection;

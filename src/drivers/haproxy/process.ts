@@ -14,12 +14,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import { limited } from '../../platform/turns.ts';
 import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import { limited } from '../../platform/turns.ts';
+import { replaceText } from '../durable-files.ts';
 import { rejectedConfiguration, unavailable } from './errors.ts';
-import { type Layout, replaceFile } from './layout.ts';
+import type { Layout } from './layout.ts';
 import { type Ask, isMissing, retrying, runtimeSocket } from './runtime-socket.ts';
 
 interface Running {
@@ -187,7 +188,7 @@ export const NO_SERVERS_STATE = '1\n';
 
 /** Keeps failed members down over a reload; otherwise they would get traffic until their first check. */
 export async function saveServersState(layout: Layout, state: string): Promise<void> {
-  await replaceFile(layout.stateFile, state);
+  await replaceText(layout.stateFile, state);
 }
 
 function parseInfo(info: string): Running {

@@ -10,15 +10,13 @@ import { listenerMode } from '../load-balancer-rules.ts';
 import type { ListenerCounters, LoadBalancerReading, MemberHealth } from '../load-balancer.ts';
 import { zeroCounters } from '../load-balancer.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
-import { serverName } from './configuration.ts';
+import { LISTENER, POOL, poolName, serverName } from './configuration.ts';
 import type { Host } from './host.ts';
 import type { HaproxyProcess } from './process.ts';
 import { type ObservedServer, parseServersState } from './servers.ts';
 import type { Spec } from './specs.ts';
 
 const FRONTENDS_AND_BACKENDS = 'show stat -1 3 -1';
-const LISTENER = 'listener_';
-const POOL = 'pool_';
 
 type Counters = Map<string, ListenerCounters>;
 /** The pool of each TCP listener: frontends do not count failed connections to members. */
@@ -155,7 +153,7 @@ function membersOf(host: Host, spec: Spec, servers: Map<string, ObservedServer>)
     const monitored = pool.monitor?.enabled === true;
     for (const member of pool.members) {
       const runs = spec.enabled && pool.enabled && member.enabled;
-      const server = servers.get(`pool_${pool.id}/${serverName(member)}`);
+      const server = servers.get(`${poolName(pool.id)}/${serverName(member)}`);
       const up = isProbedByDriver(pool) ? host.probes.verdict(member.id) : server?.up;
       if (runs && refused?.has(member.id)) members.set(member.id, 'DOWN');
       else if (!runs || server?.maint || (!server && pool.protocol !== 'UDP')) members.set(member.id, 'MAINT');

@@ -13,8 +13,8 @@ const ROUNDS = 4;
 /** With more pools than this, one command reads all of them. */
 const MAX_POOLS_BY_NAME = 50;
 
-/** Returns its changes for the log. @throws DriverError */
-export async function syncServers(host: Host, pools: RenderedPool[]): Promise<string[]> {
+/** `pools`: all by default. Returns its changes for the log. @throws DriverError */
+export async function syncServers(host: Host, pools = allPools(host)): Promise<string[]> {
   const changed: string[] = [];
   let response = '';
   for (let round = 0; round < ROUNDS; round += 1) {

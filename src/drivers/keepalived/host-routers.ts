@@ -2,12 +2,11 @@
  * The routers of the region as this host has them: the configuration of keepalived, which routers this host may hold
  * (block-files.ts), and which it holds (present-routers.ts).
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { RegionView } from '../../hosts/part.ts';
 import { contains, parseHost, parseNetwork } from '../../platform/network-address.ts';
+import { replaceText } from '../durable-files.ts';
 import { interfaceOf, selfOf, unavailable } from '../own-host.ts';
 import { createBlockFiles } from './block-files.ts';
 import { markerOf, renderKeepalived } from './configuration.ts';
@@ -105,7 +104,7 @@ export function createHostRouters(options: HostRoutersOptions): HostRouters {
       setRouters();
       blocks.write();
       const blocked = routers.map((router) => ({ ...router, blockFile: blocks.pathOf(router.name) }));
-      return writeConfiguration(folder, configurationOf(known(), blocked, leaseCheck));
+      return replaceText(configurationFile(folder), configurationOf(known(), blocked, leaseCheck));
     },
     all: () => routers,
     isHeld: present.isHeld,
@@ -127,15 +126,6 @@ function configurationOf(
     peers: region.hosts.filter(({ name }) => name !== own.name).map(({ address }) => address),
     routers: routers.map((router) => ({ ...router, priority: priorityOf(router, region) })),
   });
-}
-
-/** Returns whether it differs from the one on disk. */
-async function writeConfiguration(folder: string, text: string): Promise<boolean> {
-  const file = configurationFile(folder);
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return false;
-  await writeFile(`${file}.new`, text, { mode: 0o600 });
-  await rename(`${file}.new`, file);
-  return true;
 }
 
 async function removeLeftBehind(region: RegionView, folder: string, log: Logger): Promise<void> {
