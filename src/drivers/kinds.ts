@@ -2,7 +2,7 @@
  * Every kind of driver: one entry each. The start of the drivers, the start table, `doctor`, health, settings, their
  * documentation and the test harness are derived from this file (main/drivers.ts, main/settings.ts).
  */
-import { isIP } from 'node:net';
+import { inBrackets } from '../platform/network-address.ts';
 import { endpointOf } from '../platform/own-ports.ts';
 import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateFiles } from '../platform/tls/certificate-files.ts';
@@ -222,7 +222,7 @@ const registry = hostDriver({
       host,
       port,
       /** As clients write it. */
-      address: `${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
+      address: `${inBrackets(host)}:${port}`,
       /** PEM files; null: plain HTTP. */
       tls: certificateFilesIn(reader, 'CLOUDYARD_REGISTRY_TLS_CERTIFICATE', 'CLOUDYARD_REGISTRY_TLS_KEY'),
       /** Seconds. */

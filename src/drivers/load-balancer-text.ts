@@ -1,12 +1,13 @@
 /** Pure: which text a proxy configuration can contain. The rules refuse everything else, and `haproxy/quote.ts` throws. */
 import { isIP } from 'node:net';
+import { isAddress } from '../platform/network-address.ts';
 
 /** HAProxy reads lines of up to 2,048 bytes. */
 const maxTextBytes = 512;
 
 /** IPv4, or IPv6 without a zone. */
 export function isPlainAddress(text: unknown): text is string {
-  return typeof text === 'string' && isIP(text) !== 0 && !text.includes('%');
+  return typeof text === 'string' && isAddress(text);
 }
 
 /** An address, or an address and a prefix length; bits after the prefix may be set. */

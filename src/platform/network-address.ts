@@ -102,6 +102,12 @@ function textOf(number: bigint, bytes: number): string {
   return ipaddr.fromByteArray([...Buffer.from(hex, 'hex')]).toString();
 }
 
+/** The network of one address: `10.0.0.1/32`, `fd00::1/128`. */
+export const cidrOf = (address: string): string => `${address}/${isIP(address) === 6 ? 128 : 32}`;
+
+/** A host as it is in a URL, where an IPv6 address has brackets. */
+export const inBrackets = (host: string): string => (isIP(host) === 6 ? `[${host}]` : host);
+
 /** host:port of a URL, with the default port of the scheme if the URL has none. */
 export function hostAndPort({ host, port, protocol }: URL): string {
   return port ? host : `${host}:${protocol === 'https:' ? 443 : 80}`;

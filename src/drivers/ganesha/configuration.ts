@@ -3,6 +3,7 @@
  * every SIGHUP. Access is denied by default: the access of an export is NONE, and rules are CLIENT blocks, of which the first
  * match applies. Duplicate networks: the last rule wins.
  */
+import { inBrackets } from '../../platform/network-address.ts';
 import type { Layout } from './layout.ts';
 import { bySpecificity, clientsOf, parseNetwork } from './networks.ts';
 import type { Spec } from './specs.ts';
@@ -23,9 +24,9 @@ export function exportPath(id: string): string {
   return `/shares/${id}`;
 }
 
-/** `host:/path`, as clients mount a share. An IPv6 address gets brackets. */
+/** `host:/path`, as clients mount a share. */
 export function connectionPoint(host: string, id: string): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${exportPath(id)}`;
+  return `${inBrackets(host)}:${exportPath(id)}`;
 }
 
 /**

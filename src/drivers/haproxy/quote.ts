@@ -7,7 +7,7 @@
  *
  * Failure modes: a terminal DriverError that names the field. `load-balancer-rules.ts` refuses the same text earlier.
  */
-import { isIP } from 'node:net';
+import { inBrackets } from '../../platform/network-address.ts';
 import { DriverError } from '../driver.ts';
 import { isId } from '../id-files.ts';
 import { isFreeText, isHeaderName, isNetwork, isPlainAddress, isRequestPath, isToken } from '../load-balancer-text.ts';
@@ -32,7 +32,7 @@ export function id(text: string): string {
 /** An address as HAProxy and nginx write it before a colon and a port. */
 export function address(text: string): string {
   if (!isPlainAddress(text)) throw invalid('address', text);
-  return isIP(text) === 6 ? `[${text}]` : text;
+  return inBrackets(text);
 }
 
 /** `address:port`, as both programs read it. @throws DriverError */

@@ -10,6 +10,7 @@
  * Two masters after a separation: the one with the lower priority steps down, and the other announces its addresses again.
  */
 import { isIP } from 'node:net';
+import { cidrOf } from '../../platform/network-address.ts';
 import type { VirtualRouter } from './routers.ts';
 
 interface RouterSettings extends VirtualRouter {
@@ -67,7 +68,7 @@ ${settings.routers.map((router) => renderRouter(router, settings)).join('')}`;
 
 function renderRouter(router: RouterSettings, settings: KeepalivedSettings): string {
   const device = settings.interface;
-  const excluded = router.addresses.map((each) => `    ${each}/${isIP(each) === 6 ? 128 : 32} dev ${device}\n`);
+  const excluded = router.addresses.map((each) => `    ${cidrOf(each)} dev ${device}\n`);
   const marker = markerOf(router, settings.address);
   const peers = settings.peers.length > 0 ? settings.peers : [isIP(settings.address) === 6 ? '::1' : '127.0.0.1'];
   return `track_file ${router.name} {
@@ -92,7 +93,7 @@ ${peers.map((peer) => `    ${peer}\n`).join('')}  }
     ${router.name}
   }
   virtual_ipaddress {
-    ${marker}/${isIP(marker) === 6 ? 128 : 32} dev lo
+    ${cidrOf(marker)} dev lo
   }
 ${excluded.length > 0 ? `  virtual_ipaddress_excluded {\n${excluded.join('')}  }\n` : ''}}
 `;

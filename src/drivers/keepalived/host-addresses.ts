@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { cidrOf, inBrackets } from '../../platform/network-address.ts';
 import { run } from '../command.ts';
 import { findProgram } from '../programs.ts';
 
@@ -29,8 +30,8 @@ async function movingAddresses(moves: (address: string) => boolean): Promise<{ t
   const links = JSON.parse(await run('ip', ['-j', 'addr', 'show'])) as Link[];
   return links.flatMap(({ ifname, addr_info }) =>
     addr_info
-      .filter(({ local, prefixlen }) => prefixlen === (isIP(local) === 6 ? 128 : 32) && moves(local))
-      .map(({ local, prefixlen }) => ({ text: `${local}/${prefixlen}`, device: ifname })),
+      .filter(({ local, prefixlen }) => cidrOf(local) === `${local}/${prefixlen}` && moves(local))
+      .map(({ local }) => ({ text: cidrOf(local), device: ifname })),
   );
 }
 
@@ -41,7 +42,7 @@ export async function forgetNeighbour(address: string, device: string): Promise<
 
 /** Whether another machine of the network answers for this address. */
 export async function isHeldElsewhere(address: string, device: string): Promise<boolean> {
-  // A datagram makes the kernel look for the owner of the address.
+  // A datagram makes the kernel resolve the neighbour.
   const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');
   socket.on('error', () => undefined);
   await new Promise<void>((resolve) => socket.send('', discardPort, address, () => resolve()));
@@ -59,7 +60,7 @@ export async function resetConnections(addresses: readonly string[]): Promise<vo
   if (!ss) return;
   for (let at = 0; at < addresses.length; at += ADDRESSES_PER_CALL) {
     const some = addresses.slice(at, at + ADDRESSES_PER_CALL);
-    const filter = some.map((each) => (isIP(each) === 6 ? `src [${each}]` : `src ${each}`)).join(' or ');
+    const filter = some.map((each) => `src ${inBrackets(each)}`).join(' or ');
     // The kernel may not support it (CONFIG_INET_DIAG_DESTROY): then clients notice later.
     await run(ss, ['-K', '-H', '-n', '-t', 'state', 'established', `( ${filter} )`]).catch(() => undefined);
   }

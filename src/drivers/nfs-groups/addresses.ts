@@ -8,6 +8,7 @@
 import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
+import { cidrOf } from '../../platform/network-address.ts';
 import { PYTHON } from '../ceph/bridge.ts';
 import { run } from '../command.ts';
 
@@ -49,18 +50,17 @@ with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as o
 /** `networkInterface`: where clients reach the address. All calls but `prepare` reject with a DriverError. */
 export function groupAddresses(networkInterface: string, log: Logger): GroupAddresses {
   const family = (address: string) => (isIP(address) === 6 ? ['-6'] : ['-4']);
-  const host = (address: string) => `${address}/${isIP(address) === 6 ? 128 : 32}`;
   const has = async (address: string, device: string) =>
-    (await run('ip', [...family(address), '-o', 'addr', 'show', 'dev', device, 'to', host(address)])) !== '';
+    (await run('ip', [...family(address), '-o', 'addr', 'show', 'dev', device, 'to', cidrOf(address)])) !== '';
   const addTo = async (address: string, device: string) => {
     if (await has(address, device)) return;
     // Deprecated (preferred_lft 0), so that the host does not use it for its own connections.
     const options = isIP(address) === 6 ? ['nodad', 'preferred_lft', '0'] : [];
-    await run('ip', [...family(address), 'addr', 'add', host(address), 'dev', device, ...options]);
+    await run('ip', [...family(address), 'addr', 'add', cidrOf(address), 'dev', device, ...options]);
   };
   const removal = (address: string, device: string) => [
     ...family(address),
-    ...['addr', 'del', host(address), 'dev', device],
+    ...['addr', 'del', cidrOf(address), 'dev', device],
   ];
   const removeFrom = async (address: string, device: string) => {
     if (await has(address, device)) await run('ip', removal(address, device));
