@@ -1,6 +1,6 @@
 /** The real drivers of a region by where its data is: the data directory of the worker's host, or a Ceph cluster. */
 import { createCephBridge } from './ceph/bridge.ts';
-import { missingPackages } from './ceph/detect.ts';
+import { cephPrograms } from './ceph/detect.ts';
 import { createCephMount } from './ceph/mount.ts';
 import { createCephVolumeDriver } from './ceph/volume-driver.ts';
 import { createDiskDriver } from './disk/driver.ts';
@@ -8,7 +8,7 @@ import { findDistribution } from './distribution/detect.ts';
 import type { DistributionFinding } from './distribution/detect.ts';
 import type { SharedRegistries } from './distribution/driver.ts';
 import type { Detection, DriverContext, RegionStorage } from './kind.ts';
-import { findProgram } from './programs.ts';
+import { findProgram, missingOf, packagesOf } from './programs.ts';
 import type { VolumeDriver } from './volume.ts';
 
 export interface VolumeSettings {
@@ -17,7 +17,7 @@ export interface VolumeSettings {
   storage: RegionStorage | null;
 }
 
-/** Runs no program: it looks for files only. */
+/** Runs no program: it only checks which files exist. */
 export const detectVolumes = ({ storage }: VolumeSettings): Detection<VolumeDriver> =>
   storage ? detectCephVolumes(storage) : detectDisk();
 
@@ -28,7 +28,7 @@ const detectDisk = (): Detection<VolumeDriver> => ({
 });
 
 function detectCephVolumes({ conf, user, pool }: RegionStorage): Detection<VolumeDriver> {
-  const missing = missingPackages();
+  const missing = packagesOf(missingOf(cephPrograms));
   if (missing.length > 0) {
     const detail = `the storage of the region is Ceph, and ${missing.join(' and ')} is not installed`;
     return { driver: 'ceph', detail, remedy: `sudo apt-get install ${missing.join(' ')}`, create: null };

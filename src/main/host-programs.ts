@@ -3,7 +3,7 @@ import { movingAddressPrograms } from '../drivers/keepalived/detect.ts';
 import type { HostProgram } from '../drivers/kind.ts';
 import { hostDriverKinds } from '../drivers/kinds.ts';
 import { nfsGroupPrograms } from '../drivers/nfs-groups/detect.ts';
-import { findProgram } from '../drivers/programs.ts';
+import { pathOf } from '../drivers/programs.ts';
 import { hostedRegion } from '../resources/regions/host-configuration.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { hasNfsGroups } from './host-parts.ts';
@@ -29,8 +29,5 @@ export function findPrograms(regions: RegionConfiguration[], settings: Settings)
     ...(hosted.length > 0 ? movingAddressPrograms : []),
   ];
   const unique = new Map(programs.map((each) => [each.name, each]));
-  return [...unique.values()].map(({ find, ...program }) => ({
-    ...program,
-    path: find ? find() : findProgram(program.name),
-  }));
+  return [...unique.values()].map((each) => ({ name: each.name, package: each.package, path: pathOf(each) }));
 }

@@ -3,7 +3,7 @@ import { movingAddressPrograms } from '../drivers/keepalived/detect.ts';
 import type { HostProgram } from '../drivers/kind.ts';
 import { hostDriverKinds } from '../drivers/kinds.ts';
 import { nfsGroupPrograms } from '../drivers/nfs-groups/detect.ts';
-import { findProgram } from '../drivers/programs.ts';
+import { missingOf, packagesOf } from '../drivers/programs.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { hostedRegion } from '../resources/regions/host-configuration.ts';
 import type { HostedRegion } from '../resources/regions/host-configuration.ts';
@@ -36,9 +36,14 @@ function fileShares(region: HostedRegion, settings: Settings): DriverStatus {
 const simulated = (detail: string): DriverStatus => ({ driver: 'simulated', real: false, healthy: true, detail });
 
 function statusWith(programs: HostProgram[], driver: string, detail: string): DriverStatus {
-  const missing = programs.filter(({ name, find }) => !(find ? find() : findProgram(name)));
+  const missing = missingOf(programs);
   if (missing.length === 0) return { driver, real: true, healthy: true, detail };
-  const packages = [...new Set(missing.map((each) => each.package))].join(' ');
   const reason = `missing: ${missing.map(({ name }) => name).join(', ')}`;
-  return { driver, real: true, healthy: false, detail: reason, remedy: `sudo apt-get install ${packages}` };
+  return {
+    driver,
+    real: true,
+    healthy: false,
+    detail: reason,
+    remedy: `sudo apt-get install ${packagesOf(missing).join(' ')}`,
+  };
 }

@@ -17,8 +17,3 @@ export const cephPrograms: HostProgram[] = [
   bindingOf('rados'),
   bindingOf('rbd'),
 ];
-
-/** The packages that are missing. */
-export function missingPackages(): string[] {
-  return cephPrograms.filter(({ find }) => !find?.()).map((program) => program.package);
-}

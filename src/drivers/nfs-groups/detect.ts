@@ -2,7 +2,7 @@
 import { bindingOf, cephPrograms } from '../ceph/detect.ts';
 import { cephPlugin } from '../ganesha/detect.ts';
 import type { HostProgram } from '../kind.ts';
-import { findProgram } from '../programs.ts';
+import { findProgram, missingOf, packagesOf } from '../programs.ts';
 
 /** Debian's nfs-ganesha-ceph installs nfs-ganesha, too. */
 const packageName = 'nfs-ganesha-ceph';
@@ -17,9 +17,8 @@ export const nfsGroupPrograms: HostProgram[] = [
 
 /** Returns the path of ganesha.nfsd. @throws Error if a package is missing */
 export function requireGanesha(): string {
-  const missing = nfsGroupPrograms.filter(({ name, find }) => !(find ? find() : findProgram(name)));
+  const missing = missingOf(nfsGroupPrograms);
   const program = findProgram('ganesha.nfsd');
   if (program && missing.length === 0) return program;
-  const packages = [...new Set(missing.map((each) => each.package))];
-  throw new Error(`file shares need packages: apt-get install ${packages.join(' ')}`);
+  throw new Error(`file shares need packages: apt-get install ${packagesOf(missing).join(' ')}`);
 }
