@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startAgent } from '../hosts/agent.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { createListener } from '../platform/listener.ts';
-import { addAnnouncedServers } from './announced-servers.ts';
+import { addFirstServers, refreshControlPlane } from './announced-servers.ts';
 import { createDriverContext } from './driver-context.ts';
-import { createEgress } from './egress.ts';
+import { openEgress } from './egress.ts';
 import { createHostParts } from './host-parts.ts';
 import { hostedRegionOf } from './several-hosts.ts';
 import { endAsFailed } from './shutdown.ts';
@@ -55,17 +55,12 @@ export async function startHostAgent(deps: WorkDeps): Promise<Work> {
 
 /** Keeps tenants from the servers of Cloudyard, now and when these change. */
 async function protectControlPlane(deps: WorkDeps): Promise<void> {
-  const { settings, services, controlPlane, log, closing, announced } = deps;
-  await announced;
-  const addServers = () => addAnnouncedServers(controlPlane, services.db);
-  await addServers().catch((error: unknown) => log.error({ err: error }, 'the URL of the API is unknown'));
-  const egress = createEgress(settings, controlPlane.ownPorts);
-  closing.push(async (mode) => mode === 'stop' && egress?.remove());
-  await egress?.apply();
+  const { services, controlPlane, log, closing } = deps;
+  await addFirstServers(deps);
+  const egress = await openEgress(deps);
   const refresh = async () => {
     await egress?.apply();
-    await addServers();
-    await controlPlane.refresh();
+    await refreshControlPlane(controlPlane, services.db);
   };
   const timer = setInterval(() => {
     refresh().catch((error: unknown) => log.warn({ err: error }, 'periodic duty of the agent failed'));

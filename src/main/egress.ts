@@ -6,23 +6,26 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import type { OwnPort } from '../platform/own-ports.ts';
 import { findServiceAccount } from '../platform/service-account.ts';
 import { usesEgressFilter, withGap } from './drivers.ts';
-import type { Settings } from './settings.ts';
+import type { Opened } from './open-services.ts';
+
+type EgressDeps = Pick<Opened, 'settings' | 'controlPlane' | 'closing'>;
 
 interface Egress {
   /** Call it when drivers start and at intervals, because accounts, ports and the rules of other programs change. */
   apply(): Promise<void>;
-  remove(): Promise<void>;
   /** Adds to the status of a driver what the kernel does not enforce. */
   annotate(status: DriverStatus): DriverStatus;
 }
 
-/** Null if no program on this host carries tenants' traffic. */
-export function createEgress(settings: Settings, ownPorts: () => readonly OwnPort[]): Egress | null {
+/** Applies the filter, and adds the step that removes it. Null if no program on this host carries tenants' traffic. */
+export async function openEgress({ settings, controlPlane, closing }: EgressDeps): Promise<Egress | null> {
   if (!usesEgressFilter(settings)) return null;
   const filter = createEgressFilter(settings.dataDir);
+  const apply = () => filter.apply(rulesFor(controlPlane.ownPorts()));
+  closing.push(async (mode) => mode === 'stop' && filter.remove());
+  await apply();
   return {
-    apply: () => filter.apply(rulesFor(ownPorts())),
-    remove: filter.remove,
+    apply,
     annotate(status) {
       const gap = filter.gap();
       return gap && status.real ? withGap(status, gap) : status;

@@ -19,10 +19,10 @@ import { removeOldNotifications } from '../resources/notifications/retention.ts'
 import { removeEndedTasks } from '../tasks/retention.ts';
 import { tracedDriver, tracedReconciler } from '../tasks/traced.ts';
 import { startWorker } from '../tasks/worker.ts';
-import { addAnnouncedServers } from './announced-servers.ts';
+import { addFirstServers, refreshControlPlane } from './announced-servers.ts';
 import { createDriverContext } from './driver-context.ts';
 import { driverStatuses, startDrivers } from './drivers.ts';
-import { createEgress } from './egress.ts';
+import { openEgress } from './egress.ts';
 import { createHostAlert } from './host-alert.ts';
 import type { Opened } from './open-services.ts';
 import { startPublishedDrivers } from './published-drivers.ts';
@@ -100,10 +100,6 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
     ...{ db, regionIds, operatorId, host: hostname(), notifications: services.notifications },
     ...{ statuses: hostStatuses, now: () => performance.now() },
   });
-  const refreshControlPlane = async () => {
-    await addAnnouncedServers(controlPlane, services.db);
-    await controlPlane.refresh();
-  };
   const worker = await startWorker({
     db,
     tasks,
@@ -122,7 +118,7 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
       { seconds: egressSeconds, work: async () => egress?.apply() },
       ...housekeeping(deps, db),
       { seconds: alertSeconds, work: alert },
-      { seconds: sweepSeconds, work: refreshControlPlane },
+      { seconds: sweepSeconds, work: () => refreshControlPlane(controlPlane, services.db) },
       ...duties,
     ],
   });
@@ -132,15 +128,10 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
 
 /** Starts the drivers of the regions, and the egress filter of their programs. They end with `closing`. */
 async function startRegionDrivers(deps: WorkDeps) {
-  const { settings, services, controlPlane, log, closing, announced } = deps;
-  await announced;
-  await addAnnouncedServers(controlPlane, services.db).catch((error: unknown) =>
-    log.error({ err: error }, 'the URL of the API is unknown'),
-  );
+  const { settings, closing } = deps;
+  await addFirstServers(deps);
   const region = hostedRegionOf(deps);
-  const egress = region ? null : createEgress(settings, controlPlane.ownPorts);
-  closing.push(async (mode) => mode === 'stop' && egress?.remove());
-  await egress?.apply();
+  const egress = region ? null : await openEgress(deps);
   const context = await createDriverContext(deps);
   const published = region && (await startPublishedDrivers({ ...deps, region, context }));
   const drivers: Drivers = published?.drivers ?? (await startDrivers(settings, context));
