@@ -24,6 +24,7 @@ import type { Manifest } from './format.ts';
 import { formatManifest, parseManifest } from './manifest.ts';
 import { readTar, tarEnd, tarEntry } from './tar.ts';
 
+const storeText = Buffer.from(`${JSON.stringify({ format: formatVersion })}\n`);
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
@@ -67,7 +68,7 @@ export async function openBackupDirectory(folder: string): Promise<BackupDirecto
         `${folder} is not empty and has no ${storeFile}; use an empty directory, or one that has backups of Cloudyard`,
       );
     }
-    await writeDurably(join(folder, storeFile), Buffer.from(`${JSON.stringify({ format: formatVersion })}\n`));
+    await writeDurably(join(folder, storeFile), storeText);
   });
   return directoryAt(folder);
 }
@@ -169,8 +170,7 @@ export function backupStream(output: Writable): BackupSink {
     });
   };
   let begun: Promise<void> | undefined;
-  const begin = () =>
-    (begun ??= send(tarEntry(storeFile, Buffer.from(`${JSON.stringify({ format: formatVersion })}\n`))));
+  const begin = () => (begun ??= send(tarEntry(storeFile, storeText)));
   return {
     written: () => written,
     async putBlock(plain) {

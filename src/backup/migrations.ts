@@ -37,14 +37,19 @@ export function migrationsIn(folder: string): Migrations {
 
 /** The newest migration of the database; null for a database without tables of Cloudyard. */
 export async function schemaOf(client: pg.Client, { list }: Migrations): Promise<SchemaVersion | null> {
-  const { rows: tables } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
-  if (tables[0].name === null) return null;
+  if (!(await hasSchema(client))) return null;
   const { rows } = await client.query<{ when: string | null }>(
     'select max(created_at)::text as when from drizzle.__drizzle_migrations',
   );
   if (rows[0]!.when === null) return null;
   const when = Number(rows[0]!.when);
   return list.find((each) => each.when === when) ?? { migration: 'unknown', when };
+}
+
+/** Whether migrations have run in the database. */
+export async function hasSchema(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
+  return rows[0].name !== null;
 }
 
 /** @throws BackupError for a schema that this version does not know */

@@ -32,7 +32,7 @@ import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
 import type { FileCopy, Manifest } from './format.ts';
 import { openKeys } from './key-envelope.ts';
 import type { KeyOpener } from './key-envelope.ts';
-import { createSchema, migrationLock, requireKnown } from './migrations.ts';
+import { createSchema, hasSchema, migrationLock, requireKnown } from './migrations.ts';
 import type { Migrations } from './migrations.ts';
 
 /** Of connections to the database. */
@@ -57,13 +57,8 @@ export interface RestoreOptions {
  * Checks all that can be checked without a change: versions, every block, the keys.
  * Returns the decrypted keys; null: the backup has none. @throws BackupError
  */
-export async function checkBackup({
-  source,
-  manifest,
-  migrations,
-  version,
-  opener,
-}: RestoreOptions): Promise<Buffer | null> {
+export async function checkBackup(options: RestoreOptions): Promise<Buffer | null> {
+  const { source, manifest, migrations, version, opener } = options;
   requireKnown(migrations, manifest.schema, `backup ${manifest.id} of Cloudyard ${manifest.version}`, version);
   requireInside(manifest);
   for (const hash of new Set(blocksOf(manifest))) await source.block(hash);
@@ -255,10 +250,7 @@ async function setAttributes(path: string, { mode, uid, gid, link, mtimeMs }: Fi
 
 /** Removes the staging folder of a restore that committed. Returns false if it did not, because the database is empty. */
 export async function finishInterrupted(dataDir: string, connection: ConnectionOptions): Promise<boolean> {
-  const isCommitted = await withClient({ ...connection, application_name: applicationName }, async (client) => {
-    const { rows } = await client.query(`select to_regclass('drizzle.__drizzle_migrations') as name`);
-    return rows[0].name !== null;
-  });
+  const isCommitted = await withClient({ ...connection, application_name: applicationName }, hasSchema);
   if (isCommitted) await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
   return isCommitted;
 }

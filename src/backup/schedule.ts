@@ -4,7 +4,7 @@
  * Invariant: an instant of the schedule is claimed by inserting its row, under the lock of backups, so it runs once. After a
  * downtime only the newest instant that was missed runs. A run whose process died is claimed again by another one.
  */
-import type { Db } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
 
 /** The first instant strictly after the given one. */
 export type NextInstant = (after: Date) => Date | null;
@@ -41,8 +41,8 @@ export function latenessMs(next: NextInstant, { lastSuccess }: BackupState, sinc
 }
 
 /** Reads the newest run and the newest successful one. */
-export async function backupState(db: Db): Promise<BackupState> {
-  const { rows } = await db.$client.query<{
+export async function backupState({ $client }: Pick<Tx, '$client'>): Promise<BackupState> {
+  const { rows } = await $client.query<{
     scheduled_at: Date;
     ended_at: Date | null;
     error: string | null;

@@ -22,9 +22,10 @@ export function backupOptions(
   settings: Settings,
   connection: ConnectionOptions,
   reason: Manifest['reason'],
-): Omit<BackupOptions, 'copyFiles'> {
+  copyFiles: BackupOptions['copyFiles'] = null,
+): BackupOptions {
   return {
-    ...{ connection, version, reason, keyFile: settings.keyFile },
+    ...{ connection, version, reason, copyFiles, keyFile: settings.keyFile },
     migrations: migrations(),
     protection: keyProtection(settings),
     configuration: configurationCopies(settings),

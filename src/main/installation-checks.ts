@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
-import { backupState, latenessMs } from '../backup/schedule.ts';
+import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
 import { runChild } from '../platform/child-process.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
@@ -270,12 +270,12 @@ async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Fi
   }
   const parsed = parseBackupSchedule(backup.schedule, new Date());
   if ('fault' in parsed) return { name, ok: false, detail: parsed.fault, remedy };
-  const state = await backupState({ $client: client } as unknown as Db);
+  const state = await backupState({ $client: client });
   if (state.lastError !== null) return { name, ok: false, detail: `the last one failed: ${state.lastError}`, remedy };
   if (!state.lastSuccess) return { name, ok: true, detail: 'none yet' };
   const late = latenessMs(parsed.next, state, new Date(), new Date());
   const detail = `the last one ended ${state.lastSuccess.endedAt.toISOString()}`;
-  const ok = late < 3_600_000;
+  const ok = late < lateAfterMs;
   return { name, ok, detail: ok ? detail : `${detail}, so the next one is late`, ...(!ok && { remedy }) };
 }
 

@@ -20,7 +20,7 @@ export function backupBeforeMigration(
     const { backupOptions } = await import('./backups.ts');
     const { dir } = settings.backup;
     try {
-      const options = { ...backupOptions(settings, connection, 'migration'), copyFiles: null };
+      const options = backupOptions(settings, connection, 'migration');
       const { id } = await makeBackup(options, await openBackupDirectory(dir), (text) =>
         report(`the backup before the migration is ${text}`),
       );

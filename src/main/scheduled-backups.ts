@@ -139,7 +139,7 @@ async function backUp(
     },
   };
   const files = (to: BackupSink) => copyFiles(settings.dataDir, to);
-  const options = { ...backupOptions(settings, connection, 'schedule'), copyFiles: withData ? files : null };
+  const options = backupOptions(settings, connection, 'schedule', withData ? files : null);
   return (await writeBackup(client, options, sink)).id;
 }
 

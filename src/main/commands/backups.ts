@@ -47,7 +47,7 @@ const backup = command({
       lowerPriority();
       const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
       const files = (target: BackupSink) => copyFiles(dataDir, target);
-      const options = { ...backupOptions(settings, connection, 'command'), copyFiles: withData ? files : null };
+      const options = backupOptions(settings, connection, 'command', withData ? files : null);
       const manifest = await makeBackup(options, sink);
       const place = to === '-' ? 'standard output' : folder;
       const seconds = ((performance.now() - began) / 1000).toFixed(1);

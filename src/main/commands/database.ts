@@ -32,7 +32,7 @@ export async function rollBack(settings: Settings, file: string): Promise<void> 
     });
     await withDatabase(settings, ({ connection }) =>
       withUnusedDatabase(connection, async () => {
-        const options = { ...backupOptions(settings, connection, 'command'), copyFiles: null };
+        const options = backupOptions(settings, connection, 'command');
         const kept = await makeBackup(options, await openBackupDirectory(backup.dir));
         print(`backed up the current database: ${join(backup.dir, kept.id)}.json`);
         await replaceDatabase({ connection, source, manifest, migrations: migrations() });
@@ -63,7 +63,7 @@ export async function moveDatabase(settings: Settings, file: string): Promise<vo
   const copy = (from: ConnectionOptions, folder: string) =>
     withDatabase({ ...settings, databaseUrl: url }, async ({ connection, description }) => {
       const source = await openBackupDirectory(folder);
-      const manifest = await makeBackup({ ...backupOptions(settings, from, 'command'), copyFiles: null }, source);
+      const manifest = await makeBackup(backupOptions(settings, from, 'command'), source);
       await fillDatabase({ connection, source, manifest, migrations: migrations() });
       await migrate(connection);
       print(`copied ${rowCount(manifest)} rows of ${manifest.tables.length} tables to ${description}`);
