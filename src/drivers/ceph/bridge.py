@@ -133,10 +133,18 @@ connection = None
 def command(target, command, input=""):
     """A command of the monitors or the manager, as the program `ceph` sends it."""
     call = connection.manager.command if target == "mgr" else connection.cluster.mon_command
-    code, out, message = call(json.dumps(command), input.encode())
+    return output_of(*call(json.dumps(command), input.encode()))
+
+
+def output_of(code, out, message):
     if code != 0:
         raise Failure(abs(code), message or os.strerror(abs(code)))
     return out.decode() if isinstance(out, bytes) else out
+
+
+def number_of(error):
+    """The error number; 0: unknown."""
+    return abs(getattr(error, "errno", None) or 0)
 
 
 @operation("mds.ranks")
@@ -157,12 +165,10 @@ def command_mds(filesystem, request):
     outputs = []
     for rank in list_ranks(filesystem):
         try:
-            code, out, message = connection.filesystems().mds_command(f"{filesystem}:{rank}", json.dumps(request), b"")
+            response = connection.filesystems().mds_command(f"{filesystem}:{rank}", json.dumps(request), b"")
         except cephfs.Error as error:
-            raise Failure(abs(getattr(error, "errno", None) or 0), str(error)) from error
-        if code != 0:
-            raise Failure(abs(code), message or os.strerror(abs(code)))
-        outputs.append(out.decode() if isinstance(out, bytes) else out)
+            raise Failure(number_of(error), str(error)) from error
+        outputs.append(output_of(*response))
     return outputs
 
 
@@ -180,13 +186,11 @@ def list_images(pool):
 
 @operation("image.stat")
 def stat_image(pool, name=None, id=None):
-    """Size, id, depth of the chain of parents, and the names of its snapshots; null: it does not exist."""
+    """Id, name, size, the names of its snapshots, and its parent; null: it does not exist."""
     try:
         with image_at(pool, name, id, read_only=True) as image:
             snapshots = [
-                {"name": each["name"], "size": each["size"]}
-                for each in image.list_snaps()
-                if each["namespace"] == rbd.RBD_SNAP_NAMESPACE_TYPE_USER
+                each["name"] for each in image.list_snaps() if each["namespace"] == rbd.RBD_SNAP_NAMESPACE_TYPE_USER
             ]
             return {
                 "id": image.id(),
@@ -490,7 +494,7 @@ def serve(request):
             args = {**args, "progress": progress}
         send({"id": id, "result": operations[name](**args)})
     except (rados.Error, rbd.Error, Failure) as error:
-        number = abs(getattr(error, "errno", None) or 0)
+        number = number_of(error)
         send({"id": id, "error": {"errno": number, "message": str(error)}})
         if number == BLOCKLISTED:
             os._exit(3)
@@ -505,7 +509,7 @@ def main():
     try:
         connection = Connection(settings["conf"], settings["user"], options)
     except rados.Error as error:
-        send({"failed": {"errno": abs(getattr(error, "errno", None) or 0), "message": str(error)}})
+        send({"failed": {"errno": number_of(error), "message": str(error)}})
         os._exit(2)
     send(
         {

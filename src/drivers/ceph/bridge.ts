@@ -30,7 +30,7 @@ export interface BridgeOptions {
   log: Logger;
 }
 
-interface CallOptions {
+export interface CallOptions {
   /** Of a call that reports progress: without progress. Null: until the process ends. Default: 30. */
   timeoutSeconds?: number | null;
   onProgress?(progress: Progress): void;

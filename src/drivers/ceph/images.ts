@@ -1,7 +1,7 @@
 /** Typed calls of bridge.py for RBD images and for the objects of a pool. */
 import { limited } from '../../platform/turns.ts';
 import type { Progress } from '../volume.ts';
-import type { CephBridge } from './bridge.ts';
+import type { CallOptions, CephBridge } from './bridge.ts';
 
 export interface Image {
   /** Stays the same when the image is renamed or moved to the trash. */
@@ -55,7 +55,7 @@ const STALL_SECONDS = 120;
  * A rollback and the removal of many objects report no progress, so they have no limit. A call that was abandoned and made again
  * would run twice. Ceph ends their operations while the cluster is away, and they end with their process.
  */
-const UNLIMITED = null;
+const UNLIMITED: CallOptions = { timeoutSeconds: null };
 /** The threads of bridge.py for long calls. A call that waited for one there would count as stopped. */
 const LONG_THREADS = 8;
 
@@ -64,22 +64,15 @@ export function imagesOf(bridge: CephBridge, pool: string): Images {
   const call = <Result>(operation: string, args: Record<string, unknown> = {}) =>
     bridge.call<Result>(operation, { pool, ...args });
   const inTurn = limited(LONG_THREADS);
-  const long = <Result>(
-    operation: string,
-    args: Record<string, unknown>,
-    seconds: number | null,
-    onProgress?: OnProgress,
-  ) =>
-    inTurn(() =>
-      bridge.call<Result>(operation, { pool, ...args }, { timeoutSeconds: seconds, ...(onProgress && { onProgress }) }),
-    );
+  const long = <Result>(operation: string, args: Record<string, unknown>, options: CallOptions) =>
+    inTurn(() => bridge.call<Result>(operation, { pool, ...args }, options));
   return {
     list: () => call('image.list'),
     async find(image) {
       const found = await call<FoundImage | null>('image.stat', image);
       if (!found) return null;
       const { id, name, size, parent, snapshots } = found;
-      return { id, name, parent, sizeBytes: size, snapshots: new Set(snapshots.map((each) => each.name)) };
+      return { id, name, parent, sizeBytes: size, snapshots: new Set(snapshots) };
     },
     create: (name, size) => call('image.create', { name, size }),
     clone: (parent, snapshot, name) => call('image.clone', { parent, snapshot, name }),
@@ -87,7 +80,7 @@ export function imagesOf(bridge: CephBridge, pool: string): Images {
     rename: (name, to) => call('image.rename', { name, to }),
     finishRename: (name, to, id) => call('image.finish_rename', { name, to, id }),
     rollBack: (name, snapshot) => long('image.rollback', { name, snapshot }, UNLIMITED),
-    flatten: (name, onProgress) => long('image.flatten', { name }, STALL_SECONDS, onProgress),
+    flatten: (name, onProgress) => long('image.flatten', { name }, { timeoutSeconds: STALL_SECONDS, onProgress }),
     moveToTrash: (name) => call('image.trash', { name }),
     trash: () => call('trash.list'),
     purge: (id) => long('trash.remove', { id }, UNLIMITED),
@@ -104,10 +97,7 @@ export function imagesOf(bridge: CephBridge, pool: string): Images {
   };
 }
 
-interface FoundImage {
-  id: string;
-  name: string;
+interface FoundImage extends Pick<Image, 'id' | 'name' | 'parent'> {
   size: number;
-  snapshots: { name: string; size: number }[];
-  parent: { pool: string; id: string } | null;
+  snapshots: string[];
 }
