@@ -1,10 +1,9 @@
 /** Calls procedures of an ONC RPC server. */
 import { connect } from 'node:net';
-import { words } from '../xdr.ts';
+import { recordOf, words } from '../xdr.ts';
 
 const CALL = 0;
 const RPC_VERSION = 2;
-const LAST_FRAGMENT = 0x8000_0000;
 const TIMEOUT_MS = 2000;
 
 export const PORTMAPPER = { program: 100_000, version: 2 };
@@ -28,9 +27,8 @@ export function call(
 ): Promise<void> {
   const { program, version, procedure } = server;
   const message = Buffer.concat([words(1, CALL, RPC_VERSION, program, version, procedure, 0, 0, 0, 0), parameters]);
-  const record = Buffer.concat([words(LAST_FRAGMENT + message.length), message]);
   return new Promise((resolve, reject) => {
-    const socket = connect(address, () => socket.write(record));
+    const socket = connect(address, () => socket.write(recordOf(message)));
     let reply = Buffer.alloc(0);
     const finish = (err?: Error) => {
       socket.destroy();

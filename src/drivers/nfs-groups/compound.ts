@@ -6,10 +6,9 @@
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { opaque, words } from '../xdr.ts';
+import { opaque, recordOf, words } from '../xdr.ts';
 
 const [RPC_CALL, RPC_VERSION, NFS, COMPOUND, AUTH_SYS] = [0, 2, 100_003, 1, 1];
-const LAST_FRAGMENT = 0x8000_0000;
 
 export interface CompoundTarget {
   /** The address of the group, which this host has. */
@@ -49,15 +48,15 @@ export async function sendCompounds(
 
 function callOf(xid: number, operations: Buffer[]): Buffer {
   const credential = Buffer.concat([words(0), opaque('cloudyard'), words(0, 0, 0)]);
-  const call = Buffer.concat([
+  const call = [
     words(xid, RPC_CALL, RPC_VERSION, NFS, 4, COMPOUND, AUTH_SYS),
     opaque(credential),
     words(0, 0),
     opaque(''),
     words(0, operations.length),
     ...operations,
-  ]);
-  return Buffer.concat([words(LAST_FRAGMENT + call.length), call]);
+  ];
+  return recordOf(Buffer.concat(call));
 }
 
 function readReplies(socket: Socket, expected: number, timeoutMs: number): Promise<CompoundReply[]> {
