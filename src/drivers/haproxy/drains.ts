@@ -10,7 +10,7 @@
  */
 import type { Logger } from 'pino';
 import { command } from './quote.ts';
-import { type ObservedServer, parseServersState } from './servers.ts';
+import { parseServersState } from './servers.ts';
 import type { HaproxyProcess } from './process.ts';
 
 export interface Drains {
@@ -23,7 +23,8 @@ export interface Drains {
 
 interface Drain {
   backend: string;
-  server: string;
+  /** `<backend>/<server>`. */
+  path: string;
   deadline: number;
 }
 
@@ -50,10 +51,10 @@ export function createDrains(process: HaproxyProcess, drainSeconds: number, log:
 
   return {
     add(backend, server, { kept }) {
-      const key = `${backend}/${server}`;
-      if (draining.has(key)) return;
+      const path = `${backend}/${server}`;
+      if (draining.has(path)) return;
       const deadline = kept ? Number.POSITIVE_INFINITY : performance.now() + drainSeconds * 1000;
-      draining.set(key, { backend, server, deadline });
+      draining.set(path, { backend, path, deadline });
       pause = MIN_PAUSE_MS;
       schedule();
     },
@@ -68,23 +69,22 @@ export function createDrains(process: HaproxyProcess, drainSeconds: number, log:
 async function step(process: HaproxyProcess, draining: Map<string, Drain>): Promise<void> {
   const all = [...draining.values()];
   const late = all.filter(({ deadline }) => deadline <= performance.now());
-  const end = late.map(({ backend, server }) => command('shutdown', 'sessions', 'server', `${backend}/${server}`));
+  const end = late.map(({ path }) => command('shutdown', 'sessions', 'server', path));
   const old = await process.oldWorkers();
   if (late.length > 0) for (const pid of old) await endSessions(process, pid, late);
   const backends = [...new Set(all.map(({ backend }) => backend))];
-  const remove = all.map(({ backend, server }) => command('del', 'server', `${backend}/${server}`));
+  const remove = all.map(({ path }) => command('del', 'server', path));
   const read = backends.map((backend) => command('show', 'servers', 'state', backend));
   await process.ask([...end, ...remove]);
-  const left = new Set(parseServersState(await process.ask(read)).map(nameOf));
+  const left = new Set(parseServersState(await process.ask(read)).map(({ backend, name }) => `${backend}/${name}`));
   for (const drain of all) {
-    const key = `${drain.backend}/${drain.server}`;
     const isEnded = old.length === 0 || drain.deadline <= performance.now();
-    if (!left.has(key) && isEnded && draining.get(key) === drain) draining.delete(key);
+    if (!left.has(drain.path) && isEnded && draining.get(drain.path) === drain) draining.delete(drain.path);
   }
 }
 
 async function endSessions(process: HaproxyProcess, pid: number, late: Drain[]): Promise<void> {
-  const servers = new Set(late.map(({ backend, server }) => `${backend}/${server}`));
+  const servers = new Set(late.map(({ path }) => path));
   const sessions = await process.askOldWorker(pid, ['show sess']);
   const found = [...sessions.matchAll(/^(0x[0-9a-f]+): .* be=(\S+) srv=(\S+) /gm)];
   const end = found.filter(([, , backend, server]) => servers.has(`${backend}/${server}`));
@@ -93,8 +93,4 @@ async function endSessions(process: HaproxyProcess, pid: number, late: Drain[]):
       pid,
       end.map(([, session]) => command('shutdown', 'session', session ?? '')),
     );
-}
-
-function nameOf({ backend, name }: ObservedServer): string {
-  return `${backend}/${name}`;
 }

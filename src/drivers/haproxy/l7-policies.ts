@@ -1,8 +1,8 @@
 /**
  * Pure: L7 policies as lines of a frontend, after those of authentication.ts. The condition of an action is an anonymous ACL
  * for each rule of its policy: HAProxy looks named ones up in a list, which takes 40 of 80 ms with 2,000 rules (measured).
- * Octavia evaluates rejections, then redirects, then pools, each by position; its
- * HAProxy has this order, whatever the order of the lines, and here the lines have it.
+ * Octavia evaluates rejections, then redirects, then pools, each by position; its HAProxy has this order, whatever the order
+ * of the lines, and here the lines have it.
  *
  * Invariant: the policies of a listener take at most milliseconds of the thread that carries the traffic of all tenants,
  * whatever a client sends (decision 0039):
