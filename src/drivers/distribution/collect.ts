@@ -7,8 +7,8 @@
  * - A link is removed only while no push to its repository can be in progress (`RequestHold`, and no recently written
  *   upload): a push that found the blob may still put a manifest that refers to it.
  * - A blob is first moved to the trash. A later pass deletes it if it still has no link, and moves it back otherwise.
- * - The folder of a removed link is removed only while no push to its repository can be in progress, too: distribution creates the
- *   folder before the link, and would find it missing.
+ * - The folder of a removed link is removed only while no push to its repository can be in progress, too: distribution
+ *   creates the folder before the link, and would find it missing.
  * - A link is restored only where a pass removed one (`swept`). Otherwise a manifest that refers to a blob of another
  *   registry would grant access to it.
  *
@@ -84,8 +84,10 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
   return contentsOf(options, marked);
 }
 
-const maxUploadMs = 86_400_000;
-const closedMs = 3_600_000;
+const maxUploadSeconds = 86_400;
+const closedSeconds = 3600;
+
+const isOlder = (at: Date, seconds: number) => at.getTime() < Date.now() - seconds * 1000;
 
 const digestsOf = ({ layers, revisions }: Marked) => [...layers, ...revisions];
 
@@ -123,7 +125,7 @@ async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set
       }
     }
     if (found.layers.has(digest)) await rm(sweptFile(folder, digest), { force: true });
-    else if (at.getTime() < Date.now() - patience * 1000) expired.push(digest);
+    else if (isOlder(at, patience)) expired.push(digest);
   }
   return expired;
 }
@@ -132,7 +134,7 @@ async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set
 async function removeClosedMarks({ layout }: CollectOptions): Promise<void> {
   for (const prefix of await namesIn(layout.marks)) {
     const at = await writtenAt(layout.closed(prefix));
-    if (at && at.getTime() < Date.now() - closedMs) await rm(layout.closed(prefix), { force: true });
+    if (at && isOlder(at, closedSeconds)) await rm(layout.closed(prefix), { force: true });
   }
 }
 
@@ -145,9 +147,8 @@ async function purgeUploads({ layout, patience, log }: CollectOptions, repositor
       ['data', 'startedat', ''].map((file) => writtenAt(join(folder, id, file))),
     );
     if (!createdAt) continue;
-    const last = Math.max(...[lastByteAt, startedAt, createdAt].map((at) => at?.getTime() ?? 0));
-    if (last >= Date.now() - patience * 1000 && (startedAt ?? createdAt).getTime() >= Date.now() - maxUploadMs)
-      continue;
+    const isIdle = [lastByteAt, startedAt, createdAt].every((at) => !at || isOlder(at, patience));
+    if (!isIdle && !isOlder(startedAt ?? createdAt, maxUploadSeconds)) continue;
     await removeFolder(layout, join(folder, id));
     purged += 1;
   }
@@ -158,7 +159,10 @@ async function purgeUploads({ layout, patience, log }: CollectOptions, repositor
 async function sweepLinks(options: CollectOptions, found: Marked, expired: string[]): Promise<void> {
   const { layout, requestHold, patience, log } = options;
   const { prefix, repository } = found;
-  const isOld = async (file: string) => ((await writtenAt(file))?.getTime() ?? 0) < Date.now() - patience * 1000;
+  const isOld = async (file: string) => {
+    const at = await writtenAt(file);
+    return !at || isOlder(at, patience);
+  };
   const old = [];
   for (const digest of found.loose) {
     if (await isOld(join(layersOf(repository), hexOf(digest), 'link'))) old.push(digest);
@@ -207,7 +211,7 @@ async function emptyTrash(options: CollectOptions, trashed: Set<string>, linked:
     refuseAborted(options.signal);
     const at = await writtenAt(layout.trashed(digest));
     if (linked.has(digest)) await untrash(layout, digest);
-    else if (at && at.getTime() < Date.now() - patience * 1000) {
+    else if (at && isOlder(at, patience)) {
       await rm(layout.trashed(digest), { recursive: true, force: true });
     }
   }
@@ -222,7 +226,7 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise
     for (const digest of await digestsIn(join(layout.blobs, folder))) {
       if (linked.has(digest)) continue;
       const at = await writtenAt(join(layout.blob(digest), 'data'));
-      if (at && at.getTime() >= Date.now() - patience * 1000) continue;
+      if (at && !isOlder(at, patience)) continue;
       await trash(layout, digest);
       moved.add(digest);
     }
