@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../platform/log.ts';
 import { detailOf } from '../platform/driver-status.ts';
+import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import { DriverError } from './driver.ts';
 import type { DriverStatus } from './driver.ts';
 
@@ -58,7 +59,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
       running = await options.start(driver);
     } catch (failure) {
       failed = driver;
-      await releaseDriver(driver);
+      await endDriver(driver, 'keepDataPlanes');
       throw failure;
     }
   };
@@ -79,11 +80,11 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
     }
   };
   const restarted = restart();
-  const end = async (how: 'stop' | 'release') => {
+  const end = async (mode: ShutdownMode) => {
     ending.abort();
     await restarted;
     const driver = running ?? failed;
-    if (driver) await (how === 'release' ? releaseDriver(driver) : driver.stop());
+    if (driver) await endDriver(driver, mode);
   };
   const status = (): DriverStatus =>
     running?.status() ?? {
@@ -95,7 +96,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
   const own: Record<string | symbol, unknown> = {
     ...{ name, real: true, status },
     stop: () => end('stop'),
-    release: () => end('release'),
+    release: () => end('keepDataPlanes'),
   };
 
   /** `part` is the driver, or its snapshots. */
@@ -119,9 +120,8 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
   return watch(options.idle, (driver) => driver);
 }
 
-/** Ends the driver; programs that serve users keep running. */
-export async function releaseDriver(driver: Pick<Startable, 'stop' | 'release'>): Promise<void> {
-  await (driver.release ? driver.release() : driver.stop());
+export async function endDriver(driver: Pick<Startable, 'stop' | 'release'>, mode: ShutdownMode): Promise<void> {
+  await (mode === 'keepDataPlanes' && driver.release ? driver.release() : driver.stop());
 }
 
 const mostSecondsOf = (error: Error): number =>

@@ -3,7 +3,8 @@
  * addresses, so `serve` and `drain` have nothing to do.
  */
 import type { Driver } from '../drivers/driver.ts';
-import { releaseDriver } from '../drivers/restarting.ts';
+import { endDriver } from '../drivers/restarting.ts';
+import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import type { HostPart } from './part.ts';
 
 type Lifecycle = Pick<HostPart, 'start' | 'serve' | 'hostsChanged' | 'stopServing' | 'drain' | 'status'> & {
@@ -28,10 +29,9 @@ export function driverLifecycle<D extends Pick<Driver<never, unknown>, 'status' 
 }: LifecycleOptions<D>): { running(): D; lifecycle: Lifecycle } {
   let opened: D | null = null;
   let timer: NodeJS.Timeout | undefined;
-  const end = async (how: 'stop' | 'release') => {
+  const end = async (mode: ShutdownMode) => {
     clearInterval(timer);
-    const driver = opened;
-    if (driver) await (how === 'release' ? releaseDriver(driver) : driver.stop());
+    if (opened) await endDriver(opened, mode);
     // Not before: the agent calls again after a failure.
     opened = null;
   };
@@ -49,7 +49,7 @@ export function driverLifecycle<D extends Pick<Driver<never, unknown>, 'status' 
       serve: async () => undefined,
       hostsChanged: async () => undefined,
       stopServing: () => end('stop'),
-      release: () => end('release'),
+      release: () => end('keepDataPlanes'),
       drain: async () => undefined,
       status: () =>
         opened?.status() ?? { driver: 'none', real: false, healthy: false, detail: 'the driver does not run' },

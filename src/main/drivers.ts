@@ -3,7 +3,7 @@ import type { Detection, DriverContext, HostDriverKind, SimulatedContext, Simula
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
 import { findBusyPort } from '../drivers/ports.ts';
-import { releaseDriver, restartingDriver } from '../drivers/restarting.ts';
+import { endDriver, restartingDriver } from '../drivers/restarting.ts';
 import { withShortages } from '../drivers/shortages.ts';
 import type { Clock } from '../platform/clock.ts';
 import { detailOf } from '../platform/driver-status.ts';
@@ -106,7 +106,7 @@ async function startDriver(choice: Choice, context: DriverContext): Promise<AnyD
   } catch (failure) {
     const error = failure as Error;
     if (mustBeReal) {
-      if (driver) await releaseDriver(driver).catch(() => {});
+      if (driver) await endDriver(driver, 'keepDataPlanes').catch(() => {});
       const idle = kind.simulated(settings, context, {});
       return restartingDriver({ ...{ title, name: found.driver, error, failed: driver }, create, start, idle, log });
     }

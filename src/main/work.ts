@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { Drivers } from '../drivers/kinds.ts';
+import { endDriver } from '../drivers/restarting.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
@@ -135,9 +136,7 @@ async function startRegionDrivers(deps: WorkDeps) {
   const context = await createDriverContext(deps);
   const published = region && (await startPublishedDrivers({ ...deps, region, context }));
   const drivers: Drivers = published?.drivers ?? (await startDrivers(settings, context));
-  for (const driver of Object.values(drivers)) {
-    closing.push((mode) => (mode === 'keepDataPlanes' && driver.release ? driver.release() : driver.stop()));
-  }
+  for (const driver of Object.values(drivers)) closing.push((mode) => endDriver(driver, mode));
   // The drivers have just created the accounts that the filter applies to.
   await egress?.apply();
   const statuses = () => driverStatuses(drivers, egress?.annotate);
