@@ -37,6 +37,14 @@ interface Invocation {
   fields: Record<string, string[]>;
 }
 
+/** What was sent. */
+interface Sent {
+  operation: Operation;
+  values: Values;
+  api: Api;
+  names: Names;
+}
+
 /** Operations whose response does not name their task: its type, and the operation of the resource that it changes. */
 const unnamedTasks: Record<string, { type: string; of: string }> = {
   revertVolume: { type: 'revert_volume', of: 'getVolume' },
@@ -71,13 +79,14 @@ export async function runOperation({ operation, operands, options, query, fields
     body: hasFields(operation) ? await withIds(body, names, values) : body,
     ...(operation.contentType && { contentType: operation.contentType }),
   });
-  const tasks = await tasksOf(operation, response, values, api, names);
+  const sent: Sent = { operation, values, api, names };
+  const tasks = await tasksOf(sent, response);
   // An update that changes nothing starts no task, and prints the resource like one that does.
   if (tasks.length === 0 && operation.result !== 'tasks') return printResponse(response, operation, print, io);
   if (options.wait === false) return print(options.quiet ? tasks.map((id) => ({ id })) : { tasks });
   const progress = createProgress(io.err, options.quiet === true);
   const ended = await waitForTasks(api, tasks, timeout, progress);
-  const shown = await resultOf(operation, ended, values, api, names);
+  const shown = await resultOf(sent, ended);
   if (shown) await print(shown.data, shown.operation);
 }
 
@@ -116,13 +125,7 @@ async function queryOf(
   return (await withIds(Object.fromEntries(entries), names)) as Record<string, unknown>;
 }
 
-async function tasksOf(
-  operation: Operation,
-  { body }: Response,
-  values: Values,
-  api: Api,
-  names: Names,
-): Promise<string[]> {
+async function tasksOf({ operation, values, api, names }: Sent, { body }: Response): Promise<string[]> {
   if (operation.result === 'tasks') return (body?.tasks ?? []) as string[];
   const unnamed = unnamedTasks[operation.id];
   if (!unnamed) return [];
@@ -145,11 +148,8 @@ async function printResponse(
 
 /** The resource after the change: what was created, or what the operands name. Nothing after a deletion. */
 async function resultOf(
-  operation: Operation,
+  { operation, values, api, names }: Sent,
   tasks: Task[],
-  values: Values,
-  api: Api,
-  names: Names,
 ): Promise<{ data: unknown; operation: Operation } | undefined> {
   if (operation.method === 'DELETE') return undefined;
   const show = showOf(operation);
