@@ -4,8 +4,7 @@
  */
 import { inBrackets } from '../platform/network-address.ts';
 import { endpointOf } from '../platform/own-ports.ts';
-import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
-import type { CertificateFiles } from '../platform/tls/certificate-files.ts';
+import { followCertificateFiles, type CertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { certificateFilesIn } from '../platform/tls/settings.ts';
 import { cephPrograms } from './ceph/detect.ts';
@@ -22,12 +21,10 @@ import { findHaproxy, findStreamModule } from './haproxy/detect.ts';
 import { createHaproxyDriver } from './haproxy/driver.ts';
 import { layoutOf } from './haproxy/layout.ts';
 import { hasIds } from './id-files.ts';
-import { deliveryDriver, hostDriver } from './kind.ts';
-import type { DriverContext, RegionStorage } from './kind.ts';
+import { deliveryDriver, hostDriver, type DriverContext, type RegionStorage } from './kind.ts';
 import type { LoadBalancerDriver } from './load-balancer.ts';
 import type { RegistryDriver } from './registry.ts';
-import { detectVolumes, findSharedDistribution, sharedRegistries } from './region-storage.ts';
-import type { VolumeSettings } from './region-storage.ts';
+import { detectVolumes, findSharedDistribution, sharedRegistries, type VolumeSettings } from './region-storage.ts';
 import { createSimulatedDeliveryDriver } from './simulated/delivery.ts';
 import { createSimulatedFileShareDriver } from './simulated/file-share.ts';
 import { createSimulatedLoadBalancerDriver } from './simulated/load-balancer.ts';

@@ -1,6 +1,5 @@
 /** Whether the ports that a driver's programs need are free, and which process has them if they are not. */
-import { createServer } from 'node:net';
-import type { ListenOptions } from 'node:net';
+import { createServer, type ListenOptions } from 'node:net';
 import { resolve, sep } from 'node:path';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { descriptorsOf, pidsOfHost } from '../platform/running-processes.ts';

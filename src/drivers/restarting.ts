@@ -8,8 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../platform/log.ts';
 import { detailOf } from '../platform/driver-status.ts';
 import type { ShutdownMode } from '../platform/shutdown-mode.ts';
-import { DriverError } from './driver.ts';
-import type { DriverStatus } from './driver.ts';
+import { DriverError, type DriverStatus } from './driver.ts';
 
 interface Startable {
   readonly name: string;

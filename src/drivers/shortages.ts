@@ -1,6 +1,5 @@
 /** Shows in the status of a driver that its host lacks space, memory or descriptors, until an operation succeeds again. */
-import { detailOf } from '../platform/driver-status.ts';
-import type { DriverStatus } from '../platform/driver-status.ts';
+import { detailOf, type DriverStatus } from '../platform/driver-status.ts';
 import { DriverError } from './driver.ts';
 
 interface Watched {

@@ -11,8 +11,7 @@ import { requires } from '../../../test/requires.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { followCertificateFiles } from '../../platform/tls/certificate-files.ts';
 import type { Certificate, CertificateSource } from '../../platform/tls/certificate.ts';
-import { testCertificate } from '../../platform/tls/test-certificates.ts';
-import type { TestPem } from '../../platform/tls/test-certificates.ts';
+import { testCertificate, type TestPem } from '../../platform/tls/test-certificates.ts';
 import { registryTestHost, testHosting } from './test-host.ts';
 
 vi.setConfig({ testTimeout: 60_000 });

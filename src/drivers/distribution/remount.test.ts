@@ -1,8 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { requires } from '../../../test/requires.ts';
-import type { Logger } from '../../platform/log.ts';
-import { silentLogger } from '../../platform/log.ts';
+import { silentLogger, type Logger } from '../../platform/log.ts';
 import type { CephMount } from '../ceph/mount.ts';
 import { layoutOf } from './layout.ts';
 import { registryTestHost, testHosting } from './test-host.ts';

@@ -9,8 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDigest } from '../registry.ts';
-import type { RegistryRemoval } from '../registry.ts';
+import { isDigest, type RegistryRemoval } from '../registry.ts';
 import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
 import { checkedTag, hexOf, type Layout, namesIn } from './layout.ts';
 

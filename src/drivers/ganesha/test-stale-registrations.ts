@@ -3,8 +3,7 @@
  * one lives, and starts Ganesha. Prints the registered TCP ports and the status of the driver as JSON.
  */
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { run } from '../command.ts';
 import { testHost } from './test-host.ts';
 

@@ -7,8 +7,7 @@
  * workers are added; a worker that has ended keeps its last reading.
  */
 import { listenerMode } from '../load-balancer-rules.ts';
-import type { ListenerCounters, LoadBalancerReading, MemberHealth } from '../load-balancer.ts';
-import { zeroCounters } from '../load-balancer.ts';
+import { zeroCounters, type ListenerCounters, type LoadBalancerReading, type MemberHealth } from '../load-balancer.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
 import { LISTENER, POOL, poolName, serverName } from './configuration.ts';
 import type { Host } from './host.ts';

@@ -6,8 +6,7 @@ import { createServer as createHttpServer, type IncomingMessage, request } from 
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { connect as connectTls } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 
 interface Member {
   port: number;

@@ -3,11 +3,9 @@
  * have it (placement.ts); the others wait a little longer each, in case it cannot.
  */
 import type { Logger } from 'pino';
-import { eligibleHosts } from '../../hosts/part.ts';
-import type { RegionView } from '../../hosts/part.ts';
+import { eligibleHosts, type RegionView } from '../../hosts/part.ts';
 import type { NfsGroup } from './group.ts';
-import { isOverloaded, rankFor } from './placement.ts';
-import type { Placement } from './placement.ts';
+import { isOverloaded, rankFor, type Placement } from './placement.ts';
 import type { GroupRecords } from './records.ts';
 
 interface HostPlace {

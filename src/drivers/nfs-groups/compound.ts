@@ -4,8 +4,7 @@
  *
  * Source: RFC 7530 (NFSv4.0), RFC 5531 (ONC RPC).
  */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { opaque, recordOf, words } from '../xdr.ts';
 
 const [RPC_CALL, RPC_VERSION, NFS, COMPOUND, AUTH_SYS] = [0, 2, 100_003, 1, 1];

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderClientConf, renderGroup } from './configuration.ts';
-import type { PublishedShare } from './share-state.ts';
-import { stampOf } from './share-state.ts';
+import { stampOf, type PublishedShare } from './share-state.ts';
 
 const settings = {
   ...{ regionId: 7, group: '10.77.2.1', port: 2049, pool: 'volumes', user: 'cloudyard' },

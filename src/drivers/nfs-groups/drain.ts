@@ -1,7 +1,6 @@
 /** Hands the NFS groups of a host over to other hosts, one after the other. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RegionView } from '../../hosts/part.ts';
-import { eligibleHosts } from '../../hosts/part.ts';
+import { eligibleHosts, type RegionView } from '../../hosts/part.ts';
 import { refuseAborted } from '../command.ts';
 import { POLL_MS } from './balance.ts';
 import type { NfsGroup } from './group.ts';

@@ -18,8 +18,7 @@ import type { CephBridge } from '../ceph/bridge.ts';
 import { cephSubvolumes } from '../ceph/subvolumes.ts';
 import { groupRecords } from './records.ts';
 import { servedWait } from './served-wait.ts';
-import { stampOf } from './share-state.ts';
-import type { PublishedShare } from './share-state.ts';
+import { stampOf, type PublishedShare } from './share-state.ts';
 
 interface CephFileShareOptions {
   /** The driver starts and stops it. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOverloaded, rankFor } from './placement.ts';
-import type { Placement } from './placement.ts';
+import { isOverloaded, rankFor, type Placement } from './placement.ts';
 
 const hosts = ['h1', 'h2', 'h3'];
 const groups = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'];

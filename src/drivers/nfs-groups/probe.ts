@@ -5,8 +5,7 @@
  */
 import { exportPath } from '../ganesha/configuration.ts';
 import { opaque, words } from '../xdr.ts';
-import { sendCompounds } from './compound.ts';
-import type { CompoundTarget } from './compound.ts';
+import { sendCompounds, type CompoundTarget } from './compound.ts';
 
 const [GETATTR, LOOKUP, PUTROOTFH] = [9, 15, 24];
 const SPACE_TOTAL = 44;

@@ -5,8 +5,7 @@
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { zeroCounters } from '../load-balancer.ts';
-import type { ListenerCounters } from '../load-balancer.ts';
+import { zeroCounters, type ListenerCounters } from '../load-balancer.ts';
 
 interface SessionCounters {
   /** The counters of these listeners since the start of the log. @throws if the log cannot be read */

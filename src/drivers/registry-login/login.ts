@@ -7,8 +7,7 @@
  */
 import type { Credentials, RegistryAddress, Verdict, VerifyLogin } from '../registry-login.ts';
 import { challengeOf } from './challenge.ts';
-import { get, VerificationEnded, reachable } from './connection.ts';
-import type { Answer, Reach, Reachable } from './connection.ts';
+import { get, VerificationEnded, reachable, type Answer, type Reach, type Reachable } from './connection.ts';
 
 const timeoutMs = 10_000;
 

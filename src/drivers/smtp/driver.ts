@@ -3,8 +3,7 @@
  * clients can discard duplicates. Text reaches headers only through nodemailer's structured fields, without line breaks.
  */
 import { refuseAborted } from '../command.ts';
-import { presentable } from '../delivery.ts';
-import type { Email, EmailDriver } from '../delivery.ts';
+import { presentable, type Email, type EmailDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { unlessAborted } from '../ends-within.ts';
 

@@ -3,11 +3,9 @@
  * addresses of the public internet are allowed. The check applies to the address of the connection: `allowedLookup` resolves
  * the name for the connection itself, so a name that resolves differently later is refused, too.
  */
-import { lookup } from 'node:dns';
-import type { LookupOptions } from 'node:dns';
+import { lookup, type LookupOptions } from 'node:dns';
 import { lookup as lookUp } from 'node:dns/promises';
-import { isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { DriverError } from '../driver.ts';
 import { hostOf, refusalOfAddress, refusalOfAll } from '../public-address.ts';
 

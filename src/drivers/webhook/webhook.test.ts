@@ -2,8 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookCall } from '../delivery.ts';
 import { createWebhookDriver } from './driver.ts';
 import { refusalOfAddress } from '../public-address.ts';

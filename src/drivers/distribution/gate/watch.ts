@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 import { sizeOf } from '../storage.ts';
-import { uploadFolder } from './writes.ts';
-import type { createWrites } from './writes.ts';
+import { uploadFolder, type createWrites } from './writes.ts';
 
 type Writes = ReturnType<typeof createWrites>;
 
