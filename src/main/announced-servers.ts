@@ -29,7 +29,7 @@ export async function refreshControlPlane(controlPlane: Pick<ControlPlane, 'add'
 }
 
 /** Adds the API server, if one has announced itself, and the port of each host at which load balancers share sessions. */
-export async function addAnnouncedServers(controlPlane: Pick<ControlPlane, 'add'>, db: Db): Promise<void> {
+async function addAnnouncedServers(controlPlane: Pick<ControlPlane, 'add'>, db: Db): Promise<void> {
   const url = await announcedApi(db);
   if (url !== null) await controlPlane.add('API', url);
   for (const { name, address } of await hostAddresses(db)) {
