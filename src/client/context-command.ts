@@ -33,13 +33,7 @@ export function addContextCommands(program: Command, io: Io): void {
       requireContextName(name);
       const token = await tokenOf(options, io);
       const { project, region } = options;
-      const context: Context = {
-        url: checkedUrl(options.url),
-        ...(token !== undefined && { token }),
-        ...(project !== undefined && { project }),
-        ...(region !== undefined && { region }),
-      };
-      saveContext(file(), name, context);
+      saveContext(file(), name, { url: checkedUrl(options.url), token, project, region });
     });
 
   group

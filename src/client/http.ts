@@ -96,7 +96,7 @@ function open(
   const options: RequestOptions = {
     method,
     timeout,
-    ...(signal && { signal }),
+    signal,
     headers: {
       accept: '*/*',
       'user-agent': 'cloudyard',

@@ -77,7 +77,7 @@ export async function runOperation({ operation, operands, options, query, fields
     path,
     // The keys of a map, such as tags, are not fields.
     body: hasFields(operation) ? await withIds(body, names, values) : body,
-    ...(operation.contentType && { contentType: operation.contentType }),
+    contentType: operation.contentType,
   });
   const sent: Sent = { operation, values, api, names };
   const tasks = await tasksOf(sent, response);

@@ -22,9 +22,9 @@ export async function run(
 ): Promise<string> {
   // LC_ALL: `hostError` matches messages, so they must not be translated. SIGKILL also ends a program that is stopped.
   const killSignal = 'SIGKILL' as const;
-  const options = { timeout: timeout * 1000, killSignal, maxBuffer: 16 * 1024 * 1024, env: { LC_ALL: 'C' } };
+  const options = { timeout: timeout * 1000, killSignal, signal, maxBuffer: 16 * 1024 * 1024, env: { LC_ALL: 'C' } };
   try {
-    return (await runChild(file, args, { ...options, ...(signal && { signal }) })).stdout;
+    return (await runChild(file, args, options)).stdout;
   } catch (cause) {
     const { stderr = '', message } = cause as Error & { stderr?: string };
     throw hostError(`${basename(file)} ${args.join(' ')}: ${stderr.trim() || message}`, cause);

@@ -188,7 +188,7 @@ async function runWithLease(
     ...{ pool, host, leaseSeconds: region.settings.leaseSeconds, acquiredAt: acquired.acquiredAt, log },
     file: leaseFileOf(options.dataDir),
     report: () => reportOf(options, readApplied?.() ?? null),
-    ...(now && { now }),
+    now,
     async onRenewed({ state, revision }) {
       updates.set({ state, revision, view: await readView(db, region, host.name) });
     },

@@ -15,7 +15,7 @@ import { asRoot, driverTable } from './start-table.ts';
 
 function linesOf({ name, ok, detail, remedy }: Finding): string[] {
   const line = `  ${name.padEnd(26)} ${ok ? 'ok' : 'FAILED'}    ${detail}`;
-  return remedy === undefined ? [line] : [line, `${' '.repeat(29)}fix: ${remedy}`];
+  return ok || remedy === undefined ? [line] : [line, `${' '.repeat(29)}fix: ${remedy}`];
 }
 
 /** @throws Error if a check of the installation failed */

@@ -158,12 +158,12 @@ async function detectDriver(kind: AnyKind, settings: AnySettings, dataDir: strin
   const simulated = { driver: 'simulated', real: false, healthy: true };
   if (settings.driver === 'simulated') return { ...simulated, ...simulatedBySetting(kind) };
   const found = kind.detect(settings);
-  const remedy = found.remedy !== undefined && { remedy: found.remedy };
+  const { driver, detail, remedy } = found;
   const mustBeReal = settings.driver !== 'auto' || (await kind.hasData(dataDir));
-  const failing = { driver: found.driver, real: mustBeReal, healthy: !mustBeReal };
-  if (!found.create) return { ...failing, detail: found.detail, ...remedy, ...(!mustBeReal && simulated) };
+  const failing = { driver, real: mustBeReal, healthy: !mustBeReal };
+  if (!found.create) return { ...failing, detail, remedy, ...(!mustBeReal && simulated) };
   const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
-  if (!busy) return { driver: found.driver, real: true, healthy: true, detail: found.detail, ...remedy };
+  if (!busy) return { driver, real: true, healthy: true, detail, remedy };
   return { ...failing, detail: busy.detail, remedy: busy.remedy, ...(!mustBeReal && simulated) };
 }
 

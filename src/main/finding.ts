@@ -3,6 +3,6 @@ export interface Finding {
   name: string;
   ok: boolean;
   detail: string;
-  /** A command to paste; only of a failed check. */
+  /** A command to paste; shown only if the check failed. */
   remedy?: string;
 }

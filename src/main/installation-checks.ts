@@ -1,5 +1,5 @@
 /**
- * What `doctor` checks on a running installation. Each check returns what it found and, if it failed, commands that fix it.
+ * What `doctor` checks on a running installation. Each check returns what it found, and commands that fix a failure.
  * Nothing is changed, and an embedded PostgreSQL that does not run is not started.
  */
 import { X509Certificate } from 'node:crypto';
@@ -65,7 +65,7 @@ function checkDisk({ dataDir, diskReserve }: Settings): Finding {
   const { healthy, detail } = diskStatus(folder, diskReserve);
   const remedy = `du -xh --max-depth=2 ${folder} | sort -h | tail`;
   const note = folder === dataDir ? '' : ` (${dataDir} does not exist; the first start creates it)`;
-  return { name: 'disk space', ok: healthy, detail: `${detail}${note}`, ...(!healthy && { remedy }) };
+  return { name: 'disk space', ok: healthy, detail: `${detail}${note}`, remedy };
 }
 
 function checkInodes({ dataDir }: Settings): Finding {
@@ -75,7 +75,7 @@ function checkInodes({ dataDir }: Settings): Finding {
     // Filesystems that allocate inodes on demand report none.
     const ok = files === 0 || ffree / files >= minFreeInodes;
     const detail = files === 0 ? 'allocated on demand' : `${ffree} of ${files} free`;
-    return { name, ok, detail, ...(!ok && { remedy: `du --inodes -x --max-depth=3 ${dataDir} | sort -n | tail` }) };
+    return { name, ok, detail, remedy: `du --inodes -x --max-depth=3 ${dataDir} | sort -n | tail` };
   } catch (error) {
     return { name, ok: false, detail: (error as Error).message, remedy: `ls -ld ${dataDir}` };
   }
@@ -90,7 +90,7 @@ function checkLoopDevices({ dataDir }: Settings): Finding {
   const lost = bound.filter(({ file }) => file.endsWith(' (deleted)')).map(({ device }) => `/dev/${device}`);
   const detail = `${bound.length} in use${lost.length > 0 ? `, ${lost.length} for a deleted image` : ''}`;
   const remedy = asRoot(`losetup --detach ${lost.join(' ')}`);
-  return { name: 'loop devices', ok: lost.length === 0, detail, ...(lost.length > 0 && { remedy }) };
+  return { name: 'loop devices', ok: lost.length === 0, detail, remedy };
 }
 
 /** The regions, quotas and price files, as the next start reads them. */
@@ -115,7 +115,7 @@ function checkKeyFile({ keyFile }: Settings): Finding {
     return { name, ok: false, detail: problem, remedy: `ls -l ${keyFile}    # docs/guides/encryption-keys.md` };
   const ok = (stat.mode & 0o077) === 0;
   const detail = `${keyFile} has mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`;
-  return { name, ok, detail, ...(!ok && { remedy: `chmod 0600 ${keyFile}` }) };
+  return { name, ok, detail, remedy: `chmod 0600 ${keyFile}` };
 }
 
 function checkOwnCertificate({ tls }: Settings): Finding[] {
@@ -125,7 +125,7 @@ function checkOwnCertificate({ tls }: Settings): Finding[] {
   try {
     const { validTo } = new X509Certificate(readFileSync(tls.files.certificate));
     const ok = Date.parse(validTo) - Date.now() > daysBeforeExpiry * dayMs;
-    return [{ name, ok, detail: `expires ${new Date(validTo).toISOString()}`, ...(!ok && { remedy }) }];
+    return [{ name, ok, detail: `expires ${new Date(validTo).toISOString()}`, remedy }];
   } catch (error) {
     return [{ name, ok: false, detail: `cannot be read: ${(error as Error).message}`, remedy }];
   }
@@ -173,7 +173,7 @@ async function checkClockOf(client: pg.Client): Promise<Finding> {
   const difference = rows[0]!.ms - (before + Date.now()) / 2;
   const ok = Math.abs(difference) < maxClockDifferenceMs;
   const detail = `${Math.abs(Math.round(difference))} ms ${difference < 0 ? 'behind' : 'ahead of'} this host`;
-  return { name: 'clock of PostgreSQL', ok, detail, ...(!ok && { remedy: asRoot('timedatectl set-ntp true') }) };
+  return { name: 'clock of PostgreSQL', ok, detail, remedy: asRoot('timedatectl set-ntp true') };
 }
 
 /** Settings that lose acknowledged changes, or that text of clients does not fit into. */
@@ -204,12 +204,11 @@ async function checkServer(client: pg.Client): Promise<Finding[]> {
   const detail = wrong.map(({ name, setting }) => `${name} is ${setting}`).join(', ') || `version ${version}, durable`;
   const fix = wrong.map(({ name }) => `alter system set ${name} = ${required[name]![0]}`);
   const remedy = `psql "$DATABASE_URL" ${[...fix, 'select pg_reload_conf()'].map((text) => `-c '${text}'`).join(' ')}`;
-  const isFull = used > allowed * 0.9;
   return [
-    { name: 'settings of PostgreSQL', ok: wrong.length === 0, detail, ...(wrong.length > 0 && { remedy }) },
+    { name: 'settings of PostgreSQL', ok: wrong.length === 0, detail, remedy },
     {
-      ...{ name: 'connections', ok: !isFull, detail: `${used} of ${allowed}` },
-      ...(isFull && { remedy: `psql "$DATABASE_URL" -c 'alter system set max_connections = ${allowed * 2}'` }),
+      ...{ name: 'connections', ok: used <= allowed * 0.9, detail: `${used} of ${allowed}` },
+      remedy: `psql "$DATABASE_URL" -c 'alter system set max_connections = ${allowed * 2}'`,
     },
   ];
 }
@@ -237,11 +236,11 @@ async function checkAcme(client: pg.Client, { tls, keyFile }: Settings): Promise
     const row = await findRow({ $client: client } as unknown as Db);
     const pem = row?.state ? decryptState(openKeyFile(keyFile), row.state).certificate : '';
     const reason = row?.error ? `; the last request failed: ${row.error}` : '';
-    if (pem === '') return [{ name, ok: !row?.error, detail: `none yet${reason}`, ...(row?.error && { remedy }) }];
+    if (pem === '') return [{ name, ok: !row?.error, detail: `none yet${reason}`, remedy }];
     const { validFrom, validTo } = new X509Certificate(pem);
     const [start, end] = [Date.parse(validFrom), Date.parse(validTo)];
     const ok = end - Date.now() > (end - start) / 4;
-    return [{ name, ok, detail: `expires ${new Date(end).toISOString()}${reason}`, ...(!ok && { remedy }) }];
+    return [{ name, ok, detail: `expires ${new Date(end).toISOString()}${reason}`, remedy }];
   } catch (error) {
     return [{ name, ok: false, detail: `cannot be read: ${(error as Error).message}`, remedy }];
   }
@@ -276,7 +275,7 @@ async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Fi
   const late = latenessMs(parsed.next, state, new Date(), new Date());
   const detail = `the last one ended ${state.lastSuccess.endedAt.toISOString()}`;
   const ok = late < lateAfterMs;
-  return { name, ok, detail: ok ? detail : `${detail}, so the next one is late`, ...(!ok && { remedy }) };
+  return { name, ok, detail: ok ? detail : `${detail}, so the next one is late`, remedy };
 }
 
 /** Hosts of regions that have several. */
@@ -289,6 +288,6 @@ async function checkHosts(client: pg.Client): Promise<Finding[]> {
     const ok = lease > 0;
     const detail = ok ? state : `its lease ended ${Math.round(-lease)} s ago`;
     const remedy = `${program} host forget ${region} ${name}    # if it does not return`;
-    return { name: `host ${name}`, ok, detail, ...(!ok && { remedy }) };
+    return { name: `host ${name}`, ok, detail, remedy };
   });
 }

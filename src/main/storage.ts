@@ -78,5 +78,5 @@ async function checkPool(
   if (!hasReserve(space)) return { name, ok: false, detail, remedy: `${command} df` };
   // A warning, such as a missing OSD, leaves the cluster in service.
   const ok = !health.startsWith('HEALTH_ERR');
-  return { name, ok, detail, ...(!ok && { remedy: `${command} health detail` }) };
+  return { name, ok, detail, remedy: `${command} health detail` };
 }

@@ -76,7 +76,7 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
       detail: [`Ceph pool ${pool}`, free, full && 'less than the reserve, so creates are refused', problem]
         .filter(Boolean)
         .join('; '),
-      ...(checked && { space: checked.space }),
+      space: checked?.space,
     };
   };
 

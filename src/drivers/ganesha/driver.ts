@@ -134,7 +134,7 @@ function sharesFor(options: GaneshaDriverOptions, finding: GaneshaFinding): Shar
 }
 
 function statusOf(finding: GaneshaFinding, { server, broken, specs, unconfirmed }: Shares): DriverStatus {
-  const status = { driver: 'ganesha', real: true, ...(finding.remedy && { remedy: finding.remedy }) };
+  const status = { driver: 'ganesha', real: true, remedy: finding.remedy };
   if (!server.isUp()) return { ...status, healthy: false, detail: `${finding.detail}; NFS-Ganesha is down` };
   if (server.isSilent())
     return { ...status, healthy: false, detail: `${finding.detail}; NFS-Ganesha does not respond` };

@@ -109,7 +109,7 @@ async function createImage(layout: Layout, id: string, bytes: number, signal?: A
     await rm(unfinished, { force: true });
     const file = await open(unfinished, 'wx', 0o600);
     await file.truncate(bytes).finally(() => file.close());
-    await run('mkfs.xfs', ['-q', '-p', protofileOf(layout), unfinished], { ...(signal && { signal }) });
+    await run('mkfs.xfs', ['-q', '-p', protofileOf(layout), unfinished], { signal });
     await syncPath(unfinished);
     await renameDurably(unfinished, image);
   } catch (err) {
@@ -136,7 +136,7 @@ async function ensureMounted(
   await mkdir(path, { recursive: true, mode: 0o700 });
   const name = await loops.bind(id, image);
   try {
-    await run('mount', ['-t', 'xfs', '-o', 'nosuid,nodev', name, path], { ...(signal && { signal }) });
+    await run('mount', ['-t', 'xfs', '-o', 'nosuid,nodev', name, path], { signal });
   } finally {
     // The mounted device is in use, so the kernel frees it at unmount. If the mount failed, it is freed at once.
     await run('losetup', ['-d', name]);

@@ -263,7 +263,7 @@ const withoutSocket = (path: string) =>
   `the socket ${path} was removed, so no load balancer can be changed until HAProxy is restarted`;
 
 function statusOf({ finding, process, broken, specs, udp, layout }: Host): DriverStatus {
-  const status = { driver: 'haproxy', real: true, ...(finding.remedy && { remedy: finding.remedy }) };
+  const status = { driver: 'haproxy', real: true, remedy: finding.remedy };
   const problems: string[] = [];
   if (!process.isUp()) problems.push('HAProxy is down');
   else if (!existsSync(layout.masterSocket)) problems.push(withoutSocket(layout.masterSocket));

@@ -92,7 +92,7 @@ export function createForward(socketPath: string) {
       path: url,
       headers,
       setHost: false,
-      ...(signal && { signal }),
+      signal,
     });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
     const failed = answered.catch(() => undefined);
