@@ -18,14 +18,21 @@ type KindName = keyof Drivers;
 /** The settings that detection reads. */
 type DriverOptions = Pick<Settings, 'drivers' | 'dataDir'>;
 
-/** The entries of kinds.ts, each with its own settings. The types of one entry match; the compiler cannot know that. */
-function entries({ drivers }: Pick<Settings, 'drivers'>): { name: KindName; kind: AnyKind; settings: AnySettings }[] {
-  return (Object.keys(hostDriverKinds) as KindName[]).map((name) => ({
-    name,
-    kind: hostDriverKinds[name] as unknown as AnyKind,
-    settings: drivers[name],
-  }));
+const kindNames = Object.keys(hostDriverKinds) as KindName[];
+
+/** An entry of kinds.ts with its settings. */
+interface Entry {
+  name: KindName;
+  kind: AnyKind;
+  settings: AnySettings;
 }
+
+/** The types of one entry match; the compiler cannot know that. */
+function entryOf(name: KindName, { drivers }: Pick<Settings, 'drivers'>): Entry {
+  return { name, kind: hostDriverKinds[name] as unknown as AnyKind, settings: drivers[name] };
+}
+
+const entries = (settings: Pick<Settings, 'drivers'>) => kindNames.map((name) => entryOf(name, settings));
 
 /**
  * Starts the drivers side by side. One that does not start and must be real is started again with backoff, while the others
@@ -37,7 +44,7 @@ export async function startDrivers(settings: Settings, context: DriverContext): 
   const started = await Promise.all(
     choices.map(async (choice) => [choice.name, await startDriver(choice, context)] as const),
   );
-  return Object.fromEntries(started) as unknown as Drivers;
+  return Object.fromEntries(started) as Drivers;
 }
 
 /** Starts the driver of one kind; see `startDrivers`. */
@@ -46,8 +53,8 @@ export async function startOneDriver<Name extends KindName>(
   settings: Settings,
   context: DriverContext,
 ): Promise<Drivers[Name]> {
-  const entry = entries(settings).find((each) => each.name === name)!;
-  return (await startDriver(await chooseDriver(entry, settings.dataDir), context)) as unknown as Drivers[Name];
+  const choice = await chooseDriver(entryOf(name, settings), settings.dataDir);
+  return (await startDriver(choice, context)) as Drivers[Name];
 }
 
 /** A simulated driver of one kind, and why. */
@@ -57,8 +64,8 @@ export function simulatedDriver<Name extends KindName>(
   context: SimulatedContext,
   why: Simulation,
 ): Drivers[Name] {
-  const { kind, settings: own } = entries(settings).find((each) => each.name === name)!;
-  return kind.simulated(own, context, why) as unknown as Drivers[Name];
+  const { kind, settings: own } = entryOf(name, settings);
+  return kind.simulated(own, context, why) as Drivers[Name];
 }
 
 /** Whether this host has data of any kind, whose data plane must survive a failed start. */
@@ -67,7 +74,6 @@ export async function hasDataPlane(settings: DriverOptions): Promise<boolean> {
   return found.includes(true);
 }
 
-type Entry = ReturnType<typeof entries>[number];
 interface Choice extends Entry {
   /** An operator who has data gets an error instead of a simulated driver that does not serve it. */
   mustBeReal: boolean;
@@ -136,9 +142,7 @@ export function simulatedDrivers(
   context: SimulatedContext,
   why: Simulation = {},
 ): Drivers {
-  return Object.fromEntries(
-    entries(settings).map((entry) => [entry.name, entry.kind.simulated(entry.settings, context, why)]),
-  ) as unknown as Drivers;
+  return Object.fromEntries(kindNames.map((name) => [name, simulatedDriver(name, settings, context, why)])) as Drivers;
 }
 
 /** What `start` would choose on this host, by kind, without starting anything. */
@@ -179,10 +183,10 @@ export function driverStatuses(
   annotate: (status: DriverStatus) => DriverStatus = (status) => status,
 ): Record<string, DriverStatus> {
   return Object.fromEntries(
-    (Object.keys(hostDriverKinds) as KindName[]).map((name) => {
-      const kind = hostDriverKinds[name] as unknown as AnyKind;
+    kindNames.map((name) => {
+      const { title, needsEgressFilter } = hostDriverKinds[name];
       const status = drivers[name].status();
-      return [kind.title, kind.needsEgressFilter ? annotate(status) : status];
+      return [title, needsEgressFilter ? annotate(status) : status];
     }),
   );
 }
