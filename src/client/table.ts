@@ -60,7 +60,7 @@ export interface Table {
   operatorCommands: Record<string, string[]>;
 }
 
-export const table = generated as unknown as Table;
+export const table = generated as Table;
 
 export function operationById(id: string): Operation {
   const found = table.operations.find((operation) => operation.id === id);

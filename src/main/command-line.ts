@@ -40,7 +40,7 @@ export interface Command extends Omit<Specification<Options>, 'run' | 'options'>
 
 /** A command whose `run` gets the values in the types that its options declare. */
 export function command<const O extends Options = Record<never, Option>>(given: Specification<O>): Command {
-  return { options: {}, ...given } as unknown as Command;
+  return { options: {}, ...given } as Command;
 }
 
 interface Invocation {

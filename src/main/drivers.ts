@@ -19,6 +19,7 @@ type KindName = keyof Drivers;
 type DriverOptions = Pick<Settings, 'drivers' | 'dataDir'>;
 
 const kindNames = Object.keys(hostDriverKinds) as KindName[];
+const deliveryNames = Object.keys(deliveryDriverKinds) as (keyof DeliveryDrivers)[];
 
 /** An entry of kinds.ts with its settings. */
 interface Entry {
@@ -216,7 +217,7 @@ export function usesEgressFilter(settings: Pick<Settings, 'drivers'>): boolean {
 
 /** The drivers that send notifications. They belong to no host: every process has them. */
 export function createDeliveryDrivers({ drivers }: Pick<Settings, 'drivers'>, clock: Clock): DeliveryDrivers {
-  const created = (Object.keys(deliveryDriverKinds) as (keyof DeliveryDrivers)[]).map((name) => {
+  const created = deliveryNames.map((name) => {
     const kind = deliveryDriverKinds[name] as { create(settings: unknown, context: Clock): unknown };
     return [name, kind.create(drivers[name], clock)];
   });
@@ -225,10 +226,5 @@ export function createDeliveryDrivers({ drivers }: Pick<Settings, 'drivers'>, cl
 
 /** The status of the drivers that send notifications, by title. */
 export function deliveryStatuses(drivers: DeliveryDrivers): Record<string, DriverStatus> {
-  return Object.fromEntries(
-    (Object.keys(deliveryDriverKinds) as (keyof DeliveryDrivers)[]).map((name) => [
-      deliveryDriverKinds[name].title,
-      drivers[name].status(),
-    ]),
-  );
+  return Object.fromEntries(deliveryNames.map((name) => [deliveryDriverKinds[name].title, drivers[name].status()]));
 }

@@ -28,7 +28,7 @@ export function createHostParts({ settings, region, context }: HostPartsContext)
   const shares = hasNfsGroups(region, settings) ? [fileSharePart(settings, context)] : [];
   const moving = withMovingRegistries(settings, region);
   const registries = region.storage ? [registryPart(() => startOneDriver('registry', moving, context))] : [];
-  return [...balancers, ...shares, ...registries] as HostPart[];
+  return [...balancers, ...shares, ...registries];
 }
 
 /** Whether the hosts of a region serve file shares. */

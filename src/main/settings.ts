@@ -29,7 +29,7 @@ export function readSettings(env: Record<string, string | undefined>, places: Pl
   const defaults = { host: isWildcard(core.host) ? '127.0.0.1' : core.host };
   const drivers = Object.fromEntries(
     Object.entries(kinds).map(([kind, { readSettings: read }]) => [kind, read(reader, defaults)]),
-  ) as unknown as DriverSettings;
+  ) as DriverSettings;
   const { schedule } = core.backup;
   if (schedule !== undefined) {
     const parsed = parseBackupSchedule(schedule, new Date());

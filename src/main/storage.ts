@@ -13,17 +13,15 @@ import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Finding } from './finding.ts';
 import type { Settings } from './settings.ts';
 
-interface StorageKind {
-  forStorage?(settings: unknown, storage: RegionStorage): unknown;
-}
+const kinds: Record<string, { forStorage?(settings: unknown, storage: RegionStorage): unknown }> = hostDriverKinds;
 
 /** The settings of a process that works for a region with this storage; null: its data is in the data directory. */
 export function withStorage(settings: Settings, storage: RegionStorage | null): Settings {
   if (!storage) return settings;
-  const drivers = Object.entries(settings.drivers).map(([name, own]) => {
-    const kind: StorageKind | undefined = (hostDriverKinds as Record<string, unknown>)[name] as StorageKind;
-    return [name, kind?.forStorage ? kind.forStorage(own, storage) : own];
-  });
+  const drivers = Object.entries(settings.drivers).map(([name, own]) => [
+    name,
+    kinds[name]?.forStorage?.(own, storage) ?? own,
+  ]);
   return { ...settings, drivers: Object.fromEntries(drivers) as DriverSettings };
 }
 
