@@ -86,6 +86,7 @@ describe('the start page', () => {
     '/console/1/1/file-shares',
     '/console/file-shares/?name=a.b',
     '/console/%F0%9F%8C%8D',
+    '/console/p/1/r/1/pull-secrets/registry.example.com',
   ])('is served at %s, which the console shows', async (url) => {
     const { statusCode, body, headers } = await get(url);
     expect([statusCode, body, headers['content-type']]).toEqual([200, '<p>second</p>', 'text/html; charset=utf-8']);

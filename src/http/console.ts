@@ -1,6 +1,6 @@
 /**
- * Serves the console at `/console`: the files that `npm run console:build` makes. Paths without an extension get the start
- * page, because the console shows them.
+ * Serves the console at `/console`: the files that `npm run console:build` makes. Paths of pages get the start page, because
+ * the console shows them.
  *
  * Invariant: the pages run only scripts of this server, are in no frame, and send requests only to this server.
  */
@@ -50,10 +50,10 @@ export function consoleRoutes(folder: string): Routes {
   };
 }
 
-/** Whether the console shows the path, as opposed to a file. */
+/** Whether the console shows the path, as opposed to a file. A page of a project may end with a name that contains a dot. */
 function isPage(path: string): boolean {
   const parts = path.split(/[/\\]/);
-  return extname(path) === '' && !parts.includes('..') && !path.includes('\0');
+  return (parts[0] === 'p' || extname(path) === '') && !parts.includes('..') && !path.includes('\0');
 }
 
 async function sendFile(request: FastifyRequest, reply: FastifyReply, file: ConsoleFile): Promise<FastifyReply> {
