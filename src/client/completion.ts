@@ -3,15 +3,13 @@
  * commands, options, their values, and the names of resources on the server.
  */
 import { Argument } from 'commander';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { methods } from './api-command.ts';
-import { optionOf } from './body.ts';
 import { contextsFile, readContexts, targetOf } from './contexts.ts';
 import { createApi, isPaged, withQuery } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, referenceOf } from './names.ts';
-import { formats } from './output.ts';
-import { choicesOf, operandNames, operationById, operationOf, propertiesOf, scopeNames, table } from './table.ts';
+import { choicesOf, operandNames, operationById, operationOf, propertiesOf, table } from './table.ts';
 import type { Operation } from './table.ts';
 import firstWords from './first-words.json' with { type: 'json' };
 
@@ -69,12 +67,54 @@ async function candidates(before: string[], current: string, io: Io): Promise<st
   const ofOperator = operatorWords(before, current);
   if (before.length === 0) return [...firstWords.filter((word) => !word.startsWith('_')), ...ofOperator];
   if (ofOperator.length > 0) return ofOperator;
-  const operation = namedOperation(before);
-  if (!operation) return commandWords(before, current, io);
-  const last = before.at(-1)!;
-  if (takesValue(operation, last)) return optionValues(operation, last, io);
-  if (current.startsWith('-')) return optionsOf(operation);
-  return operandNamesOnServer(operation, before.slice(operation.command.length), io);
+  const typed = await typedCommand(before, io);
+  const { command, open } = typed;
+  if (open) return optionValues(open, typed, io);
+  if (current.startsWith('-')) return [...command.options.flatMap(({ long }) => long ?? []), '--help'];
+  if (command.commands.length > 0) return namesOfCommands(command);
+  return operandValues(typed, io);
+}
+
+interface Typed {
+  command: Command;
+  /** The words of the command. */
+  words: string[];
+  operands: string[];
+  /** Texts of options by their names in the program. */
+  options: Record<string, string>;
+  /** The option whose value is typed next. */
+  open?: Option;
+}
+
+/** The command that the words begin with, and its arguments. */
+async function typedCommand(before: string[], io: Io): Promise<Typed> {
+  let command = await (await import('./program.ts')).buildProgram(before, io);
+  const words: string[] = [];
+  const childOf = (word: string) => command.commands.find((child) => child.name() === word);
+  for (let next = childOf(before[0]!); next; next = childOf(before[words.length] ?? '')) {
+    words.push(next.name());
+    command = next;
+  }
+  const typed: Typed = { command, words, operands: [], options: {} };
+  // bash separates the value of `--project=shop` as a word, and the sign as another one.
+  for (const word of before.slice(words.length).filter((each) => each !== '=')) {
+    const [flag, value] = word.startsWith('--') ? word.split(/=(.*)/s) : [word];
+    const option = command.options.find(({ long, short }) => flag === long || flag === short);
+    if (typed.open) {
+      typed.options[typed.open.attributeName()] = word;
+      delete typed.open;
+    } else if (option && value !== undefined) typed.options[option.attributeName()] = value;
+    else if (option && (option.required || option.optional)) typed.open = option;
+    else if (!word.startsWith('-')) typed.operands.push(word);
+  }
+  return typed;
+}
+
+function namesOfCommands(command: Command): string[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .map((child) => child.name());
 }
 
 /** The next words of the operator's commands, or the options of the command that is named. */
@@ -90,79 +130,49 @@ function operatorWords(before: string[], current: string): string[] {
     .map(({ words }) => words[before.length]!);
 }
 
-function namedOperation(words: string[]): Operation | undefined {
-  for (let length = Math.min(words.length, 3); length > 1; length--) {
-    const found = operationOf(words.slice(0, length));
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function commandWords(before: string[], current: string, io: Io): string[] {
-  const [first, second] = before;
-  if (first === 'context') {
-    if (before.length === 1) return ['add', 'use', 'list', 'remove'];
-    return second === 'use' || second === 'remove' ? Object.keys(readContexts(contextsFile(io.env)).contexts) : [];
-  }
-  if (first === 'completion') return before.length === 1 ? [...shells] : [];
-  if (first === 'api') {
-    if (before.length === 1) return methods;
-    return before.length === 2 ? table.operations.map(({ path }) => path) : [];
-  }
-  if (first === 'apply' || first === 'diff') return current.startsWith('-') ? ['--file', '--prune', '--output'] : [];
-  return table.operations
-    .filter(({ command, hidden }) => !hidden && before.every((word, i) => command[i] === word))
-    .map(({ command }) => command[before.length] ?? '');
-}
-
-const common = ['--output', '--columns', '--quiet', '--context', '--help'];
-
-function optionsOf({ path, query = {}, body, result }: Operation): string[] {
-  const fields = body ? [...propertiesOf(body).keys()].map((name) => optionOf(name)) : [];
-  const filters = Object.keys(query).map((name) => optionOf(name, 'query'));
-  const scope = scopeNames(path).map((name) => `--${name.replace('_id', '')}`);
-  return [
-    ...filters,
-    ...fields,
-    ...(body ? ['--body'] : []),
-    ...scope,
-    ...common,
-    ...(result === 'tasks' ? ['--no-wait', '--timeout'] : []),
-  ];
-}
-
-/** Whether a word is an option, and the next one its value. */
-function takesValue(operation: Operation, word: string): boolean {
-  const flags = new Set(['--quiet', '--help', '--no-wait']);
-  return !flags.has(word) && (word === '-o' || optionsOf(operation).includes(word));
-}
-
-async function optionValues(operation: Operation, option: string, io: Io): Promise<string[]> {
-  if (option === '--output' || option === '-o') return [...formats];
-  if (option === '--columns') return operation.fields ?? [];
-  if (option === '--context') return Object.keys(readContexts(contextsFile(io.env)).contexts);
-  if (option === '--project' || option === '--region') return namesOf(`${option.slice(2)}_id`, {}, io);
-  const name = option.replace(/^--(field-|query-)?/, '').replaceAll('-', '_');
-  const schema = operation.query?.[name] ?? (operation.body && propertiesOf(operation.body).get(name)?.schema);
+async function optionValues({ long, argChoices }: Option, typed: Typed, io: Io): Promise<string[]> {
+  const operation = operationOf(typed.words);
+  if (argChoices) return argChoices;
+  if (long === '--columns') return operation?.fields ?? [];
+  if (long === '--context') return Object.keys(readContexts(contextsFile(io.env)).contexts);
+  if (long === '--project' || long === '--region') return namesOf(`${long.slice(2)}_id`, {}, typed, io);
+  const name = long!.replace(/^--(field-|query-)?/, '').replaceAll('-', '_');
+  const schema = operation?.query?.[name] ?? (operation?.body && propertiesOf(operation.body).get(name)?.schema);
   const choices = schema && choicesOf(schema);
   if (choices) return choices.map(String);
-  const parameter = referenceOf(name);
-  return parameter === undefined ? [] : namesOf(parameter, {}, io);
+  const parameter = operation && referenceOf(name);
+  return parameter === undefined ? [] : namesOf(parameter, {}, typed, io);
 }
 
-/** `given` are the words after the command: operands, and options with their values. */
-async function operandNamesOnServer(operation: Operation, given: string[], io: Io): Promise<string[]> {
-  const operands = given.filter((word, i) => !word.startsWith('-') && !given[i - 1]?.startsWith('-'));
+async function operandValues(typed: Typed, io: Io): Promise<string[]> {
+  const { command, words, operands } = typed;
+  const [first, second] = words;
+  const choices = command.registeredArguments[operands.length]?.argChoices;
+  if (choices) return choices;
+  if (first === 'api') {
+    if (operands.length === 0) return methods;
+    return operands.length === 1 ? table.operations.map(({ path }) => path) : [];
+  }
+  if (first === 'context' && second !== 'add' && operands.length === 0) {
+    return Object.keys(readContexts(contextsFile(io.env)).contexts);
+  }
+  const operation = operationOf(words);
+  if (!operation) return [];
   const names = operandNames(operation.path);
   const next = names[operands.length];
   if (next === undefined) return [];
-  return namesOf(next, Object.fromEntries(operands.map((value, i) => [names[i]!, value])), io);
+  return namesOf(next, Object.fromEntries(operands.map((value, i) => [names[i]!, value])), typed, io);
 }
 
-async function namesOf(parameter: string, values: Record<string, string>, io: Io): Promise<string[]> {
+async function namesOf(
+  parameter: string,
+  values: Record<string, string>,
+  { options }: Typed,
+  io: Io,
+): Promise<string[]> {
   const list = listOf(parameter);
   if (!list) return [];
-  const api = createApi(targetOf({}, io.env), longestWaitMs);
+  const api = createApi(targetOf(options, io.env), longestWaitMs);
   const path = await createNames(api).path(list.path, values);
   const paged = isPaged(list) ? withQuery(path, { limit: mostNames }) : path;
   const { body } = await api.send({ method: 'GET', path: paged });

@@ -284,6 +284,25 @@ describe('completion', () => {
     expect(await complete('network', 'show', 'default', '')).toEqual([]);
   });
 
+  it('completes the options of commands that are no operations', async () => {
+    expect(await complete('apply', '--ti')).toEqual(['--timeout']);
+    expect(await complete('diff', '--ex')).toEqual(['--exit-code']);
+    expect(await complete('context', 'add', 'other', '--token')).toEqual(['--token', '--token-file']);
+    expect(await complete('api', 'GET', '/cloud/v1/regions', '--pag')).toEqual(['--paginate']);
+    expect(await complete('apply', '--output', 'y')).toEqual(['yaml']);
+    expect(await complete('volume', 'revert', '--no')).toEqual(['--no-wait']);
+  });
+
+  it('completes names of the project that is typed', async () => {
+    await data('project', 'create', '--name', 'elsewhere');
+    await data('network', 'create', '--name', 'there', '--project', 'elsewhere');
+    expect(await complete('network', 'show', 'th')).toEqual([]);
+    expect(await complete('network', 'show', '--project', 'elsewhere', '--quiet', 'th')).toEqual(['there']);
+    expect(await complete('network', 'show', '--project', '=', 'elsewhere', 'th')).toEqual(['there']);
+    expect(await complete('network', 'show', '--project=elsewhere', 'th')).toEqual(['there']);
+    expect(await complete('network', 'show', 'def', '--context')).toEqual(['--context']);
+  });
+
   it('prints nothing if the server cannot be reached, or does not respond', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
