@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
 import { request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loaded, newToken, useConsole } from './console.ts';
 
@@ -11,6 +12,8 @@ const { open } = consoleOf;
 const shares = '/cloud/v1/file_shares/1/1';
 /** Much shorter than the idle timeouts of proxies. */
 const CUT_MS = 300;
+/** Longer than changes are collected. */
+const SLOW_MS = 800;
 
 async function newShare(name: string): Promise<string> {
   const { yard } = consoleOf;
@@ -82,6 +85,29 @@ describe('an open page', () => {
     }
     // The fastest of three, because other tests use the same processors. Without events it is polled every 5 s.
     expect(Math.min(...durations)).toBeLessThan(1000);
+  });
+
+  it('shows changes that are more frequent than its reads are fast', async () => {
+    const { yard } = consoleOf;
+    const networks = '/cloud/v1/networks/1/1';
+    const { body } = await yard.get(networks);
+    const page = await open('networks');
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await page.route(/\/networks\/1\/1\?/, async (route) => {
+      await sleep(SLOW_MS);
+      await route.continue();
+    });
+    let isShown = false;
+    const shown = page.getByRole('link', { name: /^busy-/ }).waitFor();
+    void shown.then(
+      () => (isShown = true),
+      () => {},
+    );
+    for (let count = 0; count < 20 && !isShown; count += 1) {
+      await yard.insist('PATCH', `${networks}/${body.results[0].id}`, { name: `busy-${count}` });
+      await sleep(SLOW_MS / 4);
+    }
+    expect(isShown).toBe(true);
   });
 
   it('says that a share was deleted elsewhere, and keeps what was typed', async () => {

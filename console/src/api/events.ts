@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import type { Query } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { ApiError } from './errors.ts';
 import { queryClient } from './query-client.ts';
@@ -103,8 +104,9 @@ function openSource(projectId: string, lastId: string, handlers: StreamHandlers)
   return source;
 }
 
-function refreshAll(): void {
-  void queryClient.invalidateQueries({ predicate: ({ state }) => !isRefused(state.error) });
+/** `cancelRefetch`: reads that have begun begin again, because they may miss a change. */
+function refreshAll({ cancelRefetch } = { cancelRefetch: true }): void {
+  void queryClient.invalidateQueries({ predicate: ({ state }) => !isRefused(state.error) }, { cancelRefetch });
 }
 
 /** A token without access does not get it by a change: another read would only replace the reason with grey bars for a moment. */
@@ -167,7 +169,8 @@ function openStream(projectId: string): () => void {
     stop();
     setLiveness('polling');
     const repeat = () => {
-      if (!document.hidden) refreshAll();
+      // A read may take longer than the interval.
+      if (!document.hidden) refreshAll({ cancelRefetch: false });
       after(POLL_MS, repeat);
     };
     after(POLL_MS, repeat);
@@ -207,13 +210,21 @@ function collect(event: ResourceEvent): void {
   }
 }
 
+/** A kind that is being read waits for the end of that: reads that begin again with each change would not end. */
 function flush(): void {
   const kinds = [...collected];
   collected.clear();
-  void queryClient.invalidateQueries({
-    predicate: ({ queryKey, state }) => kinds.includes(String(queryKey[0])) && !isRefused(state.error),
-  });
+  for (const kind of kinds)
+    if (queryClient.isFetching({ type: 'active', predicate: isOf(kind) }) > 0) collected.add(kind);
+  if (collected.size > 0) setTimeout(flush, COLLECT_MS);
+  const idle = kinds.filter((kind) => !collected.has(kind));
+  void queryClient.invalidateQueries({ predicate: (query) => idle.some((kind) => isOf(kind)(query)) });
 }
+
+const isOf =
+  (kind: string) =>
+  ({ queryKey, state }: Query): boolean =>
+    String(queryKey[0]) === kind && !isRefused(state.error);
 
 /** `file_share`, `file-shares` and `file_shares` are the queries `file_shares`. */
 export function queryKindOf(kind: string): string {
