@@ -153,6 +153,9 @@ describe('a server that is killed', () => {
 });
 
 const notice = 'The server is not available';
+const FLOOD_MS = 3000;
+/** Each read of the page is repeated every few seconds, after one attempt at once. */
+const MOST_REQUESTS = 60;
 
 describe('a server that cannot read, such as during a failover of its database', () => {
   it('leaves a resource and its parts on the page, which recovers by itself', async () => {
@@ -177,6 +180,24 @@ describe('a server that cannot read, such as during a failover of its database',
     await page.unroute(path);
     await page.getByRole('heading', { name: 'not-yet-shown' }).waitFor();
     await page.locator('main').getByText(notice).waitFor({ state: 'detached' });
+  });
+
+  it('is not flooded with requests', async () => {
+    // The price of the form is a POST.
+    const page = await open('volumes/new');
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    let requests = 0;
+    await page.route(/\/(cloud|cloudyard|healthz)\//, (route) => {
+      requests += 1;
+      return route.fulfill({ status: 503, json: { message: 'the database is not reachable' } });
+    });
+    await page.getByLabel('Size (GiB)').fill('11');
+    // The stream is opened again, as after its end.
+    await page.evaluate('dispatchEvent(new Event("online"))');
+    await page.locator('main').getByText(notice).waitFor({ state: 'attached' });
+    const before = requests;
+    await sleep(FLOOD_MS);
+    expect(requests - before).toBeLessThan(MOST_REQUESTS);
   });
 });
 

@@ -21,9 +21,7 @@ const signing: Middleware = {
     return request;
   },
   onResponse({ request, response }) {
-    // Without its database the server reads nothing, and the page is out of date as well.
-    noteResponse(request.method === 'GET' && response.status === 503 ? null : response.status);
-    noteDate(response.headers.get('Date'));
+    note(request.method, response);
     if (response.status === 401 && !new URL(response.url).pathname.endsWith('/session')) sessionState.reportExpiry();
   },
   onError() {
@@ -31,6 +29,13 @@ const signing: Middleware = {
     return new ConnectionError();
   },
 };
+
+/** Without its database the server reads nothing, and the page is out of date as well. A refused change says nothing about that. */
+function note(method: string, { status, headers }: Response): void {
+  if (status !== 503) noteResponse(status);
+  else if (method === 'GET') noteResponse(null);
+  noteDate(headers.get('Date'));
+}
 
 /** Every operation of openapi.json, with the types of its parameters, body and response. */
 export const api = createClient<paths>({ baseUrl: location.origin });
@@ -60,7 +65,7 @@ export async function request<T>(method: string, path: string, body?: unknown): 
     noteResponse(null);
     throw new ConnectionError();
   });
-  noteResponse(response.status);
+  note(method, response);
   const text = await response.text();
   const value: unknown = text === '' ? undefined : parseJson(text);
   if (response.ok) return value as T;
