@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { checkPage, newToken, signIn, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open, visit } = consoleOf;
+/** Longer than a page waits with its announcement. */
+const SLOW_MS = 600;
 
 describe('the navigation', () => {
   it('shows the current page, also in a low window', async () => {
@@ -40,6 +43,22 @@ describe('the navigation of a phone', () => {
     await page.getByRole('button', { name: 'Navigation' }).click();
     await navigation.getByRole('link', { name: 'Networks', exact: true }).click();
     await navigation.waitFor({ state: 'hidden' });
+  });
+});
+
+describe('a page that loads slowly', () => {
+  it('is announced when it is shown, and has the focus', async () => {
+    const { body } = await consoleOf.yard.get('/cloud/v1/networks/1/1');
+    const { id, name } = body.results[0];
+    const page = await open('networks');
+    await page.route(`**/cloud/v1/networks/1/1/${id}`, async (route) => {
+      await sleep(SLOW_MS);
+      await route.continue();
+    });
+    await page.getByRole('link', { name, exact: true }).press('Enter');
+    await page.getByRole('heading', { name, level: 1 }).waitFor();
+    await page.locator('.frame > [role=status]').getByText(`${name} · Cloudyard`).waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
   });
 });
 
@@ -112,6 +131,7 @@ describe('sign-in', () => {
     await page.getByLabel('API token').fill('wrong$token');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('the token is unknown, expired or revoked').waitFor();
+    await page.locator('#token:focus').waitFor();
     await page.getByLabel('API token').fill(consoleOf.yard.env['CLOUDYARD_BOOTSTRAP_TOKEN']!);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'File shares', level: 1 }).waitFor();

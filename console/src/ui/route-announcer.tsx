@@ -1,25 +1,39 @@
-import { useLocation } from '@tanstack/react-router';
+import { useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
+import { useShownTitle } from './title.ts';
 
-/** Announces the title after each navigation, and moves the focus to the content unless a dialog has it. */
+/** A title that is replaced within this time is not announced, and a dialog has taken the focus. */
+const SETTLE_MS = 200;
+
+/** Announces the title of each page and dialog, and moves the focus to the content unless a dialog has it. */
 export function RouteAnnouncer() {
-  const { pathname } = useLocation();
+  const title = useShownTitle();
   const [text, setText] = useState('');
-  const isFirst = useRef(true);
   useEffect(() => {
-    // Titles are set by the pages, which may still be loading.
-    const timer = setTimeout(() => {
-      setText(document.title);
-      const active = document.activeElement;
-      const isLost = active === null || active === document.body || active.closest('nav') !== null;
-      if (!isFirst.current && isLost) document.getElementById('main')?.focus({ preventScroll: true });
-      isFirst.current = false;
-    }, 200);
+    const timer = setTimeout(() => setText(title), SETTLE_MS);
     return () => clearTimeout(timer);
-  }, [pathname]);
+  }, [title]);
+  useFocusOfPage();
   return (
     <div className="visually-hidden" role="status">
       {text}
     </div>
   );
+}
+
+/** The link that was followed disappears with its page, which stays until the next one is loaded. */
+function useFocusOfPage(): void {
+  const pathname = useRouterState({ select: ({ isLoading, location }) => (isLoading ? null : location.pathname) });
+  const last = useRef<string>(null);
+  useEffect(() => {
+    if (pathname === null || pathname === last.current) return;
+    if (last.current !== null) setTimeout(focusContentIfLost, SETTLE_MS);
+    last.current = pathname;
+  }, [pathname]);
+}
+
+function focusContentIfLost(): void {
+  const active = document.activeElement;
+  const isLost = active === null || active === document.body || active.closest('nav') !== null;
+  if (isLost) document.getElementById('main')?.focus({ preventScroll: true });
 }

@@ -70,6 +70,8 @@ function SignInForm({ reason }: { reason?: string }) {
     } catch (failure) {
       setError(messageOf(failure));
       setBusy(false);
+      input.current?.focus();
+      input.current?.select();
     }
   }
   return (

@@ -1,12 +1,15 @@
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
 
 /** The titles of the page and of the dialogs above it. The last one is shown. */
 let titles: readonly { readonly text: string }[] = [];
+const listeners = new Set<() => void>();
 
 function show(next: typeof titles): void {
   titles = next;
   const last = titles.at(-1);
-  if (last) document.title = `${last.text} · Cloudyard`;
+  if (!last) return;
+  document.title = `${last.text} · Cloudyard`;
+  for (const listener of listeners) listener();
 }
 
 /** Names the page or dialog in the tab and for screen readers, until it is unmounted. */
@@ -21,4 +24,14 @@ export function useTitle(title: string): void {
     own.current.text = title;
     show(titles);
   }, [title]);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The title of the tab. It stays while the data of the next page loads. */
+export function useShownTitle(): string {
+  return useSyncExternalStore(subscribe, () => document.title);
 }
