@@ -1,3 +1,4 @@
+import { FilterInput } from '../ui/filter-input.tsx';
 import { useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
@@ -35,31 +36,32 @@ export function isFiltered(state: ListState): boolean {
   return NAMES.some((name) => state.get(name) !== '');
 }
 
-export const NO_FILTER = Object.fromEntries([...NAMES, 'before'].map((name) => [name, '']));
+export const NO_FILTER = Object.fromEntries(NAMES.map((name) => [name, '']));
 
 export function AuditTools() {
   const state = useListState();
   const { project } = useScope();
   const shownProject = state.get('project_id');
-  // A change of the filter returns to the newest entries.
-  const set = (name: string, value: string) => state.set({ [name]: value, before: '' });
   const input = (name: string, label: string, type: string, placeholder?: string) => (
-    <input
+    <FilterInput
       key={name}
+      state={state}
+      name={name}
       type={type}
       aria-label={label}
       title={label}
       placeholder={placeholder}
-      spellCheck={false}
-      value={state.get(name)}
-      onChange={(event) => set(name, event.target.value)}
     />
   );
   return (
     <div className="list-tools audit-tools" role="search">
       {TEXTS.map(([name, label, placeholder]) => input(name, label, 'search', placeholder))}
       {input('token_id', 'Token ID', 'number', 'Token ID')}
-      <select aria-label="Project" value={shownProject} onChange={(event) => set('project_id', event.target.value)}>
+      <select
+        aria-label="Project"
+        value={shownProject}
+        onChange={({ target }) => state.set({ project_id: target.value })}
+      >
         <option value="">Project: all</option>
         <option value={project}>this project</option>
         {!['', String(project)].includes(shownProject) && <option value={shownProject}>project {shownProject}</option>}

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { FilterInput } from '../ui/filter-input.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { PageHead } from '../ui/page-head.tsx';
@@ -18,8 +19,7 @@ const MAX_GIB = 102_400;
 export function Prices() {
   const scope = useScope();
   const state = useListState();
-  const typed = state.get('size');
-  const size = sizeOf(useSettled(typed));
+  const size = sizeOf(useSettled(state.get('size')));
   const query = useQuery({ ...pricesQuery(scope, size ?? DEFAULT_GIB), enabled: size !== null });
   const rows = query.data ?? [];
   return (
@@ -30,15 +30,16 @@ export function Prices() {
       <section className="card" aria-label="Prices">
         <div className="list-tools prices-size">
           <label htmlFor="size">Size of storage (GiB)</label>
-          <input
+          <FilterInput
+            state={state}
+            name="size"
             id="size"
             type="number"
             min={1}
             max={MAX_GIB}
-            value={typed || (state.get('size') === '' ? DEFAULT_GIB : '')}
+            placeholder={String(DEFAULT_GIB)}
             aria-invalid={size === null}
             aria-describedby="size-error"
-            onChange={(event) => state.set({ size: event.target.value })}
           />
           <span id="size-error" role="alert" className="error">
             {size === null && `must be a whole number from 1 to ${formatNumber(MAX_GIB)}`}

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { messageOf } from '../api/errors.ts';
 import { useReadOnlyReason } from '../api/session.ts';
+import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
@@ -30,10 +31,10 @@ const isFiltered = (state: ListState) =>
 export function TaskList() {
   const scope = useScope();
   const state = useListState();
-  const states = STATES.filter((each) => each === (state.get('state') as TaskState));
   const query = useQuery(
     tasksQuery(scope, {
-      states,
+      // The server refuses what is no state.
+      states: state.get('state') === '' ? [] : [state.get('state') as TaskState],
       type: state.get('type'),
       isAcknowledged: ACKNOWLEDGED[state.get('acknowledged') as keyof typeof ACKNOWLEDGED],
       limit: PAGE_SIZE,
@@ -106,13 +107,13 @@ const columnsOf = (scope: Scope, names: ResourceNames): Column<Task>[] => [
 function Tools({ state, types, count }: { state: ListState; types: readonly string[]; count: number | undefined }) {
   return (
     <div className="list-tools" role="search">
-      <input
+      <FilterInput
+        state={state}
+        name="type"
         type="search"
         aria-label="Type"
         placeholder="Type, such as create_volume"
         list="task-types"
-        value={state.get('type')}
-        onChange={(event) => state.set({ type: event.target.value })}
       />
       <datalist id="task-types">
         {[...new Set(types)].sort().map((type) => (

@@ -11,16 +11,19 @@ interface FilterSelectProps {
 
 /** One filter of a list: a value, or all. */
 export function FilterSelect({ state, name, label, options }: FilterSelectProps) {
+  const chosen = state.get(name);
+  const offered = options.map((option) => (typeof option === 'string' ? { value: option, text: option } : option));
+  // Of a link, or of rows that have changed since: a select without it would show that all rows are listed.
+  const isUnknown = chosen !== '' && !offered.some(({ value }) => value === chosen);
   return (
-    <select aria-label={label} value={state.get(name)} onChange={(event) => state.set({ [name]: event.target.value })}>
+    <select aria-label={label} value={chosen} onChange={(event) => state.set({ [name]: event.target.value })}>
       <option value="">{label}: all</option>
-      {options
-        .map((option) => (typeof option === 'string' ? { value: option, text: option } : option))
-        .map(({ value, text }) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
+      {isUnknown && <option value={chosen}>{chosen}</option>}
+      {offered.map(({ value, text }) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
     </select>
   );
 }

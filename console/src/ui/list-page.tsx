@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
+import { FilterInput } from './filter-input.tsx';
 import { FilterSelect } from './filter-select.tsx';
 import { Icon } from './icons.tsx';
 import { PAGE_SIZE, sortRows, useListState } from './list-state.ts';
@@ -131,13 +132,7 @@ interface ListToolsProps<T> {
 function ListTools<T>({ state, filters, rows, count, total }: ListToolsProps<T>) {
   return (
     <div className="list-tools" role="search">
-      <input
-        type="search"
-        aria-label="Filter"
-        placeholder="Filter"
-        value={state.search}
-        onChange={(event) => state.set({ q: event.target.value })}
-      />
+      <FilterInput state={state} name="q" type="search" aria-label="Filter" placeholder="Filter" />
       {filters.map(({ name, label, valueOf }) => (
         <FilterSelect
           key={name}
@@ -149,6 +144,7 @@ function ListTools<T>({ state, filters, rows, count, total }: ListToolsProps<T>)
       ))}
       <span className="count" role="status">
         {count === total ? rowsText(total) : `${formatNumber(count)} of ${rowsText(total)}`}
+        {rows.length < total && `; only ${formatNumber(rows.length)} are listed and filtered`}
       </span>
     </div>
   );

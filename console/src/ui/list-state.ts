@@ -23,7 +23,8 @@ export function useListState(): ListState {
     page: Math.max(1, Math.trunc(Number(search['page'])) || 1),
     get: (name) => search[name] ?? '',
     set: (changes) => {
-      const next = (previous: Record<string, string>) => ({ ...previous, page: '', ...changes });
+      // `before` is the page of a list without page numbers.
+      const next = (previous: Record<string, string>) => ({ ...previous, page: '', before: '', ...changes });
       void navigate({ to: '.', search: next, replace: true, resetScroll: false } as never);
     },
   };

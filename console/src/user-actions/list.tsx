@@ -1,4 +1,5 @@
 import { Link, Outlet } from '@tanstack/react-router';
+import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
@@ -110,12 +111,12 @@ const optionsOf = (field: string) => (schema.properties?.[field]?.enum ?? []) as
 function Tools({ state }: { state: ListState }) {
   return (
     <div className="list-tools" role="search">
-      <input
+      <FilterInput
+        state={state}
+        name="q"
         type="search"
         aria-label="Name of the resource"
         placeholder="Name of the resource"
-        value={state.search}
-        onChange={(event) => state.set({ q: event.target.value })}
       />
       <FilterSelect state={state} name="type" label="Type" options={optionsOf('action_type')} />
       <FilterSelect state={state} name="group" label="Group" options={optionsOf('api_group')} />

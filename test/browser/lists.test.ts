@@ -1,0 +1,79 @@
+/** What lists do with text that is typed, with links to filters, and with pages. */
+import { describe, expect, it } from 'vitest';
+import { loaded, useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+
+describe('a filter that is typed', () => {
+  it.each([
+    ['networks', 'Filter'],
+    ['tasks', 'Type'],
+    ['audit', 'Resource name'],
+    ['user-actions', 'Name of the resource'],
+  ])('of %s keeps the place of the cursor, and is in the URL', async (path, label) => {
+    const page = await open(path);
+    const field = page.getByLabel(label, { exact: true });
+    await field.focus();
+    await page.keyboard.type('ad');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.type('bc');
+    expect(await field.inputValue()).toBe('abcd');
+    await expect.poll(() => [...new URL(page.url()).searchParams.values()]).toEqual(['abcd']);
+  });
+
+  it('is cleared with its button, and follows a link', async () => {
+    const page = await open('networks?q=nothing');
+    const field = page.getByLabel('Filter', { exact: true });
+    expect(await field.inputValue()).toBe('nothing');
+    await page.getByRole('button', { name: 'Clear the filter' }).click();
+    await expect.poll(() => field.inputValue()).toBe('');
+  });
+
+  it('of a time is complete when the last digit is typed', async () => {
+    const page = await open('audit');
+    await page.getByLabel('From', { exact: true }).focus();
+    await page.keyboard.type('01022030');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.type('1135AM');
+    await expect.poll(() => new URL(page.url()).searchParams.get('from_timestamp')).toBe('2030-01-02T11:35');
+  });
+
+  it('of a size of storage can be emptied', async () => {
+    const page = await open('prices');
+    const size = page.getByLabel('Size of storage (GiB)');
+    await size.fill('7');
+    await size.press('Backspace');
+    expect(await size.inputValue()).toBe('');
+    await size.press('2');
+    await expect.poll(() => new URL(page.url()).searchParams.get('size')).toBe('2');
+  });
+});
+
+describe('a link to a filter', () => {
+  it('whose value no row has shows the value', async () => {
+    const page = await open('networks?type=vlan');
+    await page.getByText('Nothing matches the filter').waitFor();
+    expect(await page.getByLabel('Type', { exact: true }).inputValue()).toBe('vlan');
+  });
+
+  it('of tasks by an unknown state shows no task', async () => {
+    const page = await open('tasks?state=error');
+    await page.getByText('must be one of').waitFor();
+    expect(await page.getByLabel('State', { exact: true }).inputValue()).toBe('error');
+  });
+});
+
+describe('a list that is cut', () => {
+  it('says that it does not have all rows, also when none matches the filter', async () => {
+    const page = await open('overview');
+    await page.route(/\/networks\/1\/1\?/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), count: 10_500 } });
+    });
+    await page.getByRole('link', { name: 'Networks', exact: true }).click();
+    await page.getByText('1 of 10,500 rows; only 1 are listed and filtered').waitFor();
+    await page.getByLabel('Filter', { exact: true }).fill('nothing');
+    await page.getByText('0 of 10,500 rows; only 1 are listed and filtered').waitFor();
+  });
+});
