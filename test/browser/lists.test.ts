@@ -77,3 +77,19 @@ describe('a list that is cut', () => {
     await page.getByText('0 of 10,500 rows; only 1 are listed and filtered').waitFor();
   });
 });
+
+describe('a page of a list', () => {
+  it('is announced, and its button keeps the focus on the last page', async () => {
+    const names = Array.from({ length: 51 }, (_, index) => `key-${index}`);
+    await Promise.all(
+      names.map((name) => consoleOf.yard.insist('POST', '/cloud/v1/caas/keys/1/1', { name, containers: [] })),
+    );
+    const page = await open('api-keys');
+    await loaded(page);
+    await page.getByRole('button', { name: 'Next' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').getByText('51–51 of 51').waitFor();
+    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
+    expect(await page.evaluate('document.activeElement.innerText.trim()')).toBe('Next');
+  });
+});

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { ActionButton } from '../ui/action-button.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';
@@ -85,22 +86,12 @@ function AuditPager({ next }: { next: number | null }) {
   if (next === null && state.get('before') === '') return null;
   return (
     <nav className="pager" aria-label="Pages">
-      <button
-        type="button"
-        className="button small"
-        disabled={state.get('before') === ''}
-        onClick={() => state.set({ before: '' })}
-      >
+      <ActionButton className="small" isDisabled={state.get('before') === ''} onClick={() => state.set({ before: '' })}>
         <Icon name="left" /> Newest
-      </button>
-      <button
-        type="button"
-        className="button small"
-        disabled={next === null}
-        onClick={() => state.set({ before: String(next) })}
-      >
+      </ActionButton>
+      <ActionButton className="small" isDisabled={next === null} onClick={() => state.set({ before: String(next) })}>
         Older <Icon name="right" />
-      </button>
+      </ActionButton>
     </nav>
   );
 }

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { messageOf } from '../api/errors.ts';
 import { useNotOperatorReason } from '../api/session.ts';
+import { ActionButton } from '../ui/action-button.tsx';
 import { ByCode } from '../ui/by-code.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -36,7 +37,6 @@ export function Clock() {
     setBody(next);
     move.mutate(next);
   };
-  const isDisabled = move.isPending || reason !== null;
   return (
     <Card title="Clock">
       <div className="card-body stack">
@@ -44,29 +44,21 @@ export function Clock() {
         <p className="muted">Work that becomes due on the way is done, run by run. A long move can take a minute.</p>
         <div className="row" role="group" aria-label="Move the clock">
           {STEPS.map(({ title, seconds }) => (
-            <button
+            <ActionButton
               key={title}
-              type="button"
-              className="button"
-              disabled={isDisabled}
-              title={reason ?? undefined}
+              disabledReason={reason}
+              isDisabled={move.isPending}
               onClick={() => act({ advance_seconds: seconds })}
             >
               Advance {title}
-            </button>
+            </ActionButton>
           ))}
           <ActionLink to={scope.path('development', 'clock')} disabledReason={reason}>
             Set the time
           </ActionLink>
-          <button
-            type="button"
-            className="button"
-            disabled={isDisabled}
-            title={reason ?? undefined}
-            onClick={() => act({ real: true })}
-          >
+          <ActionButton disabledReason={reason} isDisabled={move.isPending} onClick={() => act({ real: true })}>
             Return to the real time
-          </button>
+          </ActionButton>
           {move.isPending && (
             <span role="status">
               <span className="spinner" aria-hidden="true" /> Moving the clock

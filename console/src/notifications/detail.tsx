@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { messageOf } from '../api/errors.ts';
 import { useLimitedReason } from '../api/session.ts';
+import { ActionButton } from '../ui/action-button.tsx';
 import { ByCode } from '../ui/by-code.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
@@ -93,14 +94,13 @@ function Resend({ notification, delivery }: { notification: Notification; delive
     onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
   return (
-    <button
-      type="button"
-      className="button small"
-      disabled={mutation.isPending || reason !== null}
-      title={reason ?? undefined}
+    <ActionButton
+      className="small"
+      disabledReason={reason}
+      isDisabled={mutation.isPending}
       onClick={() => mutation.mutate()}
     >
       Resend <span className="visually-hidden">to {delivery.target}</span>
-    </button>
+    </ActionButton>
   );
 }

@@ -2,6 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
 import { clientsQuery } from '../clients/data.ts';
+import { ActionButton } from '../ui/action-button.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
@@ -57,9 +58,9 @@ export function QuotaAudit() {
         title="Quota audit"
         description="Usages that limits are checked against, where they differ from the resources."
         actions={
-          <button type="button" className="button" disabled={query.isFetching} onClick={() => void query.refetch()}>
+          <ActionButton isDisabled={query.isFetching} onClick={() => void query.refetch()}>
             Compare again
-          </button>
+          </ActionButton>
         }
         query={query}
         columns={columnsOf(names)}

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { messageOf } from '../api/errors.ts';
 import { useReadOnlyReason } from '../api/session.ts';
+import { ActionButton } from '../ui/action-button.tsx';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
@@ -151,15 +152,14 @@ export function Acknowledge({ task }: { task: Task }) {
   });
   if (!isAcknowledgeable(task)) return null;
   return (
-    <button
-      type="button"
-      className="button small"
-      disabled={mutation.isPending || readOnly !== null}
-      title={readOnly ?? undefined}
+    <ActionButton
+      className="small"
+      disabledReason={readOnly}
+      isDisabled={mutation.isPending}
       onClick={() => mutation.mutate()}
     >
       Acknowledge <span className="visually-hidden">{taskTitle(task.task_type)}</span>
-    </button>
+    </ActionButton>
   );
 }
 

@@ -3,6 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
+import { ActionButton } from './action-button.tsx';
 import { FilterInput } from './filter-input.tsx';
 import { FilterSelect } from './filter-select.tsx';
 import { Icon } from './icons.tsx';
@@ -170,15 +171,15 @@ export function Pager({ page, count, setPage }: PagerProps) {
   const first = (page - 1) * PAGE_SIZE + 1;
   return (
     <nav className="pager" aria-label="Pages">
-      <span className="num">
+      <span className="num" role="status">
         {formatNumber(first)}–{formatNumber(Math.min(count, page * PAGE_SIZE))} of {formatNumber(count)}
       </span>
-      <button type="button" className="button small" disabled={page <= 1} onClick={() => setPage(page - 1)}>
+      <ActionButton className="small" isDisabled={page <= 1} onClick={() => setPage(page - 1)}>
         <Icon name="left" /> Previous
-      </button>
-      <button type="button" className="button small" disabled={page >= last} onClick={() => setPage(page + 1)}>
+      </ActionButton>
+      <ActionButton className="small" isDisabled={page >= last} onClick={() => setPage(page + 1)}>
         Next <Icon name="right" />
-      </button>
+      </ActionButton>
     </nav>
   );
 }

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { ActionButton } from './action-button.tsx';
 import { useTitle } from './title.ts';
 
 export interface Crumb {
@@ -61,10 +62,9 @@ interface ActionLinkProps {
 export function ActionLink({ to, children, className = '', disabledReason, shortcut }: ActionLinkProps) {
   if (disabledReason) {
     return (
-      <button type="button" className={`button ${className}`} aria-disabled="true" title={disabledReason}>
+      <ActionButton className={className} disabledReason={disabledReason}>
         {children}
-        <span className="visually-hidden">: {disabledReason}</span>
-      </button>
+      </ActionButton>
     );
   }
   return (

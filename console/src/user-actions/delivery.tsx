@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '../api/client.ts';
 import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
+import { ActionButton } from '../ui/action-button.tsx';
 import { ByCode } from '../ui/by-code.tsx';
 import { Attempts } from '../notifications/attempts.tsx';
 import { Card, Properties } from '../ui/detail-page.tsx';
@@ -50,8 +51,8 @@ function Resend({ id }: { id: string }) {
     onSettled: () => queryClient.invalidateQueries({ queryKey: [KIND] }),
   });
   return (
-    <button type="button" className="button small" disabled={mutation.isPending} onClick={() => mutation.mutate()}>
+    <ActionButton className="small" isDisabled={mutation.isPending} onClick={() => mutation.mutate()}>
       Resend
-    </button>
+    </ActionButton>
   );
 }
