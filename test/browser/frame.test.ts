@@ -217,6 +217,16 @@ describe('the frame', () => {
     expect(await create.getAttribute('title')).toBe('The token of this session is read-only');
   });
 
+  it('moves the focus to the content of a page that the palette opens', async () => {
+    const page = await open('file-shares');
+    await page.getByRole('button', { name: 'Account and settings' }).focus();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('go to volumes');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Volumes', level: 1 }).waitFor();
+    await page.locator('main:focus').waitFor();
+  });
+
   it('creates a file share with the keyboard alone', async () => {
     const page = await open('file-shares');
     await page.getByRole('link', { name: 'Create file share' }).waitFor();

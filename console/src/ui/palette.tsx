@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { KeyboardEvent, MouseEvent } from 'react';
+import { focusContent } from './focus-content.ts';
 import { useModal } from './modal.ts';
 import { currentPageActions } from './page-actions.ts';
 import { useScope } from './scope.tsx';
@@ -46,7 +47,8 @@ export function Palette({ close }: { close: () => void }) {
   function run(action: Action | undefined): void {
     if (!action) return;
     close();
-    void navigate({ to: action.to });
+    // The focus would be where it was before; the form of an action takes it itself.
+    void navigate({ to: action.to }).then(focusContent);
   }
   function onKeyDown(event: KeyboardEvent): void {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

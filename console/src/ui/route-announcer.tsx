@@ -1,5 +1,6 @@
 import { useRouterState } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
+import { focusContent } from './focus-content.ts';
 import { useShownTitle } from './title.ts';
 
 /** A title that is replaced within this time is not announced, and a dialog has taken the focus. */
@@ -35,5 +36,5 @@ function useFocusOfPage(): void {
 function focusContentIfLost(): void {
   const active = document.activeElement;
   const isLost = active === null || active === document.body || active.closest('nav') !== null;
-  if (isLost) document.getElementById('main')?.focus({ preventScroll: true });
+  if (isLost) focusContent();
 }
