@@ -153,3 +153,20 @@ describe('the listeners of a new load balancer', () => {
     expect(await names('Pool name')).toEqual(['pool-2', 'pool-1']);
   });
 });
+
+describe('a part of a form that is added or removed', () => {
+  it.each([
+    ['lifecycle-policies/new', 'Add schedule', 'Remove schedule'],
+    ['load-balancers/new', 'Add listener', 'Remove listener'],
+  ])('of %s keeps the focus in the form', async (path, add, remove) => {
+    const page = await open(path);
+    const button = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
+    const hasFocus = (name: string) => button(name).and(page.locator(':focus')).waitFor();
+    await button(add).press('Enter');
+    await page.locator('dialog fieldset:nth-of-type(2) :is(input, select):focus').waitFor();
+    await button(`${remove} 2`).press('Enter');
+    await hasFocus(`${remove} 1`);
+    await page.keyboard.press('Enter');
+    await hasFocus(add);
+  });
+});

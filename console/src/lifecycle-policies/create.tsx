@@ -6,6 +6,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { FIELDSETS, useRowFocus } from '../ui/form/use-row-focus.ts';
 import { Icon } from '../ui/icons.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -52,8 +53,20 @@ export function CreatePolicy() {
 
 function Schedules({ form }: { form: Form }) {
   const schedules = form.get('schedules') as readonly Values[];
+  const { list, added, removed } = useRowFocus(FIELDSETS);
+  const add = () => {
+    form.set('schedules', [...schedules, { ...nightly, type: 'interval', days: 1 }]);
+    added();
+  };
+  const remove = (index: number) => {
+    form.set(
+      'schedules',
+      schedules.filter((_, at) => at !== index),
+    );
+    removed(index);
+  };
   return (
-    <>
+    <div className="form" ref={list}>
       {schedules.map((_, index) => (
         <ScheduleFields
           key={index}
@@ -65,12 +78,7 @@ function Schedules({ form }: { form: Form }) {
               type="button"
               className="button quiet icon"
               aria-label={`Remove schedule ${index + 1}`}
-              onClick={() =>
-                form.set(
-                  'schedules',
-                  schedules.filter((_each, at) => at !== index),
-                )
-              }
+              onClick={() => remove(index)}
             >
               <Icon name="trash" />
             </button>
@@ -79,15 +87,11 @@ function Schedules({ form }: { form: Form }) {
       ))}
       {schedules.length < MAX_SCHEDULES && (
         <div>
-          <button
-            type="button"
-            className="button small"
-            onClick={() => form.set('schedules', [...schedules, { ...nightly, type: 'interval', days: 1 }])}
-          >
+          <button type="button" className="button small" onClick={add}>
             <Icon name="plus" /> Add schedule
           </button>
         </div>
       )}
-    </>
+    </div>
   );
 }

@@ -1,4 +1,5 @@
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { FIELDSETS, useRowFocus } from '../ui/form/use-row-focus.ts';
 import { Icon } from '../ui/icons.tsx';
 import { ListenerFields } from './listeners/fields.tsx';
 import { hasPool, poolProtocols } from './listeners/protocols.ts';
@@ -34,18 +35,29 @@ function unusedNumber(listeners: readonly Values[]): number {
 /** The listeners of a new load balancer, each with at most one pool. */
 export function NestedListeners({ form }: { form: Form }) {
   const listeners = (form.get('listeners') as readonly Values[] | undefined) ?? [];
-  const set = (next: readonly Values[]) => form.set('listeners', next);
+  const { list, added, removed } = useRowFocus(FIELDSETS);
+  const add = () => {
+    form.set('listeners', [...listeners, newListener(listeners)]);
+    added();
+  };
+  const remove = (index: number) => {
+    form.set(
+      'listeners',
+      listeners.filter((_, at) => at !== index),
+    );
+    removed(index);
+  };
   return (
-    <>
+    <div className="form" ref={list}>
       {listeners.map((_listener, index) => (
-        <NestedListener key={index} form={form} index={index} listeners={listeners} set={set} />
+        <NestedListener key={index} form={form} index={index} listeners={listeners} remove={() => remove(index)} />
       ))}
       <div>
-        <button type="button" className="button small" onClick={() => set([...listeners, newListener(listeners)])}>
+        <button type="button" className="button small" onClick={add}>
           <Icon name="plus" /> Add listener
         </button>
       </div>
-    </>
+    </div>
   );
 }
 
@@ -53,10 +65,10 @@ interface NestedListenerProps {
   readonly form: Form;
   readonly index: number;
   readonly listeners: readonly Values[];
-  readonly set: (next: readonly Values[]) => void;
+  readonly remove: () => void;
 }
 
-function NestedListener({ form, index, listeners, set }: NestedListenerProps) {
+function NestedListener({ form, index, listeners, remove }: NestedListenerProps) {
   const listener = listeners[index]!;
   const others = listeners.filter((_, at) => at !== index);
   const path = `listeners.${index}`;
@@ -101,7 +113,7 @@ function NestedListener({ form, index, listeners, set }: NestedListenerProps) {
             {pools.length > 0 ? 'Without a pool' : 'Add a pool'}
           </button>
         )}
-        <button type="button" className="button small" onClick={() => set(others)}>
+        <button type="button" className="button small" onClick={remove}>
           <Icon name="trash" /> Remove listener {index + 1}
         </button>
       </div>
