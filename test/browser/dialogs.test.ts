@@ -1,5 +1,5 @@
 /** What dialogs do with the keyboard, the title of the page and the history of the browser. */
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { loaded, signIn, useConsole } from './console.ts';
 
@@ -125,6 +125,49 @@ describe('the back button', () => {
     expect(pathOf(page)).toBe('networks');
     await page.goBack();
     expect(page.url()).toBe('about:blank');
+  });
+});
+
+describe('a form that is closed while its request is sent', () => {
+  /** Sends the form, closes it and opens another page. Returns the function that lets the server respond. */
+  const closeWhileSending = async (name: string, respond: (route: Route) => Promise<void>) => {
+    const page = await open('networks/new');
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      void dialog.dismiss();
+    });
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    await page.route(`**${networks}`, (route) => ended.then(() => respond(route)), { times: 1 });
+    await nameField(page).fill(name);
+    await page.getByRole('dialog').getByRole('button', { name: 'Create network' }).click();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Subnets', exact: true }).click();
+    await page.getByRole('link', { name: 'Create subnet' }).click();
+    await nameField(page).fill('typed meanwhile');
+    return { page, end, questions };
+  };
+  const expectKept = async (page: Page) => {
+    expect(await nameField(page).inputValue()).toBe('typed meanwhile');
+    expect(new URL(page.url()).pathname).toMatch(/subnets\/new$/);
+  };
+
+  it('leaves the page that was opened since', async () => {
+    const { page, end, questions } = await closeWhileSending('sent-and-left', (route) => route.continue());
+    end();
+    await page.getByText('Created network sent-and-left').waitFor();
+    await expectKept(page);
+    expect(questions).toEqual([]);
+  });
+
+  it('reports the failure of its request', async () => {
+    const refusal = { status: 409, json: { message: 'the name is in use' } };
+    const { page, end } = await closeWhileSending('refused-and-left', (route) => route.fulfill(refusal));
+    end();
+    await page.locator('.toast.bad').getByText('the name is in use').waitFor();
+    await expectKept(page);
   });
 });
 

@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateApiKey';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentKey } from './current-key.tsx';
@@ -15,7 +15,7 @@ import { KeyFields } from './fields.tsx';
 /** A form that changes one key, without a task. */
 function useKeyForm(key: ApiKey, initial: Values, toBody: (values: Values) => Values, done: string): Form {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   return useForm({
     schema,
     initial,
@@ -25,7 +25,7 @@ function useKeyForm(key: ApiKey, initial: Values, toBody: (values: Values) => Va
       await unwrap(api.PATCH(KEY, { params: { path: keyParams(scope, key.name) }, body: body as never }));
       showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('api-keys', key.name) });
+      await leave({ to: scope.path('api-keys', key.name) });
     },
   });
 }

@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateClient';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { KIND } from './data.ts';
@@ -13,7 +13,7 @@ const PATH = '/cloudyard/v1/clients';
 
 export function CreateClient() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const form = useForm({
     schema,
     initial: { name: '' },
@@ -22,7 +22,7 @@ export function CreateClient() {
       const link = { to: scope.path('tokens', 'new'), search: { client: String(id) }, text: 'Create its token' };
       showToast({ tone: 'ok', text: `Created client ${name}`, link });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('clients') });
+      await leave({ to: scope.path('clients') });
     },
   });
   return (

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateClient';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -8,6 +8,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -30,7 +31,7 @@ export function EditClient() {
 function EditDialog({ client: current }: { client: Client }) {
   const client = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { client_id: client.id };
   const form = useForm({
     schema,
@@ -45,7 +46,7 @@ function EditDialog({ client: current }: { client: Client }) {
       const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated client ${name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('clients', client.id) });
+      await leave({ to: scope.path('clients', client.id) });
     },
   });
   return (

@@ -1,17 +1,17 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateFault';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { FAULTS_PATH, faultsQuery } from './data.ts';
 
 export function CreateFault() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const form = useForm({
     schema,
     initial: { resource: 'volume', operation: 'apply', mode: 'fail', count: 1, seconds: '', message: '' },
@@ -19,7 +19,7 @@ export function CreateFault() {
       await unwrap(api.POST(FAULTS_PATH, { body: body as never }));
       showToast({ tone: 'ok', text: 'The fault is injected' });
       void queryClient.invalidateQueries({ queryKey: faultsQuery.queryKey });
-      await navigate({ to: scope.path('development') });
+      await leave({ to: scope.path('development') });
     },
   });
   return (

@@ -1,22 +1,22 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:MoveClock';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CLOCK_PATH, moveClock } from './data.ts';
 
 export function SetClock() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const form = useForm({
     schema: { ...schema, required: ['set'] },
     initial: { set: '' },
     send: async (body) => {
       await moveClock(body);
       showToast({ tone: 'ok', text: 'The clock was moved' });
-      await navigate({ to: scope.path('development') });
+      await leave({ to: scope.path('development') });
     },
   });
   return (

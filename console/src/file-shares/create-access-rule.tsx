@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateFileShareAccessRule';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentShare } from './current-share.tsx';
@@ -23,7 +23,7 @@ export function CreateAccessRule() {
 
 function CreateDialog({ share }: { share: FileShare }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { ...scopeParams(scope), file_share_id: share.id };
   const form = useForm({
     schema,
@@ -32,7 +32,7 @@ function CreateDialog({ share }: { share: FileShare }) {
       await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `${String(body['ip_address'])} may mount ${share.name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('file-shares', share.id), search: { tab: 'access' } as never });
+      await leave({ to: scope.path('file-shares', share.id), search: { tab: 'access' } as never });
     },
   });
   return (

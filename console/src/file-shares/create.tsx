@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import standardSchema from 'schema:CreateStandardFileShare';
 import vastSchema from 'schema:CreateVastFileShare';
 import { useState } from 'react';
@@ -12,6 +11,7 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { NoneYet } from '../ui/form/none-yet.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { regionsQuery, scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
@@ -23,7 +23,7 @@ type Type = 'standard' | 'vast';
 
 export function CreateFileShare() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const [type, setType] = useState<Type>('standard');
   const params = scopeParams(scope);
   const networksRead = useQuery(networksQuery(scope));
@@ -42,7 +42,7 @@ export function CreateFileShare() {
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('file-shares') });
+      await leave({ to: scope.path('file-shares') });
     },
   });
   const size = form.get('size');

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateFileShare';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -6,6 +5,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { CurrentShare } from './current-share.tsx';
@@ -21,7 +21,7 @@ export function EditFileShare() {
 function EditDialog({ share: current }: { share: FileShare }) {
   const share = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { ...scopeParams(scope), file_share_id: share.id };
   const squash = share.share_settings.root_squash ?? false;
   const form = useForm({
@@ -46,7 +46,7 @@ function EditDialog({ share: current }: { share: FileShare }) {
         link: { to: scope.path('file-shares', share.id), text: 'Open' },
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('file-shares', share.id) });
+      await leave({ to: scope.path('file-shares', share.id) });
     },
   });
   return (

@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:ExtendFileShare';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -21,7 +21,7 @@ export function ExtendFileShare() {
 
 function ExtendDialog({ share }: { share: FileShare }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { ...scopeParams(scope), file_share_id: share.id };
   const form = useForm({
     // The operation requires more than the current size.
@@ -35,7 +35,7 @@ function ExtendDialog({ share }: { share: FileShare }) {
         link: { to: scope.path('file-shares', share.id), text: 'Open' },
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('file-shares', share.id) });
+      await leave({ to: scope.path('file-shares', share.id) });
     },
   });
   const size = form.get('size');

@@ -1,10 +1,11 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { request } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { pathOf } from '../ui/by-code.tsx';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { KIND } from './data.ts';
@@ -29,7 +30,7 @@ const useHost = () => useParams({ strict: false }) as { hostRegion: string; host
 
 function ChangeDialog({ change }: { readonly change: keyof typeof CHANGES }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const { hostRegion, host } = useHost();
   const { title, operationId, text } = CHANGES[change];
   const path = `/cloudyard/v1/hosts/{region_id}/{host_name}/${change}`;
@@ -41,7 +42,7 @@ function ChangeDialog({ change }: { readonly change: keyof typeof CHANGES }) {
       await request('POST', pathOf({ path, params }));
       showToast({ tone: 'ok', text: change === 'drain' ? `Host ${host} drains` : `Host ${host} serves again` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('hosts') });
+      await leave({ to: scope.path('hosts') });
     },
   });
   return (

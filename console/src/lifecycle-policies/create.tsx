@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateLifecyclePolicy';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -7,6 +6,7 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
 import { FIELDSETS, useRowFocus } from '../ui/form/use-row-focus.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { Icon } from '../ui/icons.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -20,7 +20,7 @@ const MAX_SCHEDULES = schema.properties?.['schedules']?.maxItems ?? 10;
 
 export function CreatePolicy() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = scopeParams(scope);
   const form = useForm({
     schema,
@@ -30,7 +30,7 @@ export function CreatePolicy() {
       const policy = await unwrap(api.POST(POLICIES, { params: { path: params, query: {} }, body: body as never }));
       showToast({ tone: 'ok', text: `Created lifecycle policy ${policy.name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('lifecycle-policies', policy.id) });
+      await leave({ to: scope.path('lifecycle-policies', policy.id) });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import { request } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { pathOf } from '../ui/by-code.tsx';
@@ -6,6 +5,7 @@ import type { Call } from '../ui/by-code.tsx';
 import type { JsonSchema } from '../ui/form/schema.ts';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { KIND } from './data.ts';
@@ -28,7 +28,7 @@ interface PolicyForm {
 /** A form that changes one policy. Policies change at once, without a task. */
 export function usePolicyForm({ policy, schema, initial, isEdit = false, toBody, call, done, tab }: PolicyForm): Form {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   return useForm({
     schema,
     initial,
@@ -38,7 +38,7 @@ export function usePolicyForm({ policy, schema, initial, isEdit = false, toBody,
       await request(call.method, pathOf(call), body);
       showToast({ tone: 'ok', text: done(body) });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('lifecycle-policies', policy.id), search: { tab } as never });
+      await leave({ to: scope.path('lifecycle-policies', policy.id), search: { tab } as never });
     },
   });
 }

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateLoadBalancer';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -8,6 +7,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { BALANCERS, KIND } from './data.ts';
@@ -19,7 +19,7 @@ import { compact } from './values.ts';
 /** A load balancer with its listeners, pools and members: one request, which succeeds or fails as a whole. */
 export function CreateLoadBalancer() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = scopeParams(scope);
   const form = useForm({
     schema,
@@ -36,7 +36,7 @@ export function CreateLoadBalancer() {
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('load-balancers') });
+      await leave({ to: scope.path('load-balancers') });
     },
   });
   return (

@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateNetwork';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 
@@ -12,7 +12,7 @@ const PATH = '/cloud/v1/networks/{project_id}/{region_id}';
 
 export function CreateNetwork() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = scopeParams(scope);
   const form = useForm({
     schema,
@@ -26,7 +26,7 @@ export function CreateNetwork() {
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: ['networks'] });
-      await navigate({ to: scope.path('networks') });
+      await leave({ to: scope.path('networks') });
     },
   });
   return (

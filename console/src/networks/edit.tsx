@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateNetwork';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -6,6 +5,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { CurrentNetwork } from './current-network.tsx';
@@ -21,7 +21,7 @@ export function EditNetwork() {
 function EditDialog({ network: current }: { network: Network }) {
   const network = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = networkParams(scope, network.id);
   const form = useForm({
     schema,
@@ -36,7 +36,7 @@ function EditDialog({ network: current }: { network: Network }) {
         link: { to: scope.path('networks', network.id), text: 'Open' },
       });
       void queryClient.invalidateQueries({ queryKey: ['networks'] });
-      await navigate({ to: scope.path('networks', network.id) });
+      await leave({ to: scope.path('networks', network.id) });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateProject';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -6,6 +5,7 @@ import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { HOME, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { KIND } from './data.ts';
@@ -14,7 +14,7 @@ const PATH = '/cloud/v1/projects';
 
 export function CreateProject() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const reason = useNotClientAdminReason();
   const form = useForm({
     schema,
@@ -24,7 +24,7 @@ export function CreateProject() {
       const link = { to: `/p/${id}/r/${scope.region}/${HOME}`, text: 'Open' };
       showToast({ tone: 'ok', text: `Created project ${name}`, link });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('projects') });
+      await leave({ to: scope.path('projects') });
     },
   });
   return (

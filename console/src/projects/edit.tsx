@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateProject';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -6,6 +5,7 @@ import { useNotAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentProject } from './current-project.tsx';
@@ -21,7 +21,7 @@ export function EditProject() {
 function EditDialog({ project: current }: { project: Project }) {
   const project = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const reason = useNotAdminReason();
   const params = { project_id: project.id };
   const form = useForm({
@@ -37,7 +37,7 @@ function EditDialog({ project: current }: { project: Project }) {
       const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated project ${name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('projects', project.id) });
+      await leave({ to: scope.path('projects', project.id) });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import createSchema from 'schema:CreatePullSecret';
 import updateSchema from 'schema:UpdatePullSecret';
 import { api, unwrap } from '../api/client.ts';
@@ -7,6 +6,7 @@ import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentSecret } from './current-secret.tsx';
@@ -15,7 +15,7 @@ import type { PullSecret } from './data.ts';
 
 export function CreatePullSecret() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = scopeParams(scope);
   const form = useForm({
     schema: createSchema,
@@ -24,7 +24,7 @@ export function CreatePullSecret() {
       const { name } = await unwrap(api.POST(SECRETS, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Created pull secret ${name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('pull-secrets', name) });
+      await leave({ to: scope.path('pull-secrets', name) });
     },
   });
   return (
@@ -49,7 +49,7 @@ export function EditPullSecret() {
 function EditDialog({ secret: current }: { secret: PullSecret }) {
   const secret = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = secretParams(scope, secret.name);
   const initial: Readonly<Record<string, string>> = { registry: secret.registry, login: secret.login, password: '' };
   const form = useForm({
@@ -62,7 +62,7 @@ function EditDialog({ secret: current }: { secret: PullSecret }) {
       await unwrap(api.PATCH(SECRET, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Changed pull secret ${secret.name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('pull-secrets', secret.name) });
+      await leave({ to: scope.path('pull-secrets', secret.name) });
     },
   });
   return (

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useId } from 'react';
 import schema from 'schema:CreateQuotaRequest';
 import { api, unwrap } from '../api/client.ts';
@@ -9,6 +8,7 @@ import { Field, FieldErrors } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -25,7 +25,7 @@ const PATH = '/cloud/v2/limits_request';
 /** Asks for limits in the region of the URL, and for those that hold everywhere. */
 export function CreateQuotaRequest() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const { data } = useQuery(quotasQuery);
   const regional = quotasOf(data?.regional_quotas.find(({ region_id }) => region_id === scope.region));
   const global = quotasOf(data?.global_quotas);
@@ -50,7 +50,7 @@ export function CreateQuotaRequest() {
       await unwrap(api.POST(PATH, { body: body as never }));
       showToast({ tone: 'ok', text: 'The request was sent to the operator' });
       void queryClient.invalidateQueries({ queryKey: ['quota_requests'] });
-      await navigate({ to: scope.path('quotas') });
+      await leave({ to: scope.path('quotas') });
     },
   });
   return (

@@ -1,4 +1,4 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import approveSchema from 'schema:ApproveQuotaRequest';
 import declineSchema from 'schema:DeclineQuotaRequest';
 import { request } from '../api/client.ts';
@@ -7,6 +7,7 @@ import { pathOf } from '../ui/by-code.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 
@@ -20,7 +21,7 @@ export const DeclineQuotaRequest = () => <DecisionDialog decision="decline" />;
 
 function DecisionDialog({ decision }: { decision: keyof typeof DECISIONS }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const { request: id } = useParams({ strict: false }) as { request: string };
   const { title, done, operationId, schema } = DECISIONS[decision];
   const path = `/cloudyard/v1/limits_requests/{request_id}/${decision}`;
@@ -33,7 +34,7 @@ function DecisionDialog({ decision }: { decision: keyof typeof DECISIONS }) {
       showToast({ tone: 'ok', text: `Request ${id} is ${done}` });
       void queryClient.invalidateQueries({ queryKey: ['quota_requests'] });
       void queryClient.invalidateQueries({ queryKey: ['quotas'] });
-      await navigate({ to: scope.path('quotas') });
+      await leave({ to: scope.path('quotas') });
     },
   });
   return (

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:SetNotificationThreshold';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -7,6 +6,7 @@ import { useSession } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { THRESHOLD, thresholdQuery } from './data.ts';
@@ -19,12 +19,12 @@ export function EditThreshold() {
 
 function ThresholdDialog({ threshold }: { threshold: Threshold }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { client_id: useSession().client_id! };
   const done = async (text: string) => {
     showToast({ tone: 'ok', text });
     void queryClient.invalidateQueries({ queryKey: ['thresholds'] });
-    await navigate({ to: scope.path('quotas') });
+    await leave({ to: scope.path('quotas') });
   };
   const form = useForm({
     schema,

@@ -1,17 +1,17 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:CreateRegistry';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { KIND, REGISTRIES } from './data.ts';
 
 export function CreateRegistry() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = scopeParams(scope);
   const form = useForm({
     schema,
@@ -20,7 +20,7 @@ export function CreateRegistry() {
       const registry = await unwrap(api.POST(REGISTRIES, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Created registry ${registry.name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('registries', registry.id) });
+      await leave({ to: scope.path('registries', registry.id) });
     },
   });
   return (

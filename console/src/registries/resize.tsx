@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:ResizeRegistry';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { formatBytes, formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -20,7 +20,7 @@ export function ResizeRegistry() {
 
 function ResizeDialog({ registry }: { registry: Registry }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = registryParams(scope, registry.id);
   const form = useForm({
     schema,
@@ -31,7 +31,7 @@ function ResizeDialog({ registry }: { registry: Registry }) {
       const limit = formatGib(Number(body['storage_limit']));
       showToast({ tone: 'ok', text: `Changed the storage limit of ${registry.name} to ${limit}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('registries', registry.id) });
+      await leave({ to: scope.path('registries', registry.id) });
     },
   });
   return (

@@ -1,5 +1,4 @@
 import { useMutation } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import createSchema from 'schema:CreateRegistryUser';
 import updateSchema from 'schema:UpdateRegistryUser';
 import { useState } from 'react';
@@ -9,6 +8,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { CodeBlock } from '../ui/copy.tsx';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { showToast } from '../ui/toasts.tsx';
@@ -78,7 +78,7 @@ interface UserProps {
 
 function EditDialog({ registry, user }: UserProps) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { ...registryParams(scope, registry.id), user_id: user.id };
   const form = useForm({
     schema: updateSchema,
@@ -88,7 +88,7 @@ function EditDialog({ registry, user }: UserProps) {
       await unwrap(api.PATCH(USER, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Changed user ${user.name}` });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('registries', registry.id), search: { tab: 'users' } as never });
+      await leave({ to: scope.path('registries', registry.id), search: { tab: 'users' } as never });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import pemSchema from 'schema:CreateSecret';
 import otherSchema from 'schema:CreateSecretV1';
 import { useState } from 'react';
@@ -11,6 +10,7 @@ import { FileField } from '../ui/form/file-field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { KIND } from './data.ts';
@@ -25,7 +25,7 @@ const EMPTY_PEM = { certificate: '', certificate_chain: '', private_key: '' };
 
 export function CreateSecret() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const [source, setSource] = useState<Source>('pem');
   const isPem = source === 'pem';
   const call = {
@@ -47,7 +47,7 @@ export function CreateSecret() {
         link: { to: scope.path('secrets'), text: 'Secrets' },
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('secrets') });
+      await leave({ to: scope.path('secrets') });
     },
   });
   function chooseSource(next: Source): void {

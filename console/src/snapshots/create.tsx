@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import schema from 'schema:CreateSnapshot';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -7,6 +7,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { NoneYet } from '../ui/form/none-yet.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -30,7 +31,7 @@ export function CreateVolumeSnapshot() {
 
 function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const volumesRead = useQuery(volumesQuery(scope)).data?.results;
   const volumes = volumesRead ?? [];
   const params = scopeParams(scope);
@@ -46,7 +47,7 @@ function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: back, search: { tab: volumeId && 'snapshots' } as never });
+      await leave({ to: back, search: { tab: volumeId && 'snapshots' } as never });
     },
   });
   const chosen = form.get('volume_id');

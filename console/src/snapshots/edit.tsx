@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateSnapshot';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -6,6 +5,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentSnapshot } from './current-snapshot.tsx';
@@ -19,7 +19,7 @@ export function EditSnapshot() {
 function EditDialog({ snapshot: current }: { snapshot: Snapshot }) {
   const snapshot = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = snapshotParams(scope, snapshot.id);
   const form = useForm({
     schema,
@@ -30,7 +30,7 @@ function EditDialog({ snapshot: current }: { snapshot: Snapshot }) {
       const { name } = await unwrap(api.PATCH(SNAPSHOT, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated snapshot ${name}` });
       await queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('snapshots', snapshot.id) });
+      await leave({ to: scope.path('snapshots', snapshot.id) });
     },
   });
   return (

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import schema from 'schema:CreateSubnet';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -9,6 +9,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
 import type { Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { AddressFields } from './fields.tsx';
@@ -29,7 +30,7 @@ export function CreateNetworkSubnet() {
 
 function CreateDialog({ networkId, back }: { networkId?: string; back: string }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const networksRead = useQuery(networksQuery(scope)).data?.results;
   const networks = networksRead ?? [];
   const params = scopeParams(scope);
@@ -46,7 +47,7 @@ function CreateDialog({ networkId, back }: { networkId?: string; back: string })
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: ['subnets'] });
-      await navigate({ to: back });
+      await leave({ to: back });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateSubnet';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -9,6 +8,7 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
 import type { Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CurrentSubnet } from './current-subnet.tsx';
@@ -21,7 +21,7 @@ export function EditSubnet() {
 function EditDialog({ subnet: current }: { subnet: Subnet }) {
   const subnet = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = subnetParams(scope, subnet.id);
   const { name, gateway_ip, enable_dhcp, dns_nameservers, host_routes } = subnet;
   const form = useForm({
@@ -38,7 +38,7 @@ function EditDialog({ subnet: current }: { subnet: Subnet }) {
       const updated = await unwrap(api.PATCH(SUBNET, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated subnet ${updated.name}` });
       await queryClient.invalidateQueries({ queryKey: ['subnets'] });
-      await navigate({ to: scope.path('subnets', subnet.id) });
+      await leave({ to: scope.path('subnets', subnet.id) });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:SubscribeToUserActions';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
@@ -6,6 +5,7 @@ import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { KIND, USER_ACTIONS } from './data.ts';
@@ -14,7 +14,7 @@ const PATH = `${USER_ACTIONS}/subscribe` as const;
 
 export function Subscribe() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const form = useForm({
     schema,
     initial: { url: '', auth_header_name: 'Authorization', auth_header_value: '' },
@@ -22,7 +22,7 @@ export function Subscribe() {
       await unwrap(api.POST(PATH, { body: body as never }));
       showToast({ tone: 'ok', text: 'Subscribed to user actions' });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('user-actions'), search: ((search: object) => search) as never });
+      await leave({ to: scope.path('user-actions'), search: ((search: object) => search) as never });
     },
   });
   return (

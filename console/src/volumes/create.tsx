@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import emptySchema from 'schema:CreateNewVolume';
 import copySchema from 'schema:CreateVolumeFromSnapshot';
 import { useState } from 'react';
@@ -11,6 +11,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -23,7 +24,7 @@ type Source = 'new-volume' | 'snapshot';
 
 export function CreateVolume() {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   // The page of a snapshot opens the form for it.
   const { snapshot } = useSearch({ strict: false }) as { snapshot?: string };
   const [source, setSource] = useState<Source>(snapshot ? 'snapshot' : 'new-volume');
@@ -41,7 +42,7 @@ export function CreateVolume() {
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('volumes') });
+      await leave({ to: scope.path('volumes') });
     },
   });
   return (

@@ -1,10 +1,10 @@
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:ExtendVolume';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -21,7 +21,7 @@ export function ExtendVolume() {
 
 function ExtendDialog({ volume }: { volume: Volume }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = volumeParams(scope, volume.id);
   const form = useForm({
     // The operation requires more than the current size.
@@ -36,7 +36,7 @@ function ExtendDialog({ volume }: { volume: Volume }) {
         taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('volumes', volume.id) });
+      await leave({ to: scope.path('volumes', volume.id) });
     },
   });
   return (

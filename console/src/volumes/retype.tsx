@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:RetypeVolume';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
@@ -22,7 +22,7 @@ export function RetypeVolume() {
 
 function RetypeDialog({ volume }: { volume: Volume }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const offered = useQuery(volumeTypesQuery(scope)).data ?? [];
   const allowed = schema.properties?.['volume_type']?.enum ?? [];
   const types = offered.filter((type) => type !== volume.volume_type && allowed.includes(type));
@@ -36,7 +36,7 @@ function RetypeDialog({ volume }: { volume: Volume }) {
       if (task_id) trackTasks([task_id], { busy: `Changing the type of volume ${volume.name}`, done });
       else showToast({ tone: 'ok', text: done });
       await queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('volumes', volume.id) });
+      await leave({ to: scope.path('volumes', volume.id) });
     },
   });
   return (

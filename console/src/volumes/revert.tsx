@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { newestSnapshot, snapshotsQuery } from '../snapshots/data.ts';
 import { FormDialog, useTypedConfirmation } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { FullDate } from '../ui/time.tsx';
@@ -22,7 +22,7 @@ export function RevertVolume() {
 /** The API reverts a volume to its newest snapshot only. */
 function RevertDialog({ volume }: { volume: Volume }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const { isConfirmed, field } = useTypedConfirmation(volume.name);
   const snapshots = useQuery(snapshotsQuery(scope, volume.id)).data?.results ?? [];
   const snapshot = newestSnapshot(volume, snapshots);
@@ -40,7 +40,7 @@ function RevertDialog({ volume }: { volume: Volume }) {
         trackTasks([task_id], { busy: `Reverting volume ${volume.name}`, done, taskPath });
       } else showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await navigate({ to: scope.path('volumes', volume.id) });
+      await leave({ to: scope.path('volumes', volume.id) });
     },
   });
   const reason = snapshot ? 'Type the name to confirm' : 'The volume has no available snapshot';

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import schema from 'schema:UpdateClient';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
 import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { CLIENT, clientQuery } from './data.ts';
@@ -18,7 +18,7 @@ export function EditAddresses() {
 
 function EditDialog({ client }: { client: Client }) {
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { client_id: client.id };
   const form = useForm({
     schema,
@@ -28,7 +28,7 @@ function EditDialog({ client }: { client: Client }) {
       await unwrap(api.PATCH(CLIENT, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: 'Updated the e-mail addresses' });
       await queryClient.invalidateQueries({ queryKey: ['clients'] });
-      await navigate({ to: scope.path('webhooks') });
+      await leave({ to: scope.path('webhooks') });
     },
   });
   return (

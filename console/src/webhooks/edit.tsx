@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateWebhook';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { hostOf, WEBHOOK, webhookQuery } from './data.ts';
@@ -21,7 +22,7 @@ export function EditWebhook() {
 function EditDialog({ webhook: current, clientId }: { webhook: Webhook; clientId: number }) {
   const webhook = useInitial(current);
   const scope = useScope();
-  const navigate = useNavigate();
+  const leave = useLeave();
   const params = { client_id: clientId, webhook_id: webhook.id };
   const form = useForm({
     schema,
@@ -31,7 +32,7 @@ function EditDialog({ webhook: current, clientId }: { webhook: Webhook; clientId
       const changed = await unwrap(api.PATCH(WEBHOOK, { params: { path: params }, body: body as never }));
       showToast({ tone: 'ok', text: `Updated webhook ${hostOf(changed)}` });
       void queryClient.invalidateQueries({ queryKey: ['webhooks'] });
-      await navigate({ to: scope.path('webhooks', webhook.id) });
+      await leave({ to: scope.path('webhooks', webhook.id) });
     },
   });
   return (

@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { request } from '../../api/client.ts';
 import { ApiError, messageOf } from '../../api/errors.ts';
@@ -10,6 +9,7 @@ import { trackTasks } from '../task-tracking.ts';
 import { showToast } from '../toasts.tsx';
 import { FormDialog } from './form-dialog.tsx';
 import { useForm } from './use-form.ts';
+import { useLeave } from './use-leave.ts';
 
 interface ActionDialogProps {
   readonly title: string;
@@ -39,7 +39,7 @@ interface ActionDialogProps {
 /** An action without fields: says what it does, shows the same by code, sends its requests and follows their tasks. */
 export function ActionDialog(props: ActionDialogProps) {
   const { calls, texts, names = [] } = props;
-  const navigate = useNavigate();
+  const leave = useLeave();
   const scope = useScope();
   const form = useForm({
     schema: {},
@@ -64,7 +64,7 @@ export function ActionDialog(props: ActionDialogProps) {
       throwFailures(results, nameOf);
       if (tasks.length === 0) showToast({ tone: 'ok', text: texts.done });
       const search = (current: object) => ({ ...current, ...props.search });
-      await navigate({ to: props.to, search: search as never });
+      await leave({ to: props.to, search: search as never });
     },
   });
   return (

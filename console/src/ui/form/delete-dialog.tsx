@@ -1,4 +1,3 @@
-import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { request } from '../../api/client.ts';
 import { queryClient } from '../../api/query-client.ts';
@@ -8,6 +7,7 @@ import { pathOf } from '../by-code.tsx';
 import { showToast } from '../toasts.tsx';
 import { FormDialog, useTypedConfirmation } from './form-dialog.tsx';
 import { useForm } from './use-form.ts';
+import { useLeave } from './use-leave.ts';
 
 interface DeleteDialogProps {
   /** What is deleted, such as `file share`. */
@@ -32,7 +32,7 @@ const DELETE = { title: 'Delete', busy: 'Deleting', done: 'Deleted' };
 /** Deletes after the name was typed, follows the task, and opens the list. */
 export function DeleteDialog(props: DeleteDialogProps) {
   const { kind, name, call, queryKind, listPath, listSearch, children, segments, verbs = DELETE } = props;
-  const navigate = useNavigate();
+  const leave = useLeave();
   const { isConfirmed, field } = useTypedConfirmation(name);
   const done = `${verbs.done} ${kind} ${name}`;
   const form = useForm({
@@ -44,7 +44,7 @@ export function DeleteDialog(props: DeleteDialogProps) {
       if (tasks.length > 0) trackTasks(tasks, { busy: `${verbs.busy} ${kind} ${name}`, done });
       else showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [queryKind] });
-      await navigate({ to: listPath, search: (listSearch ?? {}) as never });
+      await leave({ to: listPath, search: (listSearch ?? {}) as never });
     },
   });
   return (

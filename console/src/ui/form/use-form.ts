@@ -2,8 +2,10 @@ import { useEffect, useState } from 'react';
 import { ApiError, messageOf } from '../../api/errors.ts';
 import { withKeys } from '../../api/idempotency-keys.ts';
 import type { Keys } from '../../api/idempotency-keys.ts';
+import { showToast } from '../toasts.tsx';
 import { validate } from './schema.ts';
 import type { JsonSchema, Problem } from './schema.ts';
+import { useIsOpen } from './use-leave.ts';
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -64,6 +66,7 @@ export function useForm({
   const [fromServer, setFromServer] = useState<readonly Problem[]>([]);
   const [fields] = useState(() => new Set<string>());
   const [keys] = useState<Keys>(() => new Map());
+  const isOpen = useIsOpen();
   // In an effect: the marks of the fields are then in the document.
   useEffect(() => {
     if (failure) focusFirstError();
@@ -88,6 +91,8 @@ export function useForm({
       setDone(false);
       // The sign-in dialog covers the form, which can be sent again after it.
       if (error instanceof ApiError && error.status === 401) return;
+      // The form was closed while its request was sent.
+      if (!isOpen()) return void showToast({ tone: 'bad', text: messageOf(error) });
       const named = error instanceof ApiError ? error.fields : [];
       setFromServer(named);
       const others = withoutField(named, fields);
