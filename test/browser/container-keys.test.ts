@@ -129,3 +129,17 @@ describe('the pages of pull secrets', () => {
     expect((await consoleOf.yard.get(`${secrets}/hub`)).status).toBe(404);
   });
 });
+
+describe('a key or pull secret with the name new', () => {
+  it.each([
+    ['api-keys', keys, { containers: [] }],
+    ['pull-secrets', secrets, { registry: 'r.example', login: 'me', password: 'secret' }],
+  ])('has a page: %s', async (path, url, fields) => {
+    await consoleOf.yard.insist('POST', url, { name: 'new', ...fields });
+    const page = await open(path);
+    await page.getByRole('link', { name: 'new', exact: true }).click();
+    await page.getByRole('heading', { name: 'new', level: 1 }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'new', level: 1 }).waitFor();
+  });
+});

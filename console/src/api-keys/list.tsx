@@ -70,7 +70,7 @@ export function ApiKeyList() {
         [key.name, key.description, ...key.containers.map(({ namespace, name }) => `${namespace}/${name}`)].join(' ')
       }
       filters={[{ name: 'status', label: 'Status', valueOf: (key) => key.status }]}
-      create={{ label: 'Create API key', to: scope.path('api-keys', 'new') }}
+      create={{ label: 'Create API key', to: scope.path('api-keys', '~new') }}
       empty={{ title: 'No API keys yet', text: 'An API key opens containers to the clients that send it.' }}
     />
   );

@@ -5,12 +5,13 @@ export const apiKeys: Page = {
   title: 'API keys',
   path: 'api-keys',
   section: 'Containers',
-  create: { title: 'Create an API key', path: 'api-keys/new' },
+  // A key may have the name `new`.
+  create: { title: 'Create an API key', path: 'api-keys/~new' },
   routes: [
     {
       path: 'api-keys',
       component: lazy(() => import('./list.tsx'), 'ApiKeyList'),
-      children: [{ path: 'new', component: lazy(() => import('./create.tsx'), 'CreateApiKey') }],
+      children: [{ path: '~new', component: lazy(() => import('./create.tsx'), 'CreateApiKey') }],
     },
     {
       path: 'api-keys/$name',

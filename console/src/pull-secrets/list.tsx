@@ -47,7 +47,7 @@ export function PullSecretList() {
       columns={columnsOf(scope)}
       rowKey={(secret) => secret.name}
       textOf={(secret) => `${secret.name} ${secret.registry} ${secret.login}`}
-      create={{ label: 'Create pull secret', to: scope.path('pull-secrets', 'new') }}
+      create={{ label: 'Create pull secret', to: scope.path('pull-secrets', '~new') }}
       empty={{ title: 'No pull secrets yet', text: 'A pull secret is a login at a registry that is not public.' }}
     />
   );

@@ -5,12 +5,13 @@ export const pullSecrets: Page = {
   title: 'Pull secrets',
   path: 'pull-secrets',
   section: 'Containers',
-  create: { title: 'Create a pull secret', path: 'pull-secrets/new' },
+  // A pull secret may have the name `new`.
+  create: { title: 'Create a pull secret', path: 'pull-secrets/~new' },
   routes: [
     {
       path: 'pull-secrets',
       component: lazy(() => import('./list.tsx'), 'PullSecretList'),
-      children: [{ path: 'new', component: lazy(() => import('./forms.tsx'), 'CreatePullSecret') }],
+      children: [{ path: '~new', component: lazy(() => import('./forms.tsx'), 'CreatePullSecret') }],
     },
     {
       path: 'pull-secrets/$name',
