@@ -10,11 +10,14 @@ import { silentLogger } from '../platform/log.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { startStandby } from './standby.ts';
 import { takeLocks } from './work-locks.ts';
+import type { WorkLock } from './work-locks.ts';
+
+const newLock = ({ ofHost = false } = {}) => ({ key: randomUUID(), what: 'a region or data directory', ofHost });
 
 /** A standby that opens a driver, and then does what `after` says. `held`: another process has the lock. */
 async function openStandby({ after, held = false }: { after: () => Promise<void>; held?: boolean }) {
   const connection = inject('postgres');
-  const locks = [{ key: randomUUID(), what: 'a region' }];
+  const locks = [newLock()];
   const holder = held ? await takeLocks(connection, locks, silentLogger) : null;
   const endings: string[] = [];
   const begun = Promise.withResolvers<void>();
@@ -112,15 +115,20 @@ describe('a standby that is stopped', () => {
 });
 
 describe('a process whose lock another one took while PostgreSQL restarted', () => {
-  it('ends with a code for which its supervisor starts it again', async () => {
+  /** Returns how the process ends. */
+  async function endingOf(lock: WorkLock): Promise<unknown[]> {
     const connection = inject('postgres');
-    const lock = { key: randomUUID(), what: 'a region' };
     const held = await takeLocks(connection, [lock], silentLogger);
     const other = new pg.Client(connection);
     await other.connect();
-    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    const endings: unknown[] = [];
+    const kill = vi.spyOn(process, 'kill').mockImplementation((_pid, signal) => {
+      endings.push(signal);
+      return true;
+    });
+    const exit = vi.spyOn(process, 'exit').mockImplementation((code) => endings.push({ exit: code }) as never);
     onTestFinished(async () => {
-      kill.mockRestore();
+      for (const spy of [kill, exit]) spy.mockRestore();
       process.exitCode = undefined;
       await held.release();
       await other.end();
@@ -142,15 +150,24 @@ describe('a process whose lock another one took while PostgreSQL restarted', () 
     await admin.query('select pg_terminate_backend($1)', [place!.pid]);
     await admin.end();
     await taken;
-    await expect.poll(() => kill.mock.calls).toEqual([[process.pid, 'SIGINT']]);
+    await expect.poll(() => endings).toHaveLength(1);
+    return endings;
+  }
+
+  it('ends with a code for which its supervisor starts it again', async () => {
+    expect(await endingOf(newLock())).toEqual(['SIGINT']);
     expect(process.exitCode).toBe(1);
+  });
+
+  it('ends at once if the other process has adopted its data planes', async () => {
+    expect(await endingOf(newLock({ ofHost: true }))).toEqual([{ exit: 1 }]);
   });
 });
 
 describe('a process whose connection with the lock does not respond', () => {
   it('keeps its work, and takes the lock again when PostgreSQL has ended the connection', async () => {
     const connection = inject('postgres');
-    const lock = { key: randomUUID(), what: 'a region' };
+    const lock = newLock();
     const held = await takeLocks(connection, [lock], silentLogger);
     const admin = new pg.Client(connection);
     await admin.connect();
@@ -175,7 +192,7 @@ describe('a process whose connection with the lock does not respond', () => {
 
   it('keeps its work when the answer to its next attempt is lost as well', async () => {
     const network = await openNetwork();
-    const lock = { key: randomUUID(), what: 'a region' };
+    const lock = newLock();
     const held = await takeLocks(network.connection, [lock], silentLogger);
     const admin = new pg.Client(inject('postgres'));
     await admin.connect();

@@ -12,7 +12,7 @@ import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { backendOf } from '../platform/lost-servers.ts';
 import { breakConnection, createPrimaryClient } from '../platform/primary-client.ts';
-import { endAsFailed } from './shutdown.ts';
+import { endAsFailed, endAtOnce } from './shutdown.ts';
 
 const workLocks = 0x636c6f76;
 const waitMs = 500;
@@ -27,19 +27,32 @@ export interface WorkLock {
   key: string;
   /** For messages: `the data directory /srv/cloudyard`. */
   what: string;
+  /** Whether its next holder is on this host and adopts the data planes. */
+  ofHost: boolean;
 }
 
 /** The lock of a data directory on this host. */
 export const dataDirectoryLock = (dataDir: string): WorkLock => ({
   key: `${hostname()}:${realpathSync(dataDir)}`,
   what: `the data directory ${dataDir}`,
+  ofHost: true,
 });
 
 /** The lock of the worker of a region, on any host. */
-export const regionLock = (regionId: number): WorkLock => ({ key: `region:${regionId}`, what: `region ${regionId}` });
+export const regionLock = (regionId: number): WorkLock => ({
+  key: `region:${regionId}`,
+  what: `region ${regionId}`,
+  ofHost: false,
+});
 
 /** Another process holds a lock. */
-export class LockTaken extends Error {}
+export class LockTaken extends Error {
+  readonly lock: WorkLock;
+  constructor(lock: WorkLock, holder: string) {
+    super(`${lock.what} is in use by ${holder}`);
+    this.lock = lock;
+  }
+}
 
 interface HeldLocks {
   release(): Promise<void>;
@@ -86,8 +99,9 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
       } catch (error) {
         if (error instanceof LockTaken) {
           log.fatal({ err: error }, 'another process took the lock; stopping');
-          // When it is started again, it waits as a standby. SIGINT also stops the daemons: the other process serves the region.
-          return endAsFailed('SIGINT');
+          // When it is started again, it waits as a standby. The other process has adopted the daemons of the data directory,
+          // and changes its files. Of a region, it serves with daemons of its own, so SIGINT stops those of this process.
+          return error.lock.ofHost ? endAtOnce() : endAsFailed('SIGINT');
         }
         await sleep(waitMs, undefined, { ref: false });
       }
@@ -169,7 +183,7 @@ async function takeOne(client: pg.Client, lock: WorkLock, own: Set<number>): Pro
     throw new Error(`a lost connection of this process still has the lock of ${lock.what}`);
   }
   const name = holder ? `${holder.application_name} (since ${holder.backend_start.toISOString()})` : 'another process';
-  throw new LockTaken(`${lock.what} is in use by ${name}`);
+  throw new LockTaken(lock, name);
 }
 
 interface Holder {
