@@ -78,9 +78,20 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
   // An 'error' event without a listener ends the process; the next checkout replaces a broken connection.
   const lost = (error: Error) => log.warn({ err: error }, 'database connection lost');
   pool.on('error', lost);
-  pool.on('connect', (client) => client.on('error', lost));
+  pool.on('connect', (client) => {
+    client.on('error', lost);
+    // A failure breaks the connection, and its statements fail as well.
+    client.query(endIdleTransactions).catch(() => {});
+  });
   return pool;
 }
+
+/**
+ * A process that is frozen, or whose host is gone, would keep the locks of its transaction: PostgreSQL notices the end of a
+ * host after two hours. A transaction waits for nothing but its statements. A limit of the operator stays.
+ */
+const endIdleTransactions = `select set_config('idle_in_transaction_session_timeout', '30s', false)
+  where current_setting('idle_in_transaction_session_timeout') = '0'`;
 
 const attempts = 5;
 
