@@ -286,17 +286,14 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
   });
 
   it('creates 50 shares at a time with few reloads', { timeout: 300_000 }, async () => {
-    const few = 25;
-    const rounds: number[] = [];
-    // On a busy machine creates arrive separately and each needs a reload, so the best of three rounds counts.
-    while (rounds.every((reloads) => reloads >= few) && rounds.length < 3) {
-      const before = host.reloads();
-      const many = await Promise.all(Array.from({ length: 50 }, () => applied()));
-      rounds.push(host.reloads() - before);
-      for (const { id } of many) expect(await host.nfs('nfs-ls', id)).toBe('');
-      await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
-    }
-    expect(Math.min(...rounds)).toBeLessThan(few);
+    // A reload waits 100 ms for shares in preparation: on a busy machine, which prepares few shares in that time, the time
+    // that they take is the limit.
+    const began = performance.now();
+    const before = host.reloads();
+    const many = await Promise.all(Array.from({ length: 50 }, () => applied()));
+    expect(host.reloads() - before).toBeLessThan(Math.max(25, (performance.now() - began) / 100));
+    for (const { id } of many) expect(await host.nfs('nfs-ls', id)).toBe('');
+    await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
   });
 });
 

@@ -12,6 +12,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { hostError, run } from '../command.ts';
 
@@ -23,7 +24,10 @@ export interface LoopDevices {
   numberOf(id: string): number | null;
   /** Frees the number, and the device if it is still bound to this image. */
   release(id: string, image: string): Promise<void>;
-  /** Frees all devices of these images, also those that a killed process bound and did not mark to be freed. */
+  /**
+   * Frees all devices of these images, also those that a killed process bound and did not mark to be freed. One that another
+   * mount namespace keeps busy for longer than some seconds is freed when that ends.
+   */
   close(): Promise<void>;
 }
 
@@ -31,6 +35,7 @@ const FIRST = 1024;
 const OFFSETS = 16;
 const NUMBERS_PER_OFFSET = 256;
 const LAST = 2 ** 20 - 1;
+const FREE_TIMEOUT_MS = 3000;
 
 /** The devices of the images in one folder. */
 export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
@@ -91,9 +96,10 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
       numbers.delete(id);
     },
     async close() {
-      for (const [device, file] of await boundDevices()) {
-        if (file.startsWith(`${imagesDir}/`)) await detach(device);
-      }
+      for (const device of await devicesOf(imagesDir)) await detach(device);
+      // The kernel ends the mounts of a process that has just exited, such as Ganesha, a moment later.
+      const deadline = performance.now() + FREE_TIMEOUT_MS;
+      while ((await devicesOf(imagesDir)).length > 0 && performance.now() < deadline) await sleep(20);
     },
   };
 }
@@ -128,6 +134,11 @@ export function loopNumber(device: string): number | null {
 export async function backingFile(device: number): Promise<string | null> {
   const text = await readFile(`/sys/block/loop${device}/loop/backing_file`, 'utf8').catch(() => null);
   return text?.trimEnd() ?? null;
+}
+
+/** The devices that are bound to images in a folder. */
+async function devicesOf(folder: string): Promise<number[]> {
+  return [...(await boundDevices())].filter(([, file]) => file.startsWith(`${folder}/`)).map(([device]) => device);
 }
 
 async function boundDevices(): Promise<Map<number, string>> {
