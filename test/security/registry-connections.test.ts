@@ -65,6 +65,11 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     }
   });
 
+  it('gets an HTTP response to a TLS handshake, from which clients conclude that they must use HTTP', async () => {
+    const handshake = Buffer.from('16030100f4010000f00303', 'hex').toString('latin1');
+    expect(await exchange(yard.port, handshake)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
   it('cannot bypass the gate: distribution listens on no port', () => {
     const pid = readFileSync(join(yard.layout.distribution, 'distribution.pid'), 'utf8').trim();
     const sockets = readFileSync('/proc/net/tcp', 'utf8') + readFileSync('/proc/net/tcp6', 'utf8');
@@ -97,7 +102,7 @@ function socketsOf(pid: string): string[] {
 function exchange(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
-    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'));
     socket.setTimeout(2000, () => socket.destroy());
     socket.on('data', (part) => (answer += part.toString('latin1')));
     socket.on('error', () => undefined);

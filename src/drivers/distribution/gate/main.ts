@@ -96,7 +96,7 @@ function start(configuration: GateConfiguration): void {
   // Applies until a request arrives: the timeout for headers does not apply to a connection that sends nothing.
   server.setTimeout(silentMs);
   limitConnections(server);
-  server.on('clientError', (_error, socket) => socket.destroy());
+  // No listener of `clientError`: Node responds 400 to a TLS handshake, from which clients conclude that they must use HTTP.
   server.on('error', fail);
   server.listen(port, host, () => {
     if (account) dropPrivileges(account);
