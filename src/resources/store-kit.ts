@@ -167,7 +167,7 @@ function updateSql(table: TableWithId): string {
 }
 
 /** Rows, or parts of rows, with the names and values of columns that PostgreSQL reads from JSON. */
-function toJson(table: PgTable, rows: object[]): Record<string, unknown>[] {
+export function toJson(table: PgTable, rows: object[]): Record<string, unknown>[] {
   const columns = Object.entries<Column>(getTableColumns(table));
   return rows.map((row) => {
     const json: Record<string, unknown> = {};

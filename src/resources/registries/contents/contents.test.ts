@@ -273,4 +273,26 @@ describe('deletions', () => {
     expect((await cloud.delete(of('team/app'))).status).toBe(204);
     expect(await repositories()).toEqual([]);
   });
+
+  it('name the deleted contents in the audit log and in user actions', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1' })]);
+    const [artifact] = await artifacts();
+    const path = `${all}/${made.id}/repositories/team%2Fapp`;
+    const paths = [`${path}/artifacts/${digest('a')}/tags/v1`, `${path}/artifacts/${digest('a')}`, path];
+    for (const one of paths) expect((await cloud.delete(one)).status).toBe(204);
+    const { results } = (await cloud.get('/cloud/v1/user_actions?api_group=registry&limit=3')).body;
+    expect(results.map((action: any) => action.resources).reverse()).toMatchObject([
+      [{ resource_type: 'registry_repository_tag', resource_id: `${artifact.tags[0].id}`, search_field: 'v1' }],
+      [
+        {
+          ...{ resource_type: 'registry_repository_artifact', resource_id: `${artifact.id}` },
+          resource_body: { digest: digest('a'), repository_id: artifact.repository_id },
+        },
+      ],
+      [{ resource_type: 'registry_repository', resource_id: `${artifact.repository_id}`, search_field: 'team/app' }],
+    ]);
+    const entries = await cloud.get(`/cloudyard/v1/audit?table=registry_artifacts&row_id=${artifact.id}`);
+    expect(entries.body.results).toMatchObject([{ operation: 'deleteRegistryArtifact' }]);
+  });
 });

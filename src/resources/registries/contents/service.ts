@@ -3,6 +3,7 @@
  * the region's worker; its request is answered when the worker has deleted the contents on the host.
  */
 import { randomUUID } from 'node:crypto';
+import type { Change } from '../../../audit/audit.ts';
 import { whileWaiting } from '../../../authz/actor.ts';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
@@ -16,10 +17,18 @@ import { find, hasRemoval, insertRemoval, lock } from '../store.ts';
 import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
 import type { ArtifactRow, TagRow } from './store.ts';
+import { registryArtifacts, registryRepositories, registryTags } from './table.ts';
 
 type RegistryContentsDeps = Pick<ServiceDeps, 'db' | 'tasks' | 'idempotency'>;
 
 export type RegistryContents = ReturnType<typeof createRegistryContents>;
+
+/** A repository, an artifact of it, or a tag of that. */
+interface Part {
+  repository: string;
+  digest: string | null;
+  tag: string | null;
+}
 
 /** The date that clients of the API read as never. */
 const never = '0001-01-01T00:00:00Z';
@@ -30,26 +39,20 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   const requireRepository = async (on: Db | Tx, registryId: number, name: string) =>
     requireFound(await store.findRepository(on, registryId, name), 'repository', name);
 
-  const requireArtifact = async (on: Db | Tx, registryId: number, name: string, digest: string) => {
-    const { id } = await requireRepository(on, registryId, name);
-    return requireFound(await store.findArtifact(on, id, digest), 'artifact', digest);
+  /** For the audit log: the row that the worker will delete. @throws ClientError 404 */
+  const deletionOf = async (tx: Tx, registryId: number, { repository: name, digest, tag }: Part): Promise<Change> => {
+    const repository = await requireRepository(tx, registryId, name);
+    if (digest === null) return store.deletionOf(registryRepositories, repository);
+    const artifact = requireFound(await store.findArtifact(tx, repository.id, digest), 'artifact', digest);
+    if (tag === null) return store.deletionOf(registryArtifacts, artifact);
+    return store.deletionOf(registryTags, requireFound(await store.findTag(tx, artifact.id, tag), 'tag', tag));
   };
 
-  const remove = async (
-    context: RequestContext,
-    scope: Scope,
-    registryId: number,
-    part: { repository: string; digest: string | null; tag: string | null },
-  ): Promise<void> => {
+  const remove = async (context: RequestContext, scope: Scope, registryId: number, part: Part): Promise<void> => {
     const id = randomUUID();
-    await idempotency.auditedTransaction(db, context, async (tx) => {
+    await idempotency.auditedTransaction(db, context, async (tx, act) => {
       requireFound(await lock(tx, scope, registryId), 'registry', registryId);
-      const { repository, digest, tag } = part;
-      if (digest === null) await requireRepository(tx, registryId, repository);
-      else {
-        const artifact = await requireArtifact(tx, registryId, repository, digest);
-        if (tag !== null) requireFound(await store.findTag(tx, artifact.id, tag), 'tag', tag);
-      }
+      act.changes = [await deletionOf(tx, registryId, part)];
       await insertRemoval(tx, { id, registryId, ...part });
       const key = { resource: 'registry', id: String(registryId), regionId: scope.regionId };
       await tasks.requestReconcile(tx, key, context.actor);

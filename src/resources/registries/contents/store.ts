@@ -1,9 +1,11 @@
 /** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
-import { and, desc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
+import type { Change } from '../../../audit/audit.ts';
 import { columnsOf, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { bytewise, firstRow, pageReader } from '../../store-kit.ts';
+import { bytewise, firstRow, pageReader, toJson } from '../../store-kit.ts';
 import type { Found } from '../../store-kit.ts';
 import type { Page } from '../schema.ts';
 import { registries } from '../table.ts';
@@ -59,6 +61,11 @@ export const findArtifact = (on: Db | Tx, repositoryId: number, digest: string) 
 export function findTag(on: Db | Tx, artifactId: number, name: string): Promise<TagRow | null> {
   const isNamed = and(eq(registryTags.artifactId, artifactId), eq(registryTags.name, name));
   return firstRow(on.select().from(registryTags).where(isNamed));
+}
+
+/** The deletion of a row, as triggers record it (audit/triggers.ts). */
+export function deletionOf(table: PgTable, row: { id: number }): Change {
+  return { table: getTableName(table), id: row.id, before: toJson(table, [row])[0]!, after: null };
 }
 
 /** Removes the rows of a repository, an artifact with its tags, or a tag. */
