@@ -129,6 +129,26 @@ describe('the clock', () => {
     await cloud.delete(path);
   }, 60_000);
 
+  it('can be set back, and runs that were missed later are missed again', async () => {
+    const body = { action: 'volume_snapshot', name: 'hourly', schedules: [{ type: 'cron', minute: '0' }] };
+    await move({ set: '2028-07-01T00:30:00Z' });
+    const { id } = (await cloud.post('/cloud/v1/lifecycle_policy/1/1', body)).body;
+    const missed = async () => (await cloud.get(`/cloudyard/v1/lifecycle_policy/1/1/${id}/missed_runs`)).body.count;
+    const messages = async () => {
+      await cloud.services.missedRuns.report();
+      const notifications = '/cloudyard/v1/clients/1/notifications?type=lifecycle_policy_run_missed';
+      const { results } = (await cloud.get(notifications)).body;
+      return results.filter(({ data }: any) => data.policy_id === id).length;
+    };
+    for (const count of [1, 2]) {
+      await move({ set: '2028-07-02T00:30:00Z' });
+      expect([await missed(), await messages()]).toEqual([1, count]);
+      await move({ set: '2028-07-01T00:40:00Z' });
+      expect(await missed()).toBe(0);
+    }
+    await cloud.delete(`/cloud/v1/lifecycle_policy/1/1/${id}`);
+  });
+
   it('advances by fractions of a second, and by zero to read the time', async () => {
     const before = nowOf(await move({ set: '2029-01-01T00:00:00Z' }));
     expect(nowOf(await move({ advance_seconds: 0 })) - before).toBeLessThan(60_000);

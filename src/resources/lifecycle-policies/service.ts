@@ -20,6 +20,7 @@ import type { ForecastQuery } from './forecast/schema.ts';
 import { forecast } from './forecast/service.ts';
 import { uniqueIds, volumeErrors } from './requested-ids.ts';
 import { scheduleExpiry } from './retention/store.ts';
+import { moveToPast as moveMissedRunsToPast } from './missed-runs/store.ts';
 import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
 import { checkSchedules, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedule-rules.ts';
@@ -174,6 +175,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     /** For a clock that is set back: later runs have not happened, and intervals start now at the latest. */
     async moveToPast(tx: Tx, now: Date): Promise<void> {
       for (const runId of await removeRunsAfter(tx, now)) await tasks.fail(tx, runId, 1, 'the clock was set back');
+      await moveMissedRunsToPast(tx, now);
       await store.limitCreatedAt(tx, wholeSecond(now));
     },
 
