@@ -17,10 +17,6 @@ const Figure = Type.Object(
 );
 type Figure = Static<typeof Figure>;
 
-/** Kinds that official clients have in addition: a message may contain them. */
-const alsoGlobal = ['inference_public_model_api_key_count'];
-const alsoRegional = ['slurm_cluster_count'];
-
 const figures = (kinds: string[]) =>
   Object.fromEntries(
     kinds.flatMap((kind) => [
@@ -29,7 +25,7 @@ const figures = (kinds: string[]) =>
     ]),
   );
 
-const GlobalFigures = Type.Object(figures([...globalKinds, ...alsoGlobal]), {
+const GlobalFigures = Type.Object(figures(globalKinds), {
   title: 'GlobalQuotasMessage',
   additionalProperties: false,
   description: 'Global quotas that reached the threshold',
@@ -38,7 +34,7 @@ const RegionalFigures = Type.Object(
   {
     region_id: Described(IntegerId, 'ID of the region'),
     region_name: Described(ShortText, 'Name of the region'),
-    ...(figures([...regionalKinds, ...alsoRegional]) as Record<string, TSchema>),
+    ...(figures(regionalKinds) as Record<string, TSchema>),
   },
   { title: 'RegionalQuotasMessage', additionalProperties: false },
 );
