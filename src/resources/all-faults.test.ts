@@ -83,6 +83,20 @@ const cases: Case[] = [
     ['containers.1', 'is_disabled'],
   ],
   [
+    'PATCH',
+    `${of('schedule')}/${id}`,
+    { hours: 3, minute: '61', timezone: 'Mars/Base', max_quantity: 0, retention_time: {} },
+    ['max_quantity', 'minute', 'timezone'],
+  ],
+  ['PATCH', `${of('schedule')}/${id}`, { type: 'cron', hours: 3, max_quantity: 0 }, ['hours', 'max_quantity']],
+  ['PATCH', `${of('schedule')}/${id}`, { type: 'interval', days: 0, max_quantity: 0 }, ['max_quantity']],
+  [
+    'POST',
+    `${of('lifecycle_policy')}/preview_schedule`,
+    { schedule: { type: 'cron', hours: 3, minute: '61', max_quantity: 0 }, count: 0 },
+    ['count', 'schedule.hours', 'schedule.max_quantity', 'schedule.minute'],
+  ],
+  [
     'POST',
     `${of('registries')}/1/users/batch`,
     { users: ['!', 'd1', 'd1'].map((name) => ({ name, duration: 1 })) },

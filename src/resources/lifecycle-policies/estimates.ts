@@ -48,6 +48,13 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
       return faultsOfSchedules(schedules, wholeSecond(clock.now()));
     },
 
+    /** The same of a preview. */
+    previewFaults({ schedule }: ValidFields<PreviewSchedule>): FieldError[] {
+      const { type, ...given } = schedule ?? {};
+      const checked = type && checkSchedule({ ...given, type }, wholeSecond(clock.now()), 'schedule');
+      return checked && 'errors' in checked ? checked.errors : [];
+    },
+
     /** The next runs of a schedule, as if it were created at `from`. */
     async preview(body: PreviewSchedule): Promise<SchedulePreview> {
       const { schedule, from, count = 10 } = body;

@@ -220,6 +220,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     description: 'An interval starts at `from`.',
     access: projectReader,
     body: PreviewSchedule,
+    faults: policies.previewFaults,
     answer: SchedulePreview,
     handle: ({ body }) => policies.preview(body),
   }),

@@ -150,6 +150,14 @@ export function patchedSchedule(given: CreateSchedule, patch: UpdateSchedule): C
   return { ...kept, ...patch, ...(isUnset && { retention_time }), type: patch.type ?? given.type };
 }
 
+/** The faults of a patch of which some fields are invalid, whatever the schedule is. */
+export function faultsOfPatch(patch: ValidFields<UpdateSchedule>, anchor: Date): FieldError[] {
+  const checked = checkSchedule(patchedSchedule({ type: 'cron' }, patch as UpdateSchedule), anchor, '');
+  const errors = 'errors' in checked ? checked.errors : [];
+  const isKnown = (path: string) => patch.type !== undefined || !durationNames.some((name) => name === path);
+  return errors.filter(({ path }) => path in patch && isKnown(path));
+}
+
 /** Whether two schedules run at the same times. */
 export function isSameTiming(a: CreateSchedule, b: CreateSchedule): boolean {
   const timingOf = (given: CreateSchedule) => {

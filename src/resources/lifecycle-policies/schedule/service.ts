@@ -1,11 +1,20 @@
 /** One schedule of a policy as a resource of its own. Changes hold the lock of the policy. */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { invalidInput } from '../../../errors/catalogue.ts';
+import type { FieldError } from '../../../errors/catalogue.ts';
+import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { wholeSecond } from '../../../platform/clock.ts';
 import { isEmpty, requireFound } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
 import { scheduleExpiry } from '../retention/store.ts';
-import { checkSchedule, isSameSchedule, isSameTiming, patchedSchedule, toSchedule } from '../schedule-rules.ts';
+import {
+  checkSchedule,
+  faultsOfPatch,
+  isSameSchedule,
+  isSameTiming,
+  patchedSchedule,
+  toSchedule,
+} from '../schedule-rules.ts';
 import type { Schedule, UpdateSchedule } from '../schema.ts';
 import * as store from '../store.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';
@@ -36,6 +45,9 @@ export function createLifecyclePolicySchedules({
     requireFound(await store.findSchedule(on, scope, id), 'schedule', id);
 
   return {
+    /** For an invalid body. */
+    faults: (body: ValidFields<UpdateSchedule>): FieldError[] => faultsOfPatch(body, wholeSecond(clock.now())),
+
     async get(scope: Scope, id: string): Promise<Schedule> {
       return toSchedule(await find(db, scope, id));
     },
