@@ -32,13 +32,25 @@ interface KeywordError {
 
 /** Continues the name of the field: `must have at most 10 items`. */
 export function keywordMessage({ keyword, params, message = 'is invalid' }: KeywordError): string {
-  const { limit, type } = params;
+  const { allowedValue, allowedValues, limit, type } = params;
+  if (keyword === 'enum') return `must be ${oneOf(allowedValues as unknown[])}`;
+  if (keyword === 'const') return `must be ${show(allowedValue)}`;
   if (keyword === 'type')
     return `must be ${orList([type].flat().map((name) => typeNames[String(name)] ?? String(name)))}`;
   if (bounds[keyword]) return `must be ${bounds[keyword]} ${limit}`;
   const unit = units[keyword.slice(3)];
   if (!unit) return message;
   return `must have ${keyword.startsWith('min') ? 'at least' : 'at most'} ${limit} ${unit[limit === 1 ? 0 : 1]}`;
+}
+
+/** The values of an enumeration. */
+export function oneOf(values: unknown[]): string {
+  return values.length === 1 ? show(values[0]) : `one of ${values.map(show).join(', ')}`;
+}
+
+/** A value as JSON. */
+export function show(value: unknown): string {
+  return JSON.stringify(value);
 }
 
 /** `a`, `a or b`, `a, b or c`. */

@@ -5,7 +5,7 @@
  */
 import type Ajv from 'ajv';
 import type { ErrorObject } from 'ajv';
-import { orList, typeNames } from '../errors/keyword-message.ts';
+import { oneOf, orList, show, typeNames } from '../errors/keyword-message.ts';
 import { formats } from './formats.ts';
 import { ruleOf } from './patterns.ts';
 
@@ -89,14 +89,4 @@ function describeBranch({ const: constant, enum: values, format, pattern, type =
   if (constant !== undefined) return constant === '' ? 'empty' : show(constant);
   if (values) return oneOf(values);
   return formats[format ?? '']?.description ?? ruleOf(pattern ?? '') ?? typeNames[type] ?? 'valid';
-}
-
-/** The values of an enumeration. */
-export function oneOf(values: unknown[]): string {
-  return values.length === 1 ? show(values[0]) : `one of ${values.map(show).join(', ')}`;
-}
-
-/** A value as a request contains it. */
-export function show(value: unknown): string {
-  return JSON.stringify(value);
 }

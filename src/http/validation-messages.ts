@@ -5,7 +5,6 @@ import type { FieldError } from '../errors/catalogue.ts';
 import { keywordMessage } from '../errors/keyword-message.ts';
 import { formats } from './formats.ts';
 import { ruleOf } from './patterns.ts';
-import { oneOf, show } from './unions.ts';
 import { maxExamined } from './validation-bounds.ts';
 
 /** In two passes, because the number of errors grows with the body. */
@@ -48,15 +47,11 @@ function fieldError(error: ErrorObject): FieldError {
     case 'additionalProperties':
     case 'unevaluatedProperties':
       return { path: at(error.params.additionalProperty), message: 'is not a known field' };
-    case 'enum':
-      return { path: at(), message: `must be ${oneOf(error.params.allowedValues)}` };
     case 'uniqueItems': {
       // Which of the two is the first one depends on the type of the items.
       const { i, j } = error.params as { i: number; j: number };
       return { path: at(String(Math.max(i, j))), message: `repeats item ${Math.min(i, j)}` };
     }
-    case 'const':
-      return { path: at(), message: `must be ${show(error.params.allowedValue)}` };
     case 'format':
       return { path: at(), message: `must be ${formats[error.params.format]?.description ?? error.params.format}` };
     case 'pattern': {

@@ -9,11 +9,11 @@ import { readConfiguration } from './configuration.ts';
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-configuration-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function read(flavors: string, unitHours: string) {
+function read(flavors: string, unitHours: string, currency = 'EUR') {
   const regions = join(folder, 'regions.yaml');
   const region = `{ id: 1, display_name: here, country: LU, price_book: prices.yaml, load_balancer_flavors: ${flavors} }`;
   writeFileSync(regions, `regions: [${region}]\n`);
-  writeFileSync(join(folder, 'prices.yaml'), `currency: EUR\ntax_percent: "0"\nunit_hours: ${unitHours}\n`);
+  writeFileSync(join(folder, 'prices.yaml'), `currency: ${currency}\ntax_percent: "0"\nunit_hours: ${unitHours}\n`);
   return readConfiguration({ regions, quotas: 'config/quotas.yaml' }, silentLogger);
 }
 
@@ -48,6 +48,11 @@ describe('a price book', () => {
     const rule = 'must be a price from 0 to 1,000,000,000,000 such as "0.015"';
     expect(() => bookOfRegion(1)).toThrow(`${join(folder, 'prices.yaml')}:3:29: unit_hours.snapshot_gib: ${rule}`);
     expect(() => bookOfRegion(1)).not.toThrow('\n');
+  });
+
+  it('with another currency names the possible ones', () => {
+    const { bookOfRegion } = read(flavor('tiny, vcpus: 1, ram: 1'), '{}', 'GBP');
+    expect(() => bookOfRegion(1)).toThrow('1:11: currency: must be one of "AZN", "EUR", "USD"');
   });
 
   it('accepts prices as text and as numbers', () => {

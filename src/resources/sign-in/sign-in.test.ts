@@ -227,7 +227,10 @@ describe('the groups file', () => {
 
   it.each([
     [`groups:\n${admins}${admins}`, '3:14: groups.1.group: is listed twice, also as groups.0'],
-    ['groups:\n  - { group: a, client: 1, role: owner }\n', '2:34: groups.0.role: must be equal to'],
+    [
+      'groups:\n  - { group: a, client: 1, role: owner }\n',
+      '2:34: groups.0.role: must be one of "reader", "member", "admin"',
+    ],
     ['groups:\n  - { group: a, client: x, role: admin }\n', '2:25: groups.0.client: must be an integer'],
     ['groups:\n  - { group: a, client: 1, role: admin, x: 1 }\n', '2:44: groups.0.x: is not a known field'],
     ['groups: []\n', '1:9: groups: must have at least 1 item'],
