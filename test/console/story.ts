@@ -120,6 +120,7 @@ const loadBalancers: Step[] = [
     save: 'l7policy_id',
   },
   { operation: 'updateL7Policy' },
+  { operation: 'replaceL7Policy', body: { action: 'REJECT' } },
   { operation: 'createL7Rule', save: 'l7rule_id' },
   { operation: 'updateL7Rule', body: { type: 'PATH', compare_type: 'STARTS_WITH', value: '/it\'s "/', invert: true } },
   { operation: 'updateL7Rule' },

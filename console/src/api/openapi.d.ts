@@ -1713,7 +1713,12 @@ export interface paths {
         };
         /** Get an L7 policy */
         get: operations["getL7Policy"];
-        put?: never;
+        /**
+         * Update an L7 policy with PUT
+         * @deprecated
+         * @description The same as PATCH, for older official clients.
+         */
+        put: operations["replaceL7Policy"];
         post?: never;
         /**
          * Delete an L7 policy
@@ -9657,6 +9662,19 @@ export interface components {
                 "application/json": components["schemas"]["UpdateFileShare"];
             };
         };
+        /** @description The target of the action is required; other omitted fields are unchanged */
+        UpdateL7Policy: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "REDIRECT_TO_URL",
+                 *       "redirect_url": "https://www.example.com/",
+                 *       "redirect_http_code": 301
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateL7Policy"];
+            };
+        };
         UpdateLbPool: {
             content: {
                 /**
@@ -14063,6 +14081,35 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    replaceL7Policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description ID of the project
+                 * @example 1
+                 */
+                project_id: components["parameters"]["project_id"];
+                /**
+                 * @description ID of the region
+                 * @example 1
+                 */
+                region_id: components["parameters"]["region_id"];
+                /**
+                 * @description ID of the L7 policy
+                 * @example 0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10
+                 */
+                l7policy_id: components["parameters"]["l7policy_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: components["requestBodies"]["UpdateL7Policy"];
+        responses: {
+            200: components["responses"]["TaskIds"];
+            default: components["responses"]["Error"];
+        };
+    };
     deleteL7Policy: {
         parameters: {
             query?: never;
@@ -14115,19 +14162,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description The target of the action is required; other omitted fields are unchanged */
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "action": "REDIRECT_TO_URL",
-                 *       "redirect_url": "https://www.example.com/",
-                 *       "redirect_http_code": 301
-                 *     }
-                 */
-                "application/json": components["schemas"]["UpdateL7Policy"];
-            };
-        };
+        requestBody: components["requestBodies"]["UpdateL7Policy"];
         responses: {
             200: components["responses"]["TaskIds"];
             default: components["responses"]["Error"];

@@ -39,6 +39,7 @@ const taskOperations = new Set([
   'extendVolume',
   'failoverLoadBalancer',
   'removeLbPoolMember',
+  'replaceL7Policy',
   'replaceLbPoolMembers',
   'replaceLoadBalancerMetadata',
   'resizeLoadBalancer',

@@ -71,8 +71,8 @@ const operationsByGroup: Partial<Record<ApiGroup, Record<string, string>>> = {
     ...metadata('FileShare'),
   },
   lb_health_monitor: crud('LbPoolHealthMonitor'),
-  lb_l7policy: crud('L7Policy'),
-  lb_l7rule: { ...crud('L7Rule'), replaceL7Rule: 'replace' },
+  lb_l7policy: { ...crud('L7Policy'), replaceL7Policy: 'replace' },
+  lb_l7rule: crud('L7Rule'),
   lblistener: { ...crud('Listener'), updateListenerV1: 'update' },
   lbpool: { ...crud('LbPool'), updateLbPoolV1: 'update' },
   lbpool_member: {

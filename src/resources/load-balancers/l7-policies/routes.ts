@@ -64,6 +64,17 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     answer: TaskIds,
     handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
   }),
+  operation('PUT', one, {
+    id: 'replaceL7Policy',
+    summary: 'Update an L7 policy with PUT',
+    description: 'The same as PATCH, for older official clients.',
+    deprecated: true,
+    access: projectMember,
+    body: UpdateL7Policy,
+    faults: faultsOfL7Policy,
+    answer: TaskIds,
+    handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
+  }),
   operation('DELETE', one, {
     id: 'deleteL7Policy',
     summary: 'Delete an L7 policy',
