@@ -6,6 +6,9 @@ import { createTestHost, passing, terminal } from '../../test/drivers.ts';
 import { openYard } from '../../test/processes.ts';
 import { hostError } from '../drivers/command.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { findPending } from '../resources/file-shares/store.ts';
+import type { Reconciler } from './reconcile.ts';
+import { requeuePending } from './worker.ts';
 import {
   addWorker,
   afterDeath,
@@ -131,6 +134,22 @@ describe.concurrent('a job that is lost', () => {
     await addWorker(t, cloud, host);
     await expect.poll(stateOf(cloud, lost), { timeout: 30_000 }).toBe('FINISHED');
   }, 60_000);
+
+  it('is not mistaken for one that ends while pending rows are read', async (t) => {
+    const { expect } = t;
+    const { cloud } = await startCloudyard(t, { worker: false });
+    await create(cloud);
+    const jobEnds = async () => {
+      const pending = await findPending(cloud.db, [1]);
+      await cloud.db.$client.query('update file_shares set observed_generation = generation');
+      await cloud.db.$client.query('delete from jobs');
+      return pending;
+    };
+    const reconciler = { resource: 'file_share', findPending: jobEnds } as unknown as Reconciler;
+    await requeuePending({ db: cloud.db, regionIds: [1], reconcilers: [reconciler] });
+    const { rows } = await cloud.db.$client.query('select kind from jobs');
+    expect(rows).toEqual([]);
+  });
 });
 
 describe.concurrent('a job of a time before the clock was set back', () => {

@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { preparedColumn } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { repeat } from './duties.ts';
 import type { Duty } from './duties.ts';
@@ -134,12 +135,34 @@ async function deleteDeadWorkers(db: Db): Promise<void> {
   await db.$client.query(`delete from workers where seen_at < now() - interval '1 day'`);
 }
 
-/** Adds jobs for pending rows that have none: the job was lost, or the queue gave up on it. */
-async function requeuePending({ db, regionIds, reconcilers }: WorkerOptions): Promise<void> {
+/**
+ * Adds jobs for pending rows that have none: the job was lost, or the queue gave up on it. A job that ends after the first read
+ * has changed its row: a deletion that failed, for example, must not run again. So the rows are read again once it is known
+ * which of them have no job.
+ */
+export async function requeuePending({ db, regionIds, reconcilers }: RegionsAndReconcilers): Promise<void> {
   for (const reconciler of reconcilers) {
-    await enqueueMissing(db, reconciler, await reconciler.findPending(db, regionIds));
+    const without = new Set(
+      await withoutJob(db, reconciler.resource, idsOf(await reconciler.findPending(db, regionIds))),
+    );
+    if (without.size === 0) continue;
+    const pending = await reconciler.findPending(db, regionIds);
+    await enqueueMissing(
+      db,
+      reconciler,
+      pending.filter(({ id }) => without.has(id)),
+    );
   }
 }
+
+type RegionsAndReconcilers = Pick<WorkerOptions, 'db' | 'regionIds' | 'reconcilers'>;
+
+const idsOf = (rows: Placed[]) => rows.map(({ id }) => id);
+
+const withoutJob = preparedColumn<string, [resource: string, ids: string[]], Db>(
+  'worker_rows_without_job',
+  `select id from unnest($2::text[]) as found (id) where not ${hasJob('$1::text', 'found.id')}`,
+);
 
 /** A driver that fails does not prevent the comparison of the others. */
 async function requeueDrifted({ db, log, regionIds, reconcilers }: WorkerOptions): Promise<void> {
