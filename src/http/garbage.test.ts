@@ -26,6 +26,12 @@ describe('a path', () => {
   });
 });
 
+it('a path below the API reference that does not exist is not found', async () => {
+  for (const path of ['/docs/none', '/docs/js/none.js', '/docs/%2e%2e/none']) {
+    expect(await cloud.get(path)).toMatchObject({ status: 404, body: { exception_class: 'NotFound' } });
+  }
+});
+
 describe('a query', () => {
   it.each([
     '2016-12-31T23:59:60Z',

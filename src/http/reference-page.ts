@@ -44,12 +44,14 @@ export function referencePage(app: App): void {
     await page.register(scalar, { routePrefix: '/docs', configuration } as never);
     return page;
   };
-  // Cached, because the script is 4 MB: all clients share one copy, also slow ones.
+  // Cached, because the script is 4 MB: all clients share one copy, also slow ones. By its route, because a path has many
+  // spellings (`%73calar.js`), and each would be another copy.
   const pages = new Map<string, Promise<PageAnswer>>();
   const load = async (path: string): Promise<PageAnswer> => (await (opened ??= open())).inject({ url: path });
-  for (const url of ['/docs', '/docs/*']) {
+  for (const url of ['/docs', '/docs/js/scalar.js']) {
     app.get(url, { config: { access: everyone, isCounted: true }, schema: { hide: true } }, async (request, reply) => {
-      const path = request.url.split('?', 1)[0]!;
+      // `/docs` redirects to `/docs/`.
+      const path = url === '/docs' && request.url.split('?', 1)[0]!.endsWith('/') ? '/docs/' : url;
       const loading = pages.get(path) ?? load(path);
       pages.set(path, loading);
       const answer = await loading.finally(() => pages.delete(path));
