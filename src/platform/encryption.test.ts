@@ -108,6 +108,19 @@ describe('a key file', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
+  it('is not created again by a process that has read it', () => {
+    const opened = openKeyFile(file);
+    const ciphertext = opened.encrypt(Buffer.from('hush'), 'a');
+    const text = readFileSync(file);
+    rmSync(file);
+    expect(() => opened.encrypt(Buffer.from('hush'), 'a')).toThrow(`key file ${file} not found`);
+    expect(opened.findProblem()).toContain('not found');
+    expect(readdirSync(directory)).toEqual([]);
+    writeFileSync(file, text);
+    expect(opened.decrypt(ciphertext, 'a').toString()).toBe('hush');
+    expect(opened.findProblem()).toBeNull();
+  });
+
   it('is created once by concurrent processes, and all of them use it', () => {
     const module = JSON.stringify(new URL('./encryption.ts', import.meta.url).href);
     const script = `

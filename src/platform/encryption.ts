@@ -68,12 +68,16 @@ export function createKeyring(keys: EncryptionKey[]): Keyring {
 /**
  * The keyring of a key file: one `id base64key` a line; the first line is the current key. The file is created when the
  * first plaintext is encrypted, and read again when it changed, so a new key takes effect at once. A process that only
- * decrypts never creates it: a host that lacks the shared file reports an error instead of creating another key.
+ * decrypts, or that has read it before, never creates it: a host that lacks the shared file reports an error instead of
+ * creating another key.
  */
 export function openKeyFile(file: string): Keyring {
   let known: { stamp: string; keys: EncryptionKey[]; isSynced?: boolean } | undefined;
+  const missing = () =>
+    new KeyFileError(`key file ${file} not found; restore the key file that encrypted the secrets of this database`);
   const read = (): EncryptionKey[] | undefined => {
     const stamp = stampOf(file);
+    if (stamp === undefined && known) throw missing();
     if (stamp === undefined) return undefined;
     if (known?.stamp !== stamp) known = { stamp, keys: parseKeyFile(file, readKeyFile(file)) };
     return known.keys;
@@ -82,9 +86,7 @@ export function openKeyFile(file: string): Keyring {
     forDecrypting() {
       const keys = read();
       if (keys) return keys;
-      throw new KeyFileError(
-        `key file ${file} not found; restore the key file that encrypted the secrets of this database`,
-      );
+      throw missing();
     },
     forEncrypting() {
       if (!read()) createKeyFile(file);
