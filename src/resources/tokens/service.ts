@@ -151,11 +151,11 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
     /** Sets the operator's fixed token, and revokes the token that an earlier start set. */
     async setFixed(text: string, clientId: number): Promise<void> {
       const { keyId, secret } = splitSecret(text);
-      const fixed = await store.findValid(db, fixedName);
+      const fixed = await store.findValid(db, clientId, fixedName);
       if (fixed.length === 1 && isSame(fixed[0]!, { keyId, clientId, secretHash: sha256(secret) })) return;
       await audit.transaction(db, commandAction('fixToken', clientId), async (tx) => {
         await caches.changed(tx);
-        await store.revokeNamed(tx, fixedName, clock.now());
+        await store.revokeNamed(tx, clientId, fixedName, clock.now());
         await store.replace(tx, {
           keyId,
           secretHash: sha256(secret),

@@ -82,12 +82,12 @@ export async function page(
   return readPage(db, { where, order: [desc(tokens.id)], page });
 }
 
-/** The tokens of a name that are not revoked. */
-export async function findValid(db: Db, name: string): Promise<TokenRow[]> {
-  return db
-    .select()
-    .from(tokens)
-    .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
+const isValid = (clientId: number, name: string) =>
+  and(eq(tokens.clientId, clientId), eq(tokens.name, name), isNull(tokens.revokedAt));
+
+/** The tokens of a client with a name that are not revoked. */
+export async function findValid(db: Db, clientId: number, name: string): Promise<TokenRow[]> {
+  return db.select().from(tokens).where(isValid(clientId, name));
 }
 
 /** The tokens with this id, or this part before the `$`. Two at most: only the operator chooses that part of a token. */
@@ -127,11 +127,8 @@ export async function revokeOthers(
     .where(isSame ? and(of, sql`not ${isSame}`) : of);
 }
 
-export async function revokeNamed(tx: Tx, name: string, now: Date): Promise<void> {
-  await tx
-    .update(tokens)
-    .set({ revokedAt: now })
-    .where(and(eq(tokens.name, name), isNull(tokens.revokedAt)));
+export async function revokeNamed(tx: Tx, clientId: number, name: string, now: Date): Promise<void> {
+  await tx.update(tokens).set({ revokedAt: now }).where(isValid(clientId, name));
 }
 
 /** Serializes the first starts of several servers on one database. */

@@ -217,4 +217,15 @@ describe("the operator's fixed token", () => {
     await cloud.services.tokens.revoke('ci');
     await expect.poll(() => statusOf('ci$second')).toBe(401);
   });
+
+  it('replaces the previous one with another id, and no token of a tenant with its name', async () => {
+    const { clientId } = await cloud.newClient();
+    const name = 'CLOUDYARD_BOOTSTRAP_TOKEN';
+    const { text } = await cloud.services.tokens.create({
+      ...{ clientId, name, role: 'reader', projectIds: null, expiresAt: null },
+    });
+    for (const fixed of ['one$secret', 'two$secret']) await cloud.services.tokens.setFixed(fixed, 1);
+    await expect.poll(() => statusOf('one$secret')).toBe(401);
+    expect([await statusOf('two$secret'), await statusOf(text)]).toEqual([200, 200]);
+  });
 });
