@@ -76,6 +76,19 @@ describe('the newest rules on the machine', () => {
     expect(zones.zone('Mars/Olympus')).toBeNull();
   });
 
+  it('do not stay in memory in all spellings', () => {
+    const zones = createTimeZones({ directory });
+    const first = zones.zone('Europe/Berlin');
+    expect(zones.zone('Europe/Berlin')).toBe(first);
+    for (let i = 0; i < 1000; i++) {
+      const spelling = [...'omodrivadavia']
+        .map((letter, at) => (i & (1 << at) ? letter.toUpperCase() : letter))
+        .join('');
+      expect(zones.zone(`America/Argentina/C${spelling}`)).not.toBeNull();
+    }
+    expect(zones.zone('Europe/Berlin')).not.toBe(first);
+  });
+
   it('follow an update of the zone files within a minute, without a restart', () => {
     let now = 0;
     writeZoneFiles(directory, '2998a', morocco.old);

@@ -17,6 +17,11 @@ import type { OffsetAt } from './tzif.ts';
 const daySeconds = 86_400;
 /** A package update takes effect within this time, without a restart. */
 const recheckMs = 60_000;
+/**
+ * Zones in memory, of 40 KB each; beyond it they are dropped. The database has fewer names, but Intl accepts each of them in
+ * many spellings (`Europe/LUXEMBOURG`), and clients choose them.
+ */
+const maxKnown = 1000;
 
 export interface TimeZone {
   name: string;
@@ -92,6 +97,7 @@ export function createTimeZones({
       const offsetAt = (source === 'zoneinfo' && systemOffsets(directory, name)) || runtimeOffsets(name);
       if (!offsetAt) return null;
       const zone = zoneOf(name, offsetAt);
+      if (known.size >= maxKnown) known.clear();
       known.set(name, zone);
       return zone;
     },
