@@ -138,6 +138,27 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', 
     await db.$client.query('delete from acme_certificates');
   });
 
+  it('of another ACME server are replaced', async () => {
+    await authority.start();
+    let { acme } = await open('tests', settingsOf());
+    const redirect = await startHttpsRedirect({
+      ...{ host: '127.0.0.1', port: challengePort, publicUrl: undefined, httpsPort: 443, log: silentLogger },
+      findChallenge: (token) => acme.findChallenge(token),
+    });
+    await vi.waitUntil(() => acme.current() !== null, timeout);
+    await acme.stop();
+    const before = acme.current()!;
+    await db.$client.query('update acme_certificates set next_attempt_at = null');
+    ({ acme } = await open('production', settingsOf({ server: authority.url.replace('localhost', '127.0.0.1') })));
+    expect(acme.current()).toEqual(before);
+    // Long before only a third of its life remains.
+    await vi.waitUntil(() => acme.current()!.key !== before.key, { timeout: 8_000, interval: 20 });
+    await acme.stop();
+    await redirect.stop();
+    await authority.stop();
+    await db.$client.query('delete from acme_certificates');
+  });
+
   it('are issued for wildcards with a hook that sets DNS records', async () => {
     const hook = join(folder, 'hook');
     const log = join(folder, 'hook.log');

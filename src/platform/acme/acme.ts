@@ -1,6 +1,7 @@
 /**
  * The certificate of this installation from an ACME server. All servers poll its row and serve what it contains; the one
- * that takes an advisory lock requests a new certificate when less than a third of its life remains.
+ * that takes an advisory lock requests a new certificate when less than a third of its life remains, or when it does not
+ * match the settings.
  *
  * Invariant: a certificate that cannot be used never replaces another one, and a failure is retried with growing delays.
  *
@@ -42,7 +43,7 @@ export interface Acme extends CertificateSource {
 
 const lock = 0x61636d65;
 const maxRetrySeconds = 6 * 3600;
-/** Servers whose domains differ would otherwise replace the certificates of each other until the ACME server refuses. */
+/** Servers whose settings differ would otherwise replace the certificates of each other until the ACME server refuses. */
 const maxPauseSeconds = 3600;
 /** How long to wait for a challenge that another server has just received from lego. */
 const challengeWaitMs = 3000;
@@ -55,6 +56,8 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
   const listeners: ((certificate: Certificate) => void)[] = [];
   const over = new AbortController();
   let current: Certificate | null = null;
+  /** URL of the ACME server of `current`. */
+  let issuer = '';
   let version = 0;
   let failure: string | null = 'no certificate was issued yet';
   /** Why the certificate of `version` cannot be used. */
@@ -66,7 +69,9 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
     version = row.version;
     let next: Certificate;
     try {
-      next = parseCertificate(store.decryptState(keyring, row.state));
+      const state = store.decryptState(keyring, row.state);
+      next = parseCertificate(state);
+      issuer = state.server;
     } catch (error) {
       // With another key file, for example. The installation can do without this certificate: a new one is requested.
       failure = unusable = `the stored certificate cannot be used: ${(error as Error).message}`;
@@ -95,7 +100,8 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
 
   const isDue = (row: AcmeRow | null): boolean => {
     if (row?.paused) return false;
-    if (!current || !settings.domains.every((domain) => current!.names.includes(domain))) return true;
+    if (!current || issuer !== settings.server) return true;
+    if (!settings.domains.every((domain) => current!.names.includes(domain))) return true;
     const [start, end] = [current.notBefore.getTime(), current.expiresAt.getTime()];
     return Date.now() > end - (end - start) / 3;
   };

@@ -44,7 +44,8 @@ export async function requestCertificate({ settings, folder, account, ...request
     const files = filesIn(folder, 'certificates');
     // `.issuer.crt` has the issuers alone.
     const find = (pattern: RegExp) => Object.entries(files).find(([path]) => pattern.test(path))?.[1] ?? '';
-    return { account: accountIn(folder), certificate: find(/(?<!\.issuer)\.crt$/), key: find(/\.key$/) };
+    const certificate = find(/(?<!\.issuer)\.crt$/);
+    return { account: accountIn(folder), certificate, key: find(/\.key$/), server: settings.server };
   } catch (error) {
     if (error instanceof AcmeError) error.account = accountIn(folder);
     throw error;

@@ -20,6 +20,8 @@ export interface AcmeState {
   account: Record<string, string>;
   certificate: string;
   key: string;
+  /** URL of the ACME server that issued the certificate. */
+  server: string;
 }
 
 const context = 'acme_certificate';
@@ -72,7 +74,7 @@ export async function storeFailure(
   failure: { error: string; retrySeconds: number; account: AcmeState['account'] },
 ): Promise<void> {
   const { error, retrySeconds, account } = failure;
-  await fail(db, error, retrySeconds, encrypted(keyring, { account, certificate: '', key: '' }));
+  await fail(db, error, retrySeconds, encrypted(keyring, { account, certificate: '', key: '', server: '' }));
 }
 
 /** Every server answers the challenge, because the CA may reach any of them. */
