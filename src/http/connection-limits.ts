@@ -80,7 +80,8 @@ export function limitedServer({
   const limits = { ...defaultConnectionLimits(), ...overrides };
   return (handle, { http }) => {
     const answer: RequestListener = (request, response) => {
-      if (lacksHost(request)) return refuseRequest(response, 'Host', 'is required');
+      const fault = faultOfHost(request);
+      if (fault !== null) return refuseRequest(response, 'Host', fault);
       if (declaresBody(request) && isMistrusted(request)) response.shouldKeepAlive = false;
       // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
@@ -98,6 +99,8 @@ export function limitedServer({
       ? secureServer(certificate, { ...options, handshakeTimeout: limits.headersSeconds * 1000 }, listener)
       : createServer({ ...(http as object | undefined), ...options }, listener);
     server.maxConnections = limits.connections;
+    // Node would respond without a body.
+    server.on('checkExpectation', (_request, response) => refuseRequest(response, 'Expect', 'must be 100-continue'));
     limitAddresses(server, limits, log, trustedProxies);
     closeStalled(server, limits);
     return server;
@@ -127,8 +130,14 @@ function isMistrusted({ method, httpVersionMinor }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD' || httpVersionMinor === 0;
 }
 
-function lacksHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
-  return headers.host === undefined && httpVersionMajor === 1 && httpVersionMinor === 1;
+/** Of two hosts, a proxy may obey the other one. */
+function faultOfHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): string | null {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1) return 'must be sent only once';
+  return hosts === 0 && httpVersionMajor === 1 && httpVersionMinor === 1 ? 'is required' : null;
 }
 
 /** Whether the headers announce a body that is not empty. */

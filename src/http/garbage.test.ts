@@ -102,10 +102,15 @@ describe('a connection', () => {
     return { status: Number(head.split(' ')[1]), body: JSON.parse(body), headers };
   }
 
-  it('gets an error body that names the header Host, which HTTP/1.1 requires', async () => {
+  it('gets an error body that names the header Host, which HTTP/1.1 requires once', async () => {
     const answer = await answerTo('GET /healthz HTTP/1.1\r\nX: y\r\n\r\n');
     expectRefused(answer, 'Host');
+    expectRefused(await answerTo('GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n'), 'Host');
     expect(await answerTo('GET /healthz HTTP/1.0\r\n\r\n')).toMatchObject({ status: 200 });
+  });
+
+  it('gets an error body that names the header Expect, if its value is unknown', async () => {
+    expectRefused(await answerTo('GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n'), 'Expect');
   });
 
   it.each([
