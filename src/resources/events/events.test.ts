@@ -120,6 +120,17 @@ describe('authorization', () => {
     expect(new Set(limited.received.map(({ data }) => data!['project_id'] ?? body.id))).toEqual(new Set([body.id]));
   });
 
+  it('shows events of a subscription to user actions to tokens that may read it', async () => {
+    const { clientId, projectId, token } = await cloud.newClient();
+    const limited = await read(await cloud.newToken(clientId, 'admin', [projectId]));
+    const admin = await read(token);
+    const subscription = { url: 'https://example.com/hook', auth_header_name: 'X-Key', auth_header_value: 'value' };
+    expect((await cloud.post('/cloud/v1/user_actions/subscribe', subscription, { token })).status).toBe(204);
+    await admin.next({ kind: 'user_action_subscription', change: 'created' });
+    await limited.next({ resource_id: await createSecret(projectId, token) });
+    expect(limited.received.map(({ data }) => data!['kind'])).not.toContain('user_action_subscription');
+  });
+
   it('shows events of webhooks to those who may read webhooks', async () => {
     const { clientId, token } = await cloud.newClient();
     const reader = await read(await cloud.newToken(clientId, 'reader'));

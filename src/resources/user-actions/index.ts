@@ -1,4 +1,4 @@
-import { tokenAdmin } from '../../authz/access.ts';
+import { clientAdmin } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { userActionOperations } from './routes.ts';
 import type { UserActions } from './service.ts';
@@ -10,7 +10,8 @@ export const userActions = {
     {
       table: 'user_action_subscriptions',
       kind: 'user_action_subscription',
-      access: tokenAdmin,
+      // Not to tokens that are limited to projects.
+      access: clientAdmin,
       columns: ['url', 'auth_header_name', 'auth_header_value'],
     },
   ],
