@@ -144,6 +144,15 @@ describe('settings', () => {
     );
   });
 
+  it('the bootstrap token has a secret', () => {
+    for (const token of ['ci$secret', 'secret', 'ci$secret$']) {
+      expect(read({ CLOUDYARD_BOOTSTRAP_TOKEN: token }).bootstrapToken).toBe(token);
+    }
+    for (const token of ['ci$', '$', 'ci$a b']) {
+      expect([token, faultsOf({ CLOUDYARD_BOOTSTRAP_TOKEN: token }).length]).toEqual([token, 1]);
+    }
+  });
+
   it('a terminal gets readable logs by default', () => {
     expect(readSettings({}, checkoutPlaces('/checkout'), true).logFormat).toBe('pretty');
     expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, checkoutPlaces('/checkout'), true).logFormat).toBe('json');

@@ -204,6 +204,9 @@ export function readCoreSettings(
   const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken)) reject('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
+  if (bootstrapToken && /^[^$]*\$$/.test(bootstrapToken)) {
+    reject('CLOUDYARD_BOOTSTRAP_TOKEN must have a secret after the `$`; in a shell, put it in single quotes');
+  }
   const perMinute = integer('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000);
   const perSecond = integer('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND', 0, 0, 1_000_000);
   if (perMinute > 0 && perSecond > 0) {
