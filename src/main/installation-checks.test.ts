@@ -96,6 +96,20 @@ it('the certificate from ACME is checked, and why there is none', async () => {
   await query('delete from acme_certificates');
 });
 
+it('the key file of another installation, or none, is found by the data that it does not decrypt', async () => {
+  const [own, other] = ['own.keys', 'other.keys'].map((name) => join(folder, name)) as [string, string];
+  openKeyFile(other).encrypt(Buffer.from(''), '');
+  const keys = openKeyFile(own).encrypt(Buffer.from('{}'), 'registry_authority').toString('hex');
+  await query(`insert into registry_authority (id, keys) values (1, decode('${keys}', 'hex'))`);
+  expect(await failed({ CLOUDYARD_KEY_FILE: own })).toEqual({});
+  for (const file of [other, join(folder, 'absent.keys')]) {
+    expect(await failed({ CLOUDYARD_KEY_FILE: file })).toEqual({
+      'encrypted data': expect.stringMatching(/(which is not in|not found; restore) .* \| ls -l /),
+    });
+  }
+  await query('delete from registry_authority');
+});
+
 it('each fault is named with a command that fixes it', async () => {
   chmodSync(join(folder, 'secret.keys'), 0o640);
   expect(await failed()).toEqual({

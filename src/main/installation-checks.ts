@@ -17,6 +17,7 @@ import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { withClient } from '../platform/with-client.ts';
+import { context as authorityContext } from '../resources/registries/token-server/authority.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
@@ -106,13 +107,14 @@ function checkConfiguration(settings: Settings): Finding {
   }
 }
 
+const remedyOfKeys = (keyFile: string) => `ls -l ${keyFile}    # docs/guides/encryption-keys.md`;
+
 function checkKeyFile({ keyFile }: Settings): Finding {
   const name = 'key file';
   const stat = statSync(keyFile, { throwIfNoEntry: false });
   if (!stat) return { name, ok: true, detail: `${keyFile} does not exist; it is created with the first secret` };
   const problem = openKeyFile(keyFile).findProblem();
-  if (problem)
-    return { name, ok: false, detail: problem, remedy: `ls -l ${keyFile}    # docs/guides/encryption-keys.md` };
+  if (problem) return { name, ok: false, detail: problem, remedy: remedyOfKeys(keyFile) };
   const ok = (stat.mode & 0o077) === 0;
   const detail = `${keyFile} has mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`;
   return { name, ok, detail, remedy: `chmod 0600 ${keyFile}` };
@@ -128,6 +130,19 @@ function checkOwnCertificate({ tls }: Settings): Finding[] {
     return [{ name, ok, detail: `expires ${new Date(validTo).toISOString()}`, remedy }];
   } catch (error) {
     return [{ name, ok: false, detail: `cannot be read: ${(error as Error).message}`, remedy }];
+  }
+}
+
+/** Whether this is the key file of the database: the first server has encrypted the keys of the token server. */
+async function checkEncryption(client: pg.Client, { keyFile }: Settings): Promise<Finding[]> {
+  const { rows } = await client.query<{ keys: Buffer }>('select keys from registry_authority');
+  if (!rows[0]) return [];
+  const name = 'encrypted data';
+  try {
+    openKeyFile(keyFile).decrypt(rows[0].keys, authorityContext);
+    return [{ name, ok: true, detail: 'decrypts with the key file' }];
+  } catch (error) {
+    return [{ name, ok: false, detail: (error as Error).message, remedy: remedyOfKeys(keyFile) }];
   }
 }
 
@@ -151,6 +166,7 @@ async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[
   const replication = settings.databaseUrl === undefined ? [] : await checkReplication(client, spansHosts);
   const all = [await checkClockOf(client), ...(await checkServer(client)), ...replication, schema];
   if (!schema.ok) return all;
+  all.push(...(await checkEncryption(client, settings)));
   const listeners = await checkCertificates(client);
   const hosts = await checkHosts(client);
   return [...all, ...(await checkAcme(client, settings)), listeners, await checkBackups(client, settings), ...hosts];

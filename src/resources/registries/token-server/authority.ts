@@ -43,7 +43,8 @@ export interface Authority {
 
 export const issuer = 'cloudyard';
 const onlyRow = 1;
-const context = 'registry_authority';
+/** Of the ciphertext of the keys. */
+export const context = 'registry_authority';
 
 interface Keys {
   /** PKCS #8, base64. */
