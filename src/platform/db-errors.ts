@@ -79,11 +79,13 @@ export function isContended(error: unknown): boolean {
   return contention.has(postgresCode(error));
 }
 
-/** Settings of PostgreSQL that limit the time of a statement or transaction, by the SQLSTATE of what exceeds them. */
+/**
+ * Settings of PostgreSQL that limit the time of a statement or transaction, by the SQLSTATE of what exceeds them. A session that
+ * is idle in a transaction for too long (25P03) exceeds a limit that Cloudyard sets itself (db.ts): its process was frozen.
+ */
 const timeLimits: Record<string, string> = {
   '57014': 'statement_timeout',
   '55P03': 'lock_timeout',
-  '25P03': 'idle_in_transaction_session_timeout',
   '25P04': 'transaction_timeout',
 };
 

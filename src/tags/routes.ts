@@ -39,7 +39,7 @@ interface MetadataOptions {
   noun: string;
   /** False if the resource has its own operation that replaces the tags. */
   withReplace?: boolean;
-  /** The bodies of the changes, if newer changes, which return tasks, have their names. Default: `CreateTags`. */
+  /** For a resource whose v2 operations have the plain ids: the bodies of the v1 changes, whose ids end with V1. */
   v1Bodies?: Record<'create' | 'replace', TSchema>;
 }
 

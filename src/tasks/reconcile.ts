@@ -14,7 +14,7 @@ export type Outcome =
   | { kind: 'done' }
   /** In progress without an error: reconcile again after some seconds. */
   | { kind: 'again'; afterSeconds: number }
-  /** A retryable error: retried with backoff, for longer if an operator has to act; the last attempt ends like `failed`. */
+  /** A retryable error: retried with backoff, for longer after a shortage or with a finite `maxRetrySeconds`; then as `failed`. */
   | { kind: 'retry'; message: string; cause: unknown; shortage: boolean; maxRetrySeconds: number }
   /** A permanent error: the task ends in ERROR with this message for the customer. */
   | { kind: 'failed'; message: string; cause?: unknown };

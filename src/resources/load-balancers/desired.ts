@@ -21,7 +21,7 @@ import type { WholeLoadBalancer } from './store.ts';
 export type Pems = Map<string, string>;
 type PemOf = (secretId: string) => string;
 /** For checks of settings, which need no secrets. */
-const withoutPem: PemOf = () => '';
+export const withoutPem: PemOf = () => '';
 
 /** The secrets that the listeners and pools of a load balancer use. */
 export function secretsOf({ listeners, pools }: WholeLoadBalancer): string[] {
@@ -75,7 +75,7 @@ export function desiredLoadBalancer(whole: WholeLoadBalancer, pems: Pems): Desir
 
 export function desiredListener(
   listener: ListenerSettings,
-  pemOf = withoutPem,
+  pemOf: PemOf,
 ): Omit<DesiredListener, 'id' | 'defaultPoolId' | 'l7Policies'> {
   return {
     protocol: listener.protocol,
@@ -100,7 +100,7 @@ export function desiredL7Rule({ type, compareType, key, value, invert }: L7RuleS
   return { type, compareType, key, value, invert };
 }
 
-export function desiredPool(pool: PoolSettings, pemOf = withoutPem): Omit<DesiredPool, 'id' | 'members'> {
+export function desiredPool(pool: PoolSettings, pemOf: PemOf): Omit<DesiredPool, 'id' | 'members'> {
   const persistence = pool.sessionPersistence;
   return {
     protocol: pool.protocol,

@@ -210,10 +210,7 @@ async function insertWithListeners(
   return { tasks: [taskId] };
 }
 
-/**
- * The region with the ranges of its addresses and the used ones, the network, flavor and tags. @throws ClientError 400 with
- * all errors
- */
+/** The region, its used addresses, the network, flavor and tags. @throws ClientError 400 with all errors */
 async function checkCreate(
   { db, networks, listeners, regions }: LoadBalancersDeps,
   tx: Tx,

@@ -259,7 +259,7 @@ export async function versions(db: Db, regionIds: number[]): Promise<Map<string,
   return new Map((await readVersions(db, regionIds)).map((row) => [row.id, row.version]));
 }
 
-/** The tables with operating statuses, in the order in which the writes of reconciles lock their rows. */
+/** The tables with operating statuses, in the order in which reconciles mark their rows; deletions use another one. */
 const statusTables = ['load_balancers', 'lb_pools', 'lb_listeners', 'lb_members'] as const;
 
 /** The new operating status of a row. */

@@ -7,7 +7,7 @@ import {
 } from '../../../drivers/load-balancer-rules.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { MemberRule } from '../../../platform/member-networks.ts';
-import { desiredMember, desiredPool } from '../desired.ts';
+import { desiredMember, desiredPool, withoutPem } from '../desired.ts';
 import type { PoolSettings } from '../pools/normalize.ts';
 import type { SubnetReference } from '../references.ts';
 import type { MemberSettings } from './normalize.ts';
@@ -24,11 +24,11 @@ export function memberListErrors(
 ): FieldError[] {
   const desired = members.map(desiredMember);
   const misplaced = desired.flatMap((member, i) => (rule ? prefixed(`${i}.`, placementViolations(member, rule)) : []));
-  return prefixed(prefix, [...memberListViolations(desired, desiredPool(pool)), ...misplaced]);
+  return prefixed(prefix, [...memberListViolations(desired, desiredPool(pool, withoutPem)), ...misplaced]);
 }
 
 export function memberErrors(member: MemberSettings, pool: PoolSettings): FieldError[] {
-  return memberViolations(desiredMember(member), desiredPool(pool));
+  return memberViolations(desiredMember(member), desiredPool(pool, withoutPem));
 }
 
 export function placementErrors(member: MemberSettings, rule: MemberRule): FieldError[] {

@@ -4,7 +4,7 @@ import { monitorViolations, poolViolations, prefixed } from '../../../drivers/lo
 import { isRequestPath } from '../../../drivers/load-balancer-text.ts';
 import type { ListenerProtocol, PoolProtocol } from '../../../drivers/load-balancer.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
-import { desiredMonitor, desiredPool } from '../desired.ts';
+import { desiredMonitor, desiredPool, withoutPem } from '../desired.ts';
 import type { SecretReference } from '../references.ts';
 import type { PoolSettings } from './normalize.ts';
 import type { HealthMonitor, UpdatePool } from './schema.ts';
@@ -23,7 +23,7 @@ export function poolErrors(
   const { healthMonitor } = pool;
   const isNew = healthMonitor && !isDeepStrictEqual(healthMonitor, before?.healthMonitor);
   return [
-    ...prefixed(path, poolViolations(desiredPool(pool), listeners, address)),
+    ...prefixed(path, poolViolations(desiredPool(pool, withoutPem), listeners, address)),
     ...(isNew ? prefixed(`${path}healthmonitor.`, apiLimits(healthMonitor)) : []),
   ];
 }

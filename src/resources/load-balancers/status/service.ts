@@ -5,7 +5,7 @@ import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups, SizedRow } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
-import { statusesOf as l7StatusesOf } from '../l7-policies/response.ts';
+import { statusesOf } from '../l7-policies/response.ts';
 import { find, loadWhole } from '../store.ts';
 import type { WholeLoadBalancer } from '../store.ts';
 import type { ListenerRow, LoadBalancerRow, MemberRow } from '../table.ts';
@@ -77,30 +77,30 @@ function wholeToStatus(whole: WholeLoadBalancer): LoadBalancerStatus {
 }
 
 function toStatus<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners) {
-  return { ...statusesOf(loadBalancer), listeners, tags: toTagList(loadBalancer.tags) };
+  return { ...namedStatuses(loadBalancer), listeners, tags: toTagList(loadBalancer.tags) };
 }
 
 function listenerToStatus({ pools, members, l7Policies, l7Rules, ...listener }: ListenerWithParts): Listener {
   const rulesOf = Map.groupBy(l7Rules, (rule) => rule.policyId);
   return {
-    ...statusesOf(listener),
+    ...namedStatuses(listener),
     pools: pools.map((pool) => poolToStatus(pool, members)),
     l7policies: l7Policies.map((policy) => ({
       id: policy.id,
       name: policy.name,
       action: policy.action,
       position: policy.position,
-      ...l7StatusesOf(policy, listener.operatingStatus),
+      ...statusesOf(policy, listener.operatingStatus),
       rules: (rulesOf.get(policy.id) ?? []).map((rule) => ({
         id: rule.id,
         type: rule.type,
-        ...l7StatusesOf(rule, listener.operatingStatus),
+        ...statusesOf(rule, listener.operatingStatus),
       })),
     })),
   };
 }
 
-function statusesOf(row: Pick<ListenerRow, 'id' | 'name' | 'operatingStatus' | 'provisioningStatus'>) {
+function namedStatuses(row: Pick<ListenerRow, 'id' | 'name' | 'operatingStatus' | 'provisioningStatus'>) {
   const { id, name, operatingStatus, provisioningStatus } = row;
   return { id, name, operating_status: operatingStatus, provisioning_status: provisioningStatus };
 }
@@ -109,7 +109,7 @@ function statusesOf(row: Pick<ListenerRow, 'id' | 'name' | 'operatingStatus' | '
 function poolToStatus(pool: ListenerWithParts['pools'][number], members: MemberRow[]): Listener['pools'][number] {
   const { healthMonitor: monitor, provisioningStatus: provisioning_status } = pool;
   return {
-    ...statusesOf(pool),
+    ...namedStatuses(pool),
     health_monitor: monitor && {
       id: monitor.id,
       operating_status: monitor.admin_state_up ? 'ONLINE' : 'OFFLINE',
