@@ -64,6 +64,48 @@ describe('apply', () => {
     expect((await data('network', 'list')).map(({ name }: { name: string }) => name)).toContain('default');
   });
 
+  it('finds and makes a change of the members of a pool', async () => {
+    const text = `
+- {kind: load-balancer, name: pooled}
+- kind: pool
+  name: pooled
+  protocol: TCP
+  lb_algorithm: ROUND_ROBIN
+  load_balancer_id: pooled
+  members: [{address: 10.1.0.1, protocol_port: 80}, {address: 10.1.0.2, protocol_port: 80}]
+`;
+    const changed = text.replace('10.1.0.2', '10.1.0.3');
+    const diff = (described: string) => run(['diff', '-f', '-', '--exit-code'], described);
+    expect(await run(['apply', '-f', '-'], text)).toMatchObject({ code: 0 });
+    expect(await diff(text)).toMatchObject({ code: 0, stdout: '' });
+    expect(await diff(changed)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^update +pool +pooled +members/m),
+    });
+    expect(await run(['apply', '-f', '-'], changed)).toMatchObject({ code: 0 });
+    const members = await data('pool', 'member', 'list', 'pooled');
+    expect(members.map(({ address }: { address: string }) => address).sort()).toEqual(['10.1.0.1', '10.1.0.3']);
+    expect(await diff(changed)).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('adds a volume of the same file to a policy, and removes one that the file omits', async () => {
+    const volume = (name: string) => `- {kind: volume, name: ${name}, source: new-volume, size: 1}\n`;
+    const policy = (name: string) => `- kind: lifecycle-policy
+  name: weekly
+  action: volume_snapshot
+  schedules: [{type: cron, day_of_week: mon, max_quantity: 2}]
+  volume_ids: [${name}]
+`;
+    const volumes = async () =>
+      (await data('lifecycle-policy', 'show', 'weekly', '--need-volumes')).volumes.map(
+        (each: { volume_name: string }) => each.volume_name,
+      );
+    expect(await run(['apply', '-f', '-'], volume('first') + policy('first'))).toMatchObject({ code: 0 });
+    expect(await volumes()).toEqual(['first']);
+    expect(await run(['apply', '-f', '-'], volume('second') + policy('second'))).toMatchObject({ code: 0 });
+    expect(await volumes()).toEqual(['second']);
+  });
+
   it('creates a project and resources in it', async () => {
     const file = join(yard.folder, 'annex.yaml');
     writeFileSync(file, '- {kind: network, name: inner, project: annex}\n- {kind: project, name: annex}\n');

@@ -90,3 +90,11 @@ export const accessRules = {
   create: () => operationById('createFileShareAccessRule'),
   remove: () => operationById('deleteFileShareAccessRule'),
 };
+
+/** Volumes of a policy are a field of its creation, and are added and removed by operations of their own. */
+export const policyVolumes = {
+  kind: 'lifecycle-policy',
+  field: 'volume_ids',
+  add: () => operationById('addLifecyclePolicyVolumes'),
+  remove: () => operationById('removeLifecyclePolicyVolumes'),
+};

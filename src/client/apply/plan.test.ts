@@ -49,6 +49,17 @@ describe('planUpdate', () => {
     expect(steps(registry)).toEqual([['resizeRegistry', { storage_limit: 1 }]]);
   });
 
+  it('removes the volumes of a policy that the file omits, and adds others', () => {
+    const policy = { id: 1, volumes: [{ volume_id: 'a' }, { volume_id: 'b' }] };
+    const plan = planUpdate(kind('lifecycle-policy'), { volume_ids: ['b', 'c'] }, policy);
+    expect(steps(plan)).toEqual([
+      ['removeLifecyclePolicyVolumes', { volume_ids: ['a'] }],
+      ['addLifecyclePolicyVolumes', { volume_ids: ['c'] }],
+    ]);
+    expect(plan.changes).toEqual([{ field: 'volume_ids', from: ['a', 'b'], to: ['b', 'c'] }]);
+    expect(planUpdate(kind('lifecycle-policy'), { volume_ids: ['b', 'a'] }, policy).steps).toEqual([]);
+  });
+
   it('removes the access rules that the file omits before it adds others', () => {
     const access = [
       { id: 'r1', access_to: '10.0.0.1', access_level: 'rw' },

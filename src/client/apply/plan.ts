@@ -3,7 +3,7 @@ import { valueAt } from '../output.ts';
 import { propertiesOf } from '../table.ts';
 import type { Operation } from '../table.ts';
 import { isEqual } from './equality.ts';
-import { accessRules } from './kinds.ts';
+import { accessRules, policyVolumes } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
 export interface Live extends Record<string, unknown> {
@@ -40,6 +40,10 @@ export function planUpdate(kind: Kind, spec: Record<string, unknown>, live: Live
   for (const [field, wanted] of Object.entries(spec)) {
     if (kind.name === accessRules.kind && field === accessRules.field) {
       planRules(wanted as Rule[], (live[field] ?? []) as LiveRule[], plan);
+      continue;
+    }
+    if (kind.name === policyVolumes.kind && field === policyVolumes.field) {
+      planVolumes(wanted as string[], (live['volumes'] ?? []) as { volume_id: string }[], plan);
       continue;
     }
     if (kind.creationOnly.includes(field)) continue;
@@ -124,6 +128,18 @@ function planRules(wanted: Rule[], live: LiveRule[], plan: Plan): void {
   for (const { ip_address, access_mode } of missing) {
     plan.steps.push({ operation: accessRules.create(), body: { ip_address, access_mode } });
   }
+}
+
+/** `wanted` has the names of volumes that the files create: they have no ID yet. */
+function planVolumes(wanted: string[], live: { volume_id: string }[], plan: Plan): void {
+  const { field, add, remove } = policyVolumes;
+  const from = live.map(({ volume_id }) => volume_id);
+  const surplus = from.filter((id) => !wanted.includes(id));
+  const missing = wanted.filter((id) => !from.includes(id));
+  if (surplus.length + missing.length === 0) return;
+  plan.changes.push({ field, from, to: wanted });
+  if (surplus.length > 0) plan.steps.push({ operation: remove(), body: { volume_ids: surplus } });
+  if (missing.length > 0) plan.steps.push({ operation: add(), body: { volume_ids: missing } });
 }
 
 export interface Tag {

@@ -7,7 +7,7 @@
 import type { Target } from '../contexts.ts';
 import { exitCodes } from '../errors.ts';
 import type { CommandError } from '../errors.ts';
-import { createApi, isPaged, listAll } from '../http.ts';
+import { createApi, isPaged, listAll, withQuery } from '../http.ts';
 import type { Api } from '../http.ts';
 import { createNames } from '../names.ts';
 import type { Names } from '../names.ts';
@@ -81,13 +81,18 @@ function memoized<K, V>(known: Map<K, V>, key: K, create: (key: K) => V): V {
   return value;
 }
 
+/** Parameters of lists without which members of pools are IDs, and policies have no volumes: no change of one would be found. */
+const parts = ['details', 'need_volumes'];
+
 function createScope(target: Target, isNew: boolean): Scope {
   const api = createApi(target);
   const names = createNames(api);
   const lists = new Map<Kind, Promise<Live[]>>();
   const read = async ({ list }: Kind): Promise<Live[]> => {
     if (isNew && pathParameters(list.path).includes('project_id')) return [];
-    return listAll(api, await names.path(list.path, {}), { paged: isPaged(list) });
+    const details = parts.filter((name) => list.query?.[name]).map((name) => [name, true]);
+    const path = withQuery(await names.path(list.path, {}), Object.fromEntries(details));
+    return listAll(api, path, { paged: isPaged(list) });
   };
   return {
     ...{ target, api, names },
