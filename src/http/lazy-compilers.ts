@@ -43,7 +43,24 @@ export function lazyCompilers(app: App): void {
 }
 
 function serializerOf(schema: TSchema): (data: unknown) => string {
-  const known = serializers.get(schema) ?? (buildSerializer(schema as never) as (data: unknown) => string);
+  const known =
+    serializers.get(schema) ?? (buildSerializer(withNullable(schema) as never) as (data: unknown) => string);
   serializers.set(schema, known);
   return known;
+}
+
+/**
+ * The same shape with `nullable` in place of each union with null. For a union, fast-json-stringify compiles a validator of
+ * each branch with an ajv of its own, and validates each value to find its branch.
+ */
+function withNullable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withNullable);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { anyOf, ...rest } = Object.fromEntries(
+    Object.entries(schema).map(([name, part]) => [name, withNullable(part)]),
+  ) as { anyOf?: Record<string, unknown>[] };
+  if (!anyOf) return rest;
+  const [value, none] = anyOf;
+  const isNullable = anyOf.length === 2 && ('type' in value! || 'enum' in value!) && none!['type'] === 'null';
+  return isNullable ? { ...value, ...rest, nullable: true } : { anyOf, ...rest };
 }
