@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { createForward, type Forwarding } from './forward.ts';
-import { refuse, type Refusal } from './refusal.ts';
+import { refuse, Refusal } from './refusal.ts';
+
+type Repair = NonNullable<Forwarding['repair']>;
 
 const opened: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -23,8 +25,8 @@ const listening = async (server: Server, where: string | number): Promise<Server
   return server;
 };
 
-/** The status that a client gets for its request. Distribution answers with `statuses` in turn, then with 404. */
-async function statusOf(method: string, statuses: number[], repair: Forwarding['repair']): Promise<number> {
+/** The port of a gate. Distribution answers with `statuses` in turn, then with 404. */
+async function openGate(statuses: number[], more: Pick<Forwarding, 'repair' | 'admit'>): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'cloudyard-forward-'));
   opened.push(() => rm(folder, { recursive: true }));
   const socket = join(folder, 'socket');
@@ -38,13 +40,36 @@ async function statusOf(method: string, statuses: number[], repair: Forwarding['
   const forward = createForward(socket);
   const { signal } = new AbortController();
   const gate = createServer((request, response) => {
-    forward(request, response, { method, url: '/v2/', signal, repair: repair! }).catch((error: Refusal) =>
+    forward(request, response, { method: request.method!, url: '/v2/', signal, ...more }).catch((error: Refusal) =>
       refuse(request, response, error),
     );
   });
-  const { port } = (await listening(gate, 0)).address() as AddressInfo;
+  return ((await listening(gate, 0)).address() as AddressInfo).port;
+}
+
+/** The status that a client gets for its request. */
+async function statusOf(method: string, statuses: number[], repair: Repair): Promise<number> {
+  const port = await openGate(statuses, { repair });
   const body = method === 'PUT' ? { body: 'manifest' } : {};
   return (await fetch(`http://127.0.0.1:${port}/v2/`, { method, ...body })).status;
+}
+
+/** What a client reads that continues its body after the response, on a connection that is closed after the request. */
+async function readWhileSending(port: number): Promise<string> {
+  const part = Buffer.alloc(64 * 1024);
+  const parts = 64;
+  const client = connect(port, '127.0.0.1').setEncoding('utf8');
+  const closed = once(client, 'close');
+  let text = '';
+  client.on('data', (data: string) => (text += data));
+  client.write(`PATCH / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${parts * part.length}\r\n\r\n`);
+  client.write(part);
+  await once(client, 'data');
+  for (let sent = 1; sent < parts; sent += 1) {
+    await new Promise((resolve) => client.write(part, resolve));
+  }
+  await closed;
+  return text;
 }
 
 it('sends a request again after a server error, if a file was repaired or is being written', async () => {
@@ -62,4 +87,12 @@ it('sends a request again once if nothing is to be repaired: another request may
 it('asks the client to repeat a request with a body', async () => {
   expect(await statusOf('PUT', [500], async () => 'repaired')).toBe(503);
   expect(await statusOf('PUT', [500], async () => 'sound')).toBe(500);
+});
+
+it('keeps a connection open until the client has sent its body, so that it can read the response', async () => {
+  const admit = async () => {
+    throw new Refusal(403, 'DENIED', 'the registry is full');
+  };
+  expect(await readWhileSending(await openGate([], { admit }))).toMatch(/^HTTP\/1.1 403 [^]*the registry is full/);
+  expect(await readWhileSending(await openGate([416], {}))).toMatch(/^HTTP\/1.1 416 /);
 });

@@ -9,7 +9,7 @@ import {
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { discard, Refusal } from './refusal.ts';
+import { endAfterBody, Refusal } from './refusal.ts';
 
 export interface Forwarding {
   method: string;
@@ -114,9 +114,9 @@ export function createForward(socketPath: string) {
       }
       forwarding.onAnswer?.(answer);
       response.writeHead(answer.statusCode!, answer.statusMessage, headersOf(answer.rawHeaders));
-      if (!request.complete) discard(request);
-      await pipeline(answer, response);
+      await pipeline(answer, response, { end: false });
       if (!upstream.writableEnded) upstream.destroy();
+      await endAfterBody(request, response);
       return false;
     } catch (error) {
       upstream.destroy();

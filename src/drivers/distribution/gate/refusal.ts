@@ -27,14 +27,22 @@ export function refuse(request: IncomingMessage, response: ServerResponse, refus
     'content-length': Buffer.byteLength(text),
     ...(retryAfter !== null && { 'retry-after': String(retryAfter) }),
   });
-  response.end(request.method === 'HEAD' ? undefined : text);
-  discard(request);
+  if (request.method !== 'HEAD') response.write(text);
+  void endAfterBody(request, response);
 }
 
-/** Discards the rest of the body for a while before it resets the connection: a reset would also discard the response. */
-export function discard(request: IncomingMessage): void {
-  if (request.complete) return;
-  request.resume();
-  const timer = setTimeout(() => request.socket.destroy(), lingerMs);
-  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+/**
+ * Discards the rest of the body for a while before it ends the response: a connection with `Connection: close`, as skopeo sends
+ * it, is closed at the end of the response, and a reset would also discard the response.
+ */
+export async function endAfterBody(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (!request.complete && !request.destroyed) {
+    // The response may have no body.
+    response.flushHeaders();
+    request.resume();
+    const timer = setTimeout(() => request.socket.destroy(), lingerMs);
+    await new Promise((resolve) => request.once('end', resolve).once('close', resolve));
+    clearTimeout(timer);
+  }
+  response.end();
 }
