@@ -36,7 +36,7 @@ export interface Configuration {
  */
 export function readConfiguration(files: { regions: string; quotas: string }, log: Logger): Configuration {
   const { regions } = readYamlFile(files.regions, RegionsFile, ({ regions }) => checkRegions(regions));
-  const limits = readYamlFile(files.quotas, QuotasFile).default_limits as Partial<DefaultLimits>;
+  const limits = readYamlFile(files.quotas, QuotasFile).default_limits;
   const books = new Map<number, PriceBook | Error>();
   for (const { id, price_book } of regions) {
     if (price_book === undefined) continue;

@@ -55,7 +55,7 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
     // A statement is sent without waiting for the result of the one before.
     pipeline: true,
   };
-  return drizzle({ client: openPool(config, log) }) as unknown as Db;
+  return drizzle({ client: openPool(config, log) });
 }
 
 /**
