@@ -31,8 +31,22 @@ it('the imports within typebox name files', () => {
 });
 
 it('a server loads neither undici nor HTTP/2, which take 20 MB', () => {
-  const program = `await import(${JSON.stringify(pathToFileURL(join(root, 'src', 'main', 'server-parts.ts')).href)});
-    console.log(JSON.stringify(process.moduleLoadList.filter((name) => /undici|http2/.test(name))));`;
-  const args = ['--import', preload, '--input-type=module', '--eval', program];
-  expect(JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }))).toEqual([]);
+  const loaded = 'process.moduleLoadList.filter((name) => /undici|http2/.test(name))';
+  expect(evaluated(loaded, 'run.ts', 'server-parts.ts')).toEqual([]);
 });
+
+it('the embedded PostgreSQL starts before the server is loaded', () => {
+  const loaded = `Object.keys(process.getBuiltinModule('module')._cache).some((file) => file.includes('/fastify/'))`;
+  expect(evaluated(loaded, 'run.ts')).toBe(false);
+  expect(evaluated(loaded, 'server-parts.ts')).toBe(true);
+});
+
+/** The value of an expression after the import of modules of src/main. */
+function evaluated(expression: string, ...modules: string[]): unknown {
+  const imports = modules.map(
+    (name) => `await import(${JSON.stringify(pathToFileURL(join(root, 'src', 'main', name)).href)});`,
+  );
+  const program = `${imports.join('')} console.log(JSON.stringify(${expression}));`;
+  const args = ['--import', preload, '--input-type=module', '--eval', program];
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
+}

@@ -119,6 +119,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
   return watch(options.idle, (driver) => driver);
 }
 
+/** A driver without `release` runs no program that serves users, so it is stopped in both modes. */
 export async function endDriver(driver: Pick<Startable, 'stop' | 'release'>, mode: ShutdownMode): Promise<void> {
   await (mode === 'keepDataPlanes' && driver.release ? driver.release() : driver.stop());
 }

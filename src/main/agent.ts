@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startAgent } from '../hosts/agent.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { createListener } from '../platform/listener.ts';
-import { addFirstServers, refreshControlPlane } from './announced-servers.ts';
+import { addServersAtStart, refreshControlPlane } from './announced-servers.ts';
 import { createDriverContext } from './driver-context.ts';
 import { openEgress } from './egress.ts';
 import { createHostParts } from './host-parts.ts';
@@ -56,7 +56,7 @@ export async function startHostAgent(deps: WorkDeps): Promise<Work> {
 /** Keeps tenants from the servers of Cloudyard, now and when these change. */
 async function protectControlPlane(deps: WorkDeps): Promise<void> {
   const { services, controlPlane, log, closing } = deps;
-  await addFirstServers(deps);
+  await addServersAtStart(deps);
   const egress = await openEgress(deps);
   const refresh = async () => {
     await egress?.apply();

@@ -15,7 +15,7 @@ interface StartDeps extends Pick<Opened, 'controlPlane' | 'services' | 'log'> {
 }
 
 /** At the start: adds the servers that are announced when the API server of this process has announced itself. */
-export async function addFirstServers({ announced, controlPlane, services, log }: StartDeps): Promise<void> {
+export async function addServersAtStart({ announced, controlPlane, services, log }: StartDeps): Promise<void> {
   await announced;
   await addAnnouncedServers(controlPlane, services.db).catch((error: unknown) =>
     log.error({ err: error }, 'the URL of the API is unknown'),

@@ -17,7 +17,7 @@ import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { withClient } from '../platform/with-client.ts';
-import { context as authorityContext } from '../resources/registries/token-server/authority.ts';
+import { authorityContext } from '../resources/registries/token-server/authority.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
@@ -112,7 +112,7 @@ const remedyOfKeys = (keyFile: string) => `ls -l ${keyFile}    # docs/guides/enc
 function checkKeyFile({ keyFile }: Settings): Finding {
   const name = 'key file';
   const stat = statSync(keyFile, { throwIfNoEntry: false });
-  if (!stat) return { name, ok: true, detail: `${keyFile} does not exist; it is created with the first secret` };
+  if (!stat) return { name, ok: true, detail: `${keyFile} does not exist yet` };
   const problem = openKeyFile(keyFile).findProblem();
   if (problem) return { name, ok: false, detail: problem, remedy: remedyOfKeys(keyFile) };
   const ok = (stat.mode & 0o077) === 0;

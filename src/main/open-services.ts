@@ -19,7 +19,7 @@ import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { storageOf, withStorage } from './storage.ts';
 import { openTracer } from './tracing.ts';
-import { refuseSharedWorker, requireAgentSettings } from './several-hosts.ts';
+import { refuseSharedWorker } from './several-hosts.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
 export interface Roles {
@@ -50,7 +50,7 @@ export interface Opened {
 }
 
 /** What the start of a long-running command begins with. */
-export interface Begun {
+export interface StartContext {
   settings: Settings;
   roles: Roles;
   log: Logger;
@@ -59,13 +59,15 @@ export interface Begun {
   opening: Promise<Database>;
 }
 
-/** Migrates the database, and creates the services. A further process of a server finds it migrated. */
-export async function openServices({ settings: given, roles, log, closing, opening }: Begun): Promise<Opened> {
+/**
+ * Waits for the database, migrates it, and creates the services. A further process of a server finds it migrated. After an error,
+ * the caller runs the steps in `closing`.
+ */
+export async function openServices({ settings: given, roles, log, closing, opening }: StartContext): Promise<Opened> {
   const configuration = readConfiguration(configurationFiles(given), log);
   const regionIds = regionsToWorkFor(roles, configuration);
   const settings = withStorage(given, storageOf(configuration.regions, regionIds));
-  if (roles.agent) requireAgentSettings(settings);
-  else refuseSharedWorker(regionIds, configuration);
+  if (!roles.agent) refuseSharedWorker(regionIds, configuration);
   mkdirSync(settings.dataDir, { recursive: true });
   const database = await opening;
   // A second `start` on a data directory is a mistake and fails here. A second worker is a standby (work.ts).

@@ -24,14 +24,14 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   const stopped = untilSignal(log);
   const serviceManager = findServiceManager(process.env, log);
   try {
+    if (roles.agent) (await import('./several-hosts.ts')).requireAgentSettings(settings);
     const opening = beginDatabase(settings, log, closing);
     const { startParts } = await import('./server-parts.ts');
     await startParts({ settings, roles, log, closing, opening }, serviceManager !== null);
     await serviceManager?.ready();
   } catch (error) {
-    const { hasDataPlane } = await import('./drivers.ts');
     // Unreadable data may have a data plane, too.
-    const mustKeep = await hasDataPlane(settings).catch(() => true);
+    const mustKeep = await import('./drivers.ts').then((drivers) => drivers.hasDataPlane(settings)).catch(() => true);
     await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
     throw error;
   }

@@ -10,7 +10,7 @@ import { buildConsole } from './console-build.ts';
 import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
-import type { Begun, Opened } from './open-services.ts';
+import type { Opened, StartContext } from './open-services.ts';
 import { isCheckout } from './root.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
@@ -21,8 +21,8 @@ import { startWork } from './work.ts';
  * Starts the API server, the worker or agent, and the notifier, and prints the start table. A service prints no token, because
  * its output is a log that others read.
  */
-export async function startParts(begun: Begun, isService: boolean): Promise<void> {
-  const opened = await openServices(begun);
+export async function startParts(context: StartContext, isService: boolean): Promise<void> {
+  const opened = await openServices(context);
   const { settings, log, closing, configuration, regionIds, serves, database, services } = opened;
   // Drivers need the port of the API server, which may differ from the setting, so it listens before they start. Requests
   // do not wait for the drivers, whose start may take seconds: their tasks do.

@@ -12,7 +12,11 @@ import { startStandby } from './standby.ts';
 import { takeLocks } from './work-locks.ts';
 import type { WorkLock } from './work-locks.ts';
 
-const newLock = ({ ofHost = false } = {}) => ({ key: randomUUID(), what: 'a region or data directory', ofHost });
+const newLock = ({ adoptsDataPlanes = false } = {}) => ({
+  key: randomUUID(),
+  what: 'a region or data directory',
+  adoptsDataPlanes,
+});
 
 /** A standby that opens a driver, and then does what `after` says. `held`: another process has the lock. */
 async function openStandby({ after, held = false }: { after: () => Promise<void>; held?: boolean }) {
@@ -116,11 +120,17 @@ describe('a standby that is stopped', () => {
 
 describe('a process whose lock another one took while PostgreSQL restarted', () => {
   /** Returns how the process ends. */
-  async function endingOf(lock: WorkLock): Promise<unknown[]> {
+  async function endingOf(...locks: WorkLock[]): Promise<unknown[]> {
     const connection = inject('postgres');
-    const held = await takeLocks(connection, [lock], silentLogger);
-    const other = new pg.Client(connection);
-    await other.connect();
+    const held = await takeLocks(connection, locks, silentLogger);
+    const clients = await Promise.all(
+      ['admin', ...locks].map(async () => {
+        const client = new pg.Client(connection);
+        await client.connect();
+        return client;
+      }),
+    );
+    const [admin, ...others] = clients as [pg.Client, ...pg.Client[]];
     const endings: unknown[] = [];
     const kill = vi.spyOn(process, 'kill').mockImplementation((_pid, signal) => {
       endings.push(signal);
@@ -131,25 +141,19 @@ describe('a process whose lock another one took while PostgreSQL restarted', () 
       for (const spy of [kill, exit]) spy.mockRestore();
       process.exitCode = undefined;
       await held.release();
-      await other.end();
+      await Promise.all(clients.map((client) => client.end()));
     });
-    const {
-      rows: [place],
-    } = await other.query<{ pid: number; classid: number; objid: number }>(
-      `select pid, classid::int8::int4, objid::int8::bit(32)::int4 as objid from pg_locks
-       where locktype = 'advisory' and objsubid = 2 and objid = (hashtext($1)::int8 & 4294967295)::oid`,
-      [lock.key],
+    const pid = await holderOf(admin, locks[0]!)();
+    // They wait, so they have the locks before the first process can take them again.
+    const taken = locks.map(({ key }, i) =>
+      others[i]!.query('select pg_advisory_lock($1, hashtext($2))', [0x636c6f76, key]),
     );
-    const admin = new pg.Client(connection);
-    await admin.connect();
-    // It waits, so it has the lock before the first process can take it again.
-    const taken = other.query('select pg_advisory_lock($1, $2)', [place!.classid, place!.objid]);
-    const waiting =
-      'select from pg_locks where not granted and classid::int8::int4 = $1 and objid::int8::bit(32)::int4 = $2';
-    await expect.poll(async () => (await admin.query(waiting, [place!.classid, place!.objid])).rowCount).toBe(1);
-    await admin.query('select pg_terminate_backend($1)', [place!.pid]);
-    await admin.end();
-    await taken;
+    const waiting = `select from pg_locks where not granted and locktype = 'advisory'
+      and objid::int8::bit(32)::int4 = any (select hashtext(key) from unnest($1::text[]) as given (key))`;
+    const keys = locks.map(({ key }) => key);
+    await expect.poll(async () => (await admin.query(waiting, [keys])).rowCount).toBe(locks.length);
+    await admin.query('select pg_terminate_backend($1)', [pid]);
+    await Promise.all(taken);
     await expect.poll(() => endings).toHaveLength(1);
     return endings;
   }
@@ -160,7 +164,8 @@ describe('a process whose lock another one took while PostgreSQL restarted', () 
   });
 
   it('ends at once if the other process has adopted its data planes', async () => {
-    expect(await endingOf(newLock({ ofHost: true }))).toEqual([{ exit: 1 }]);
+    const [region, dataDirectory] = [newLock(), newLock({ adoptsDataPlanes: true })];
+    expect(await endingOf(region, dataDirectory)).toEqual([{ exit: 1 }]);
   });
 });
 

@@ -28,21 +28,21 @@ export interface WorkLock {
   /** For messages: `the data directory /srv/cloudyard`. */
   what: string;
   /** Whether its next holder is on this host and adopts the data planes. */
-  ofHost: boolean;
+  adoptsDataPlanes: boolean;
 }
 
 /** The lock of a data directory on this host. */
 export const dataDirectoryLock = (dataDir: string): WorkLock => ({
   key: `${hostname()}:${realpathSync(dataDir)}`,
   what: `the data directory ${dataDir}`,
-  ofHost: true,
+  adoptsDataPlanes: true,
 });
 
 /** The lock of the worker of a region, on any host. */
 export const regionLock = (regionId: number): WorkLock => ({
   key: `region:${regionId}`,
   what: `region ${regionId}`,
-  ofHost: false,
+  adoptsDataPlanes: false,
 });
 
 /** Another process holds a lock. */
@@ -63,6 +63,8 @@ interface HeldLocks {
  * @throws LockTaken that names the lock and its holder
  */
 export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
+  // If a standby on this host has taken all of them, this process must not stop the data planes that it has adopted.
+  const inOrder = locks.toSorted((a, b) => Number(b.adoptsDataPlanes) - Number(a.adoptsDataPlanes));
   let client: pg.Client;
   let released = false;
   /** The backends of all connections: any of them may have taken a lock, also one whose answer was lost. */
@@ -80,7 +82,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
     own.add(backendOf(client));
     try {
       await client.query(detectLostHost);
-      for (const lock of locks) await takeOne(client, lock, own);
+      for (const lock of inOrder) await takeOne(client, lock, own);
     } catch (error) {
       await client.end().catch(() => {});
       throw error;
@@ -101,7 +103,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
           log.fatal({ err: error }, 'another process took the lock; stopping');
           // When it is started again, it waits as a standby. The other process has adopted the daemons of the data directory,
           // and changes its files. Of a region, it serves with daemons of its own, so SIGINT stops those of this process.
-          return error.lock.ofHost ? endAtOnce() : endAsFailed('SIGINT');
+          return error.lock.adoptsDataPlanes ? endAtOnce() : endAsFailed('SIGINT');
         }
         await sleep(waitMs, undefined, { ref: false });
       }

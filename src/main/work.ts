@@ -20,7 +20,7 @@ import { removeOldNotifications } from '../resources/notifications/retention.ts'
 import { removeEndedTasks } from '../tasks/retention.ts';
 import { tracedDriver, tracedReconciler } from '../tasks/traced.ts';
 import { startWorker } from '../tasks/worker.ts';
-import { addFirstServers, refreshControlPlane } from './announced-servers.ts';
+import { addServersAtStart, refreshControlPlane } from './announced-servers.ts';
 import { createDriverContext } from './driver-context.ts';
 import { driverStatuses, startDrivers } from './drivers.ts';
 import { openEgress } from './egress.ts';
@@ -130,7 +130,7 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
 /** Starts the drivers of the regions, and the egress filter of their programs. They end with `closing`. */
 async function startRegionDrivers(deps: WorkDeps) {
   const { settings, closing } = deps;
-  await addFirstServers(deps);
+  await addServersAtStart(deps);
   const region = hostedRegionOf(deps);
   const egress = region ? null : await openEgress(deps);
   const context = await createDriverContext(deps);

@@ -29,7 +29,7 @@ export interface DaemonOptions {
   command: { file: string; args: string[]; env?: Record<string, string>; uid?: number; gid?: number; cwd?: string };
   /** The uid that the program changes to by itself. */
   account?: number;
-  /** Written right after the start. Removed when stale. */
+  /** Written right after the start, by the program itself if `writesPidFile`. Removed when stale. */
   pidFile: string;
   /** Whether the program itself writes `pidFile`. */
   writesPidFile?: boolean;

@@ -81,7 +81,7 @@ export function isContended(error: unknown): boolean {
 
 /**
  * Settings of PostgreSQL that limit the time of a statement or transaction, by the SQLSTATE of what exceeds them. A session that
- * is idle in a transaction for too long (25P03) exceeds a limit that Cloudyard sets itself (db.ts): its process was frozen.
+ * is idle in a transaction for too long (25P03) is not one of them: its process was frozen, and Cloudyard sets that limit (db.ts).
  */
 const timeLimits: Record<string, string> = {
   '57014': 'statement_timeout',

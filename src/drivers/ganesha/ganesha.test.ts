@@ -287,11 +287,11 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
 
   it('creates 50 shares at a time with few reloads', { timeout: 300_000 }, async () => {
     // A reload waits 100 ms for shares in preparation: on a busy machine, which prepares few shares in that time, the time
-    // that they take is the limit.
+    // that they take is the limit. Without waiting there would be 50.
     const began = performance.now();
     const before = host.reloads();
     const many = await Promise.all(Array.from({ length: 50 }, () => applied()));
-    expect(host.reloads() - before).toBeLessThan(Math.max(25, (performance.now() - began) / 100));
+    expect(host.reloads() - before).toBeLessThan(Math.min(45, Math.max(25, (performance.now() - began) / 100)));
     for (const { id } of many) expect(await host.nfs('nfs-ls', id)).toBe('');
     await Promise.all(many.map(({ id }) => driver.remove(id, signal)));
   });

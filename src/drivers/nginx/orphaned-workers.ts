@@ -26,9 +26,10 @@ function isWorker(pid: number): boolean {
   return liveProcess(pid)?.commandLine.startsWith('nginx: worker process') ?? false;
 }
 
-/** The parent of a worker is its master until the master dies. */
+/** The parent of a worker is its master until the master dies. True if it cannot be read. */
 function hasMaster(pid: number): boolean {
-  return liveProcess(parentOf(pid))?.commandLine.startsWith('nginx: master process') ?? false;
+  const parent = parentOf(pid);
+  return Number.isNaN(parent) || (liveProcess(parent)?.commandLine.startsWith('nginx: master process') ?? false);
 }
 
 function holds(pid: number, file: string): boolean {

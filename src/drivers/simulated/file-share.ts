@@ -4,13 +4,13 @@ import { refuseAborted } from '../command.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import { connectionPoint } from '../ganesha/configuration.ts';
 import type { Simulation } from '../kind.ts';
-import { simulatedLifecycle, simulatedParts } from './lifecycle.ts';
+import { simulatedLifecycle, simulatedRemovals } from './lifecycle.ts';
 
 /** `host`: as in `connection_point`. */
 export function createSimulatedFileShareDriver({ host, ...why }: { host: string } & Simulation): FileShareDriver {
   const shares = new Map<string, DesiredFileShare>();
   return {
-    ...simulatedParts(shares),
+    ...simulatedRemovals(shares),
     ...simulatedLifecycle('simulated: shares can be managed but not mounted', why),
     async apply(desired, signal) {
       refuseAborted(signal);

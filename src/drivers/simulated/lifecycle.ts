@@ -26,7 +26,7 @@ export function simulatedLifecycle(
 }
 
 /** Lists and removes what a driver keeps, by id. */
-export function simulatedParts(kept: Pick<Map<string, unknown>, 'delete'> & { keys(): Iterable<string> }) {
+export function simulatedRemovals(kept: Pick<Map<string, unknown>, 'delete'> & { keys(): Iterable<string> }) {
   return {
     real: false as const,
     list: async () => [...kept.keys()].sort(),

@@ -4,7 +4,7 @@
  */
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
-import { simulatedLifecycle, simulatedParts } from './lifecycle.ts';
+import { simulatedLifecycle, simulatedRemovals } from './lifecycle.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
@@ -35,7 +35,7 @@ export function createSimulatedLoadBalancerDriver({
   };
   const counts = { reloads: 0, runtimeChanges: 0 };
   return {
-    ...simulatedParts(balancers),
+    ...simulatedRemovals(balancers),
     ...simulatedLifecycle('simulated: load balancers can be managed but not connected to', why),
     async apply(desired, signal) {
       refuseAborted(signal);

@@ -2,13 +2,13 @@
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
 import type { VolumeDriver } from '../volume.ts';
-import { simulatedLifecycle, simulatedParts } from './lifecycle.ts';
+import { simulatedLifecycle, simulatedRemovals } from './lifecycle.ts';
 
 export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver {
   const volumes = new Map<string, number>();
   const snapshots = new Set<string>();
   return {
-    ...simulatedParts(volumes),
+    ...simulatedRemovals(volumes),
     ...simulatedLifecycle('simulated: volumes can be managed but hold no data', why),
     async apply({ id, sizeGib: wanted, revertTo }, signal) {
       refuseAborted(signal);
@@ -19,7 +19,7 @@ export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver 
       return { copying: false, sizeGib, changed: revertTo === null ? changed : [...changed, 'reverted'] };
     },
     snapshots: {
-      ...simulatedParts(snapshots),
+      ...simulatedRemovals(snapshots),
       async apply({ id }, signal) {
         refuseAborted(signal);
         const changed = snapshots.has(id) ? [] : ['created'];

@@ -57,7 +57,7 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
   const over = new AbortController();
   let current: Certificate | null = null;
   /** URL of the ACME server of `current`. */
-  let issuer = '';
+  let issuer: string | undefined;
   let version = 0;
   let failure: string | null = 'no certificate was issued yet';
   /** Why the certificate of `version` cannot be used. */

@@ -20,8 +20,8 @@ export interface AcmeState {
   account: Record<string, string>;
   certificate: string;
   key: string;
-  /** URL of the ACME server that issued the certificate. */
-  server: string;
+  /** URL of the ACME server that issued the certificate. States of earlier versions have none. */
+  server?: string;
 }
 
 const context = 'acme_certificate';

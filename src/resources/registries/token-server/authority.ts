@@ -44,7 +44,7 @@ export interface Authority {
 export const issuer = 'cloudyard';
 const onlyRow = 1;
 /** Of the ciphertext of the keys. */
-export const context = 'registry_authority';
+export const authorityContext = 'registry_authority';
 
 interface Keys {
   /** PKCS #8, base64. */
@@ -59,19 +59,19 @@ export async function openAuthority(db: Db, keyring: Keyring): Promise<Authority
   const read = async () => (await db.select().from(registryAuthority).where(eq(registryAuthority.id, onlyRow)))[0];
   let row = await read();
   if (!row) {
-    const keys = keyring.encrypt(Buffer.from(JSON.stringify(newKeys())), context);
+    const keys = keyring.encrypt(Buffer.from(JSON.stringify(newKeys())), authorityContext);
     await db.insert(registryAuthority).values({ id: onlyRow, keys }).onConflictDoNothing();
     row = (await read())!;
   }
-  return authorityOf(JSON.parse(keyring.decrypt(row.keys, context).toString()) as Keys);
+  return authorityOf(JSON.parse(keyring.decrypt(row.keys, authorityContext).toString()) as Keys);
 }
 
 /** See `reencryptAll`. */
 export function reencryptAuthority(db: Db, keyring: Keyring): Promise<number> {
-  return reencryptAll(keyring, () => context, {
+  return reencryptAll(keyring, () => authorityContext, {
     async after(id) {
       const rows = id === null ? await db.select().from(registryAuthority) : [];
-      return rows.map(({ keys }) => ({ id: context, ciphertext: keys }));
+      return rows.map(({ keys }) => ({ id: authorityContext, ciphertext: keys }));
     },
     async replace(_id, old, keys) {
       await db.update(registryAuthority).set({ keys }).where(eq(registryAuthority.keys, old));
