@@ -1,22 +1,29 @@
 /** How a standby ends: after a failover that failed, during one, and before one. */
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectTo, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { liveProcess } from '../platform/running-processes.ts';
 import { silentLogger } from '../platform/log.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { startStandby } from './standby.ts';
 import { takeLocks } from './work-locks.ts';
 import type { WorkLock } from './work-locks.ts';
 
-const newLock = ({ adoptsDataPlanes = false } = {}) => ({
-  key: randomUUID(),
-  what: 'a region or data directory',
-  adoptsDataPlanes,
-});
+const newLock = (dataDir: string | null = null) => ({ key: randomUUID(), what: 'a region or data directory', dataDir });
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-standby-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
 
 /** A standby that opens a driver, and then does what `after` says. `held`: another process has the lock. */
 async function openStandby({ after, held = false }: { after: () => Promise<void>; held?: boolean }) {
@@ -164,8 +171,41 @@ describe('a process whose lock another one took while PostgreSQL restarted', () 
   });
 
   it('ends at once if the other process has adopted its data planes', async () => {
-    const [region, dataDirectory] = [newLock(), newLock({ adoptsDataPlanes: true })];
+    const [region, dataDirectory] = [newLock(), newLock(newFolder())];
     expect(await endingOf(region, dataDirectory)).toEqual([{ exit: 1 }]);
+  });
+});
+
+describe('the next process with a data directory', () => {
+  /** Another process has the data directory, and no locks. */
+  function openOther() {
+    const dataDir = newFolder();
+    const other = spawn('sleep', ['60']);
+    onTestFinished(() => void other.kill('SIGKILL'));
+    const { startTime } = liveProcess(other.pid!)!;
+    const record = (path: string) => writeFileSync(join(dataDir, 'worker.pid'), `${other.pid} ${startTime} ${path}\n`);
+    return { dataDir, other, record };
+  }
+  const take = async (dataDir: string) => {
+    const held = await takeLocks(inject('postgres'), [newLock(dataDir)], silentLogger);
+    await held.release();
+  };
+
+  it('waits until a process has ended that lost the lock while it was frozen', async () => {
+    const { dataDir, other, record } = openOther();
+    record(dataDir);
+    other.kill('SIGSTOP');
+    await expect(take(dataDir)).rejects.toThrow(`in use by process ${other.pid}`);
+    other.kill('SIGKILL');
+    await once(other, 'exit');
+    await take(dataDir);
+    expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  it('does not wait for the process of the directory of which it has a copy', async () => {
+    const { dataDir, record } = openOther();
+    record('/srv/original');
+    await take(dataDir);
   });
 });
 

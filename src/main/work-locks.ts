@@ -12,6 +12,7 @@ import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { backendOf } from '../platform/lost-servers.ts';
 import { breakConnection, createPrimaryClient } from '../platform/primary-client.ts';
+import { findOtherOwner, recordOwner, removeOwner } from './data-directory-owner.ts';
 import { endAsFailed, endAtOnce } from './shutdown.ts';
 
 const workLocks = 0x636c6f76;
@@ -27,22 +28,22 @@ export interface WorkLock {
   key: string;
   /** For messages: `the data directory /srv/cloudyard`. */
   what: string;
-  /** Whether its next holder is on this host and adopts the data planes. */
-  adoptsDataPlanes: boolean;
+  /** Null: not of a data directory. The next process with the lock of one adopts the data planes. */
+  dataDir: string | null;
 }
 
 /** The lock of a data directory on this host. */
 export const dataDirectoryLock = (dataDir: string): WorkLock => ({
   key: `${hostname()}:${realpathSync(dataDir)}`,
   what: `the data directory ${dataDir}`,
-  adoptsDataPlanes: true,
+  dataDir: realpathSync(dataDir),
 });
 
 /** The lock of the worker of a region, on any host. */
 export const regionLock = (regionId: number): WorkLock => ({
   key: `region:${regionId}`,
   what: `region ${regionId}`,
-  adoptsDataPlanes: false,
+  dataDir: null,
 });
 
 /** Another process holds a lock. */
@@ -64,13 +65,16 @@ interface HeldLocks {
  */
 export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
   // If a standby on this host has taken all of them, this process must not stop the data planes that it has adopted.
-  const inOrder = locks.toSorted((a, b) => Number(b.adoptsDataPlanes) - Number(a.adoptsDataPlanes));
+  const inOrder = locks.toSorted((a, b) => Number(b.dataDir !== null) - Number(a.dataDir !== null));
   let client: pg.Client;
   let released = false;
   /** The backends of all connections: any of them may have taken a lock, also one whose answer was lost. */
   const own = new Set<number>();
 
+  const dataDirs = locks.map(({ dataDir }) => dataDir).filter((dataDir) => dataDir !== null);
+
   const take = async (): Promise<void> => {
+    refuseOtherOwners(locks);
     client = createPrimaryClient({
       ...connection,
       connectionTimeoutMillis: answerMs,
@@ -87,6 +91,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
       await client.end().catch(() => {});
       throw error;
     }
+    for (const dataDir of dataDirs) recordOwner(dataDir, log);
     client.once('end', () => {
       if (!released) void retake();
     });
@@ -103,7 +108,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
           log.fatal({ err: error }, 'another process took the lock; stopping');
           // When it is started again, it waits as a standby. The other process has adopted the daemons of the data directory,
           // and changes its files. Of a region, it serves with daemons of its own, so SIGINT stops those of this process.
-          return error.lock.adoptsDataPlanes ? endAtOnce() : endAsFailed('SIGINT');
+          return error.lock.dataDir !== null ? endAtOnce() : endAsFailed('SIGINT');
         }
         await sleep(waitMs, undefined, { ref: false });
       }
@@ -114,9 +119,18 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
   return {
     async release() {
       released = true;
+      for (const dataDir of dataDirs) removeOwner(dataDir);
       await client.end().catch(() => {});
     },
   };
+}
+
+/** @throws LockTaken */
+function refuseOtherOwners(locks: WorkLock[]): void {
+  for (const lock of locks) {
+    const other = lock.dataDir === null ? null : findOtherOwner(lock.dataDir);
+    if (other !== null) throw new LockTaken(lock, `process ${other} on ${hostname()}`);
+  }
 }
 
 /** Closes the connection when its server does not answer: another process may hold the locks there by now. */

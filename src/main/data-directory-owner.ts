@@ -1,0 +1,37 @@
+/**
+ * Which process works with a data directory. A process that is frozen loses its locks in the database when that restarts, and
+ * then continues with what it was doing: it would replace files that the next one has written, such as the image of a share.
+ * So the next one waits until it has ended.
+ *
+ * Failure modes: if the file cannot be written (a full disk), and between containers, only the locks in the database count.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { liveProcess } from '../platform/running-processes.ts';
+import type { Logger } from '../platform/log.ts';
+import { readOrEmpty } from '../platform/read-or-empty.ts';
+
+const fileOf = (dataDir: string) => join(dataDir, 'worker.pid');
+/** The start time identifies the process, and a copy of the data directory has another path. */
+const textOf = (pid: number, dataDir: string) => `${pid} ${liveProcess(pid)?.startTime ?? 'ended'} ${dataDir}\n`;
+
+/** The pid of another live process that works with the data directory; null if there is none. */
+export function findOtherOwner(dataDir: string): number | null {
+  const text = readOrEmpty(fileOf(dataDir));
+  const pid = Number.parseInt(text, 10);
+  return pid !== process.pid && text === textOf(pid, dataDir) ? pid : null;
+}
+
+/** Records that this process works with the data directory. */
+export function recordOwner(dataDir: string, log: Logger): void {
+  try {
+    writeFileSync(fileOf(dataDir), textOf(process.pid, dataDir));
+  } catch (error) {
+    log.warn({ err: error }, 'cannot record the process that works with the data directory');
+  }
+}
+
+/** Call it when this process has ended its work. */
+export function removeOwner(dataDir: string): void {
+  if (readOrEmpty(fileOf(dataDir)) === textOf(process.pid, dataDir)) rmSync(fileOf(dataDir), { force: true });
+}
