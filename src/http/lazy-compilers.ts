@@ -58,9 +58,10 @@ function withNullable(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   const { anyOf, ...rest } = Object.fromEntries(
     Object.entries(schema).map(([name, part]) => [name, withNullable(part)]),
-  ) as { anyOf?: Record<string, unknown>[] };
+  ) as { anyOf?: { type?: unknown }[] };
   if (!anyOf) return rest;
   const [value, none] = anyOf;
-  const isNullable = anyOf.length === 2 && ('type' in value! || 'enum' in value!) && none!['type'] === 'null';
+  // ajv, which serves the other unions of the shape, accepts `nullable` beside a type only.
+  const isNullable = anyOf.length === 2 && typeof value!.type === 'string' && none!.type === 'null';
   return isNullable ? { ...value, ...rest, nullable: true } : { anyOf, ...rest };
 }
