@@ -147,7 +147,6 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const db = connect({ ...connection, poolSize: 10, log });
   const clock = createTestClock();
   const keyring = existing?.keyring ?? createKeyring([{ id: 'test', key: randomBytes(32) }]);
-  const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, log);
   const configuration = options.configuration?.(shipped) ?? shipped;
   const movableClock = options.development ? await openDevelopmentClock(db) : null;
   const { notificationWindowSeconds = 0, webhookAllowPrivate, verifyNetworks = [] } = options;
@@ -257,6 +256,9 @@ const { drivers: driverSettings } = readSettings(
   checkoutPlaces(root),
   false,
 );
+
+/** Of the files in config/; no Cloudyard changes it. */
+const shipped = readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, silentLogger);
 
 const simulatedDeliveries: DeliveryDrivers = {
   email: createSimulatedDeliveryDriver('e-mail', 'in tests', 'none'),
