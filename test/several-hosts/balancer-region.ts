@@ -8,6 +8,7 @@ import type { DesiredLoadBalancer } from '../../src/drivers/load-balancer.ts';
 import type { HostView, RegionView } from '../../src/hosts/part.ts';
 import type { BalancerHostCommand, BalancerHostOptions } from './balancer-host.ts';
 import type { LabNode } from './lab.ts';
+import { preload } from './servers.ts';
 
 const settings: RegionView['settings'] = {
   nfsAddresses: [],
@@ -49,7 +50,9 @@ export async function startBalancerHost(
   const options: BalancerHostOptions = { dataDir, region: viewOf(node.name, nodes), states, apiUrl, leaseSeconds: 3 };
   const logFile = join(node.folder, 'host.log');
   const script = join(import.meta.dirname, 'balancer-host.ts');
-  const child = node.spawn(process.execPath, [script, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'pipe'] });
+  // Otherwise a start takes 0.6 s of CPU time, and with it 0.2 s.
+  const args = ['--import', preload, script, JSON.stringify(options)];
+  const child = node.spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   child.stderr!.pipe(createWriteStream(logFile, { flags: 'a' }));
   child.stdin!.on('error', () => undefined);
   const waiting: ((line: string) => void)[] = [];

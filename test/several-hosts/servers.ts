@@ -10,7 +10,8 @@ import { until } from '../until.ts';
 import type { LabNode } from './lab.ts';
 
 const node = join(root, 'node_modules', 'node', 'bin', 'node');
-const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
+/** As bin/cloudyard.mjs does. */
+export const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 /** In a test run, the bundle of server-bundle.ts. */
 const script = process.env['TEST_SERVER_SCRIPT'] ?? join(root, 'src', 'main', 'cloudyard.ts');
 
