@@ -9,7 +9,7 @@
  *         id: 'getVolume',
  *         summary: 'Get a volume',
  *         access: projectReader,
- *         answer: Volume,
+ *         response: Volume,
  *         handle: ({ scope, params }) => volumes.get(scope, params.volume_id),
  *       }),
  *     ];
@@ -80,7 +80,7 @@ interface OperationDefinition<
   Own extends Shapes,
   Query extends TSchema | undefined,
   Body extends TSchema | undefined,
-  Answer extends TSchema | undefined,
+  ResponseBody extends TSchema | undefined,
 > {
   /** The operationId of the OpenAPI document, of logs and of metrics. */
   id: string;
@@ -103,19 +103,19 @@ interface OperationDefinition<
     params: Partial<Params<Path, Own>>,
   ): FieldError[] | Promise<FieldError[]>;
   /** The shape of the response body. Without one the body is empty. */
-  answer?: Answer;
-  /** The media type of the response, if it is not JSON. `answer` is then the shape of its parts. */
+  response?: ResponseBody;
+  /** The media type of the response, if it is not JSON. `response` is then the shape of its parts. */
   produces?: string;
   /** Further media types of the response; the description of the operation says what they contain. */
   alsoProduces?: string[];
-  /** Default: 200 with `answer`, 204 without it. With 302, the handler sends the response. */
+  /** Default: 200 with `response`, 204 without it. With 302, the handler sends the response. */
   status?: 200 | 201 | 204 | 302;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
   route?: RouteShorthandOptions;
   handle(
     request: OperationRequest<Path, Own, Valid<Query>, Valid<Body>>,
     reply: FastifyReply,
-  ): Answer extends TSchema ? Static<Answer> | Promise<Static<Answer> | FastifyReply> : unknown;
+  ): ResponseBody extends TSchema ? Static<ResponseBody> | Promise<Static<ResponseBody> | FastifyReply> : unknown;
 }
 
 /** Groups operations in the API reference. */
@@ -138,16 +138,16 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
     const Path extends string,
     Query extends TSchema | undefined = undefined,
     Body extends TSchema | undefined = undefined,
-    Answer extends TSchema | undefined = undefined,
+    ResponseBody extends TSchema | undefined = undefined,
   >(
     method: Method,
     path: Path,
-    definition: OperationDefinition<Path, Own, Query, Body, Answer>,
+    definition: OperationDefinition<Path, Own, Query, Body, ResponseBody>,
   ): Operation => {
-    const { id, summary, description, access, deprecated, query, body, answer, produces, alsoProduces, route } =
+    const { id, summary, description, access, deprecated, query, body, response, produces, alsoProduces, route } =
       definition;
     const { faults } = definition;
-    const status = definition.status ?? (answer ? 200 : 204);
+    const status = definition.status ?? (response ? 200 : 204);
     const params = shapeOfPath(path, parameters);
     const schema = {
       ...{ operationId: id, summary, tags: [tag.name] },
@@ -159,7 +159,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(alsoProduces && { produces: ['application/json', ...alsoProduces] }),
       querystring: query ?? noQuery,
       ...(body && { body }),
-      response: { [status]: answer ?? Type.Null({ description: status === 302 ? 'Redirect' : 'No content' }) },
+      response: { [status]: response ?? Type.Null({ description: status === 302 ? 'Redirect' : 'No content' }) },
     };
     return {
       register(app) {
@@ -176,7 +176,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
             reply.code(status);
             const result = definition.handle(request as never, reply);
             // Fastify sends null as `null`, and undefined as an empty body.
-            return answer || status === 302 ? result : Promise.resolve(result).then(() => reply.send());
+            return response || status === 302 ? result : Promise.resolve(result).then(() => reply.send());
           },
         } as RouteOptions);
       },

@@ -111,7 +111,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
       id: 'getHealth',
       summary: 'Check liveness',
       access: everyone,
-      answer: Health,
+      response: Health,
       handle: () => ({ status: 'ok', version: deps.version, ...tlsOf(deps.tlsStatus?.()) }),
     }),
     operation('GET', '/readyz', {
@@ -121,7 +121,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
         'The server is ready when its database responds within 3 seconds and can write, and its encryption keys are readable; ' +
         'otherwise the status is 503 with the reason.',
       access: everyone,
-      answer: Readiness,
+      response: Readiness,
       handle: async () => {
         const obstacle = await findObstacle().catch((cause: unknown) => {
           throw unavailable('the database does not respond', { cause });
@@ -134,7 +134,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
       id: 'getDriverHealth',
       summary: 'List drivers and their status',
       access: everyone,
-      answer: Drivers,
+      response: Drivers,
       route: counted,
       handle: driverStatus,
     }),

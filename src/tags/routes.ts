@@ -88,7 +88,7 @@ export function metadataOperations(
       summary: `List the tags of a ${noun}`,
       access: projectReader,
       query: ListTags,
-      answer: TagCollection,
+      response: TagCollection,
       handle: async (request) => pageOfTags(await tagged.tagsOf(request.scope, idOf(request)), request.query),
     }),
     operation('GET', itemPath, {
@@ -97,7 +97,7 @@ export function metadataOperations(
       summary: `Get a tag of a ${noun}`,
       access: projectReader,
       query: MetadataKey,
-      answer: Tag,
+      response: Tag,
       handle: async (request) => tagWithKey(await tagged.tagsOf(request.scope, idOf(request)), request.query.key),
     }),
     operation('DELETE', itemPath, {

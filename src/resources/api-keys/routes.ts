@@ -59,7 +59,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     access: projectMember,
     body: CreateApiKey,
     faults: apiKeys.faults,
-    answer: CreatedApiKey,
+    response: CreatedApiKey,
     route,
     handle: ({ by, scope, body }) => apiKeys.create(by, scope, body),
   }),
@@ -69,7 +69,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     description: 'Sorted by name.',
     access: projectReader,
     query: ListApiKeys,
-    answer: ApiKeyCollection,
+    response: ApiKeyCollection,
     handle: async ({ scope, query }, reply) => {
       const { count, keys } = await apiKeys.list(scope, query);
       return sendInGroups(reply, { count, results: keys });
@@ -79,7 +79,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     id: 'getApiKey',
     summary: 'Get an API key',
     access: projectReader,
-    answer: ApiKey,
+    response: ApiKey,
     handle: ({ scope, params }) => apiKeys.get(scope, params.key_name),
   }),
   operation('PATCH', one, {
@@ -89,7 +89,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     access: projectMember,
     body: UpdateApiKey,
     faults: apiKeys.faultsOfUpdate,
-    answer: ApiKey,
+    response: ApiKey,
     route,
     handle: ({ by, scope, params, body }) => apiKeys.update(by, scope, params.key_name, body),
   }),

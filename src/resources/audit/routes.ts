@@ -21,7 +21,7 @@ export const auditOperations = (auditLog: AuditLog) => [
       'response is a stream of all entries that match.',
     access: tokenAdmin,
     query: ListAudit,
-    answer: AuditPage,
+    response: AuditPage,
     alsoProduces: ['text/csv', 'application/x-ndjson'],
     handle: async ({ by, query }, reply) => {
       const format = query.format ?? formatOf(reply.request.headers.accept);

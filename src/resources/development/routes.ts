@@ -20,7 +20,7 @@ export const developmentOperations = (development: Development, faultNames: stri
     id: 'getClock',
     summary: 'Get the clock',
     access: operatorAdmin,
-    answer: ClockNow,
+    response: ClockNow,
     handle: () => development.getClock(),
   }),
   operation('POST', clock, {
@@ -29,7 +29,7 @@ export const developmentOperations = (development: Development, faultNames: stri
     description: 'Advances the clock, sets it, or returns to the real time.',
     access: operatorAdmin,
     body: MoveClock,
-    answer: ClockNow,
+    response: ClockNow,
     handle: ({ by, body }) => development.moveClock(by, body),
   }),
   operation('POST', faults, {
@@ -38,7 +38,7 @@ export const developmentOperations = (development: Development, faultNames: stri
     description: 'The next operations of a driver fail, stall or take longer.',
     access: operatorAdmin,
     body: createFaultBody(faultNames),
-    answer: Fault,
+    response: Fault,
     handle: ({ by, body }) => development.createFault(by, body),
   }),
   operation('GET', faults, {
@@ -46,7 +46,7 @@ export const developmentOperations = (development: Development, faultNames: stri
     summary: 'List injected faults',
     description: 'The oldest fault comes first.',
     access: operatorAdmin,
-    answer: FaultCollection,
+    response: FaultCollection,
     handle: () => development.listFaults(),
   }),
   operation('DELETE', faults, {

@@ -20,7 +20,7 @@ export const eventOperations = (events: Events, kinds: string[]) => [
       'means that events were missed: read everything again. `event: heartbeat` comes every 15 s. The stream ends when the token is revoked or expires.',
     access: tokenReader,
     query: StreamEvents(kinds),
-    answer: ResourceEvent,
+    response: ResourceEvent,
     produces: 'text/event-stream',
     route: { config: { isStream: true } },
     handle: async ({ by, query }, reply) => {

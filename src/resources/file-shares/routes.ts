@@ -41,7 +41,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     access: projectMember,
     body: CreateFileShare,
     faults: fileShares.faults,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => fileShares.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -50,14 +50,14 @@ export const fileShareOperations = (fileShares: FileShares) => [
     description: 'The oldest share comes first.',
     access: projectReader,
     query: ListFileShares,
-    answer: FileShareCollection,
+    response: FileShareCollection,
     handle: ({ scope, query }) => fileShares.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getFileShare',
     summary: 'Get a file share',
     access: projectReader,
-    answer: FileShare,
+    response: FileShare,
     handle: ({ scope, params }) => fileShares.get(scope, params.file_share_id),
   }),
   operation('GET', '/cloudyard/v1/file_shares/:project_id/:region_id/usage', {
@@ -68,7 +68,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
       'a host without size limits, and new ones.',
     access: projectReader,
     query: ListFileShareUsage,
-    answer: FileShareUsageCollection,
+    response: FileShareUsageCollection,
     handle: ({ scope, query }) => fileShares.usage(scope, query),
   }),
   operation('PATCH', '/cloud/v3/file_shares/:project_id/:region_id/:file_share_id', {
@@ -78,7 +78,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     access: projectMember,
     body: UpdateFileShare,
     faults: faultsOfTagPatch,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => fileShares.update(by, scope, params.file_share_id, body),
   }),
   operation('PATCH', one, {
@@ -89,7 +89,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     access: projectMember,
     body: UpdateFileShare,
     faults: faultsOfTagPatch,
-    answer: FileShare,
+    response: FileShare,
     handle: ({ by, scope, params, body }) => fileShares.updateV1(by, scope, params.file_share_id, body),
   }),
   operation('DELETE', one, {
@@ -97,7 +97,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     summary: 'Delete a file share',
     description: 'Deletes the share with its data and access rules.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => fileShares.delete(by, scope, params.file_share_id),
   }),
   operation('POST', `${one}/extend`, {
@@ -106,7 +106,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     description: 'Clients see the new size without mounting again. A share cannot shrink.',
     access: projectMember,
     body: ExtendFileShare,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => fileShares.extend(by, scope, params.file_share_id, body.size),
   }),
   operation('POST', `${one}/access_rule`, {
@@ -117,7 +117,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     access: projectMember,
     body: CreateAccessRule,
     faults: fileShares.faultsOfAccessRule,
-    answer: AccessRule,
+    response: AccessRule,
     handle: ({ by, scope, params, body }) => fileShares.createAccessRule(by, scope, params.file_share_id, body),
   }),
   operation('GET', `${one}/access_rule`, {
@@ -126,7 +126,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     description: 'The oldest rule comes first.',
     access: projectReader,
     query: ListAccessRules,
-    answer: AccessRuleCollection,
+    response: AccessRuleCollection,
     handle: ({ scope, params, query }) => fileShares.listAccessRules(scope, params.file_share_id, query),
   }),
   operation('DELETE', `${one}/access_rule/:access_rule_id`, {
@@ -143,7 +143,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
       'Lists the quotas that a new share of this size would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckFileShareLimits,
-    answer: FileShareRequiredQuota,
+    response: FileShareRequiredQuota,
     handle: ({ scope, body }) => fileShares.checkLimits(scope, body.size),
   }),
   ...metadataOperations(fileShares, one, { tag, parameter: { file_share_id }, name: 'FileShare', noun: 'file share' }),

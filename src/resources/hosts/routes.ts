@@ -30,14 +30,14 @@ export const hostOperations = (hosts: Hosts) => [
     description: 'Ordered by region and name. Regions of one host have none.',
     access: operatorAdmin,
     query: ListHosts,
-    answer: HostCollection,
+    response: HostCollection,
     handle: ({ query }) => hosts.list(query),
   }),
   operation('GET', one, {
     id: 'getHost',
     summary: 'Get a host',
     access: operatorAdmin,
-    answer: Host,
+    response: Host,
     handle: ({ params }) => hosts.get(params.region_id, params.host_name),
   }),
   operation('POST', `${one}/drain`, {
@@ -46,7 +46,7 @@ export const hostOperations = (hosts: Hosts) => [
     description:
       'Its addresses and NFS groups move to other hosts, one group at a time. It stays drained until it is undrained.',
     access: operatorAdmin,
-    answer: Host,
+    response: Host,
     handle: ({ by, params }) => hosts.drain(by, params.region_id, params.host_name),
   }),
   operation('POST', `${one}/undrain`, {
@@ -54,7 +54,7 @@ export const hostOperations = (hosts: Hosts) => [
     summary: 'Undrain a host',
     description: 'It takes addresses and NFS groups again.',
     access: operatorAdmin,
-    answer: Host,
+    response: Host,
     handle: ({ by, params }) => hosts.undrain(by, params.region_id, params.host_name),
   }),
   operation('DELETE', one, {

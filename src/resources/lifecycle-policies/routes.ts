@@ -60,7 +60,7 @@ const operation = operationsOf(tag, { policy_id: NumberOf('the lifecycle policy'
 const all = '/cloud/v1/lifecycle_policy/:project_id/:region_id';
 const one = `${all}/:policy_id`;
 
-const changeOfOne = { access: projectMember, query: NeedVolumes, answer: LifecyclePolicy };
+const changeOfOne = { access: projectMember, query: NeedVolumes, response: LifecyclePolicy };
 const policyIn = (request: { params: { policy_id: number }; query: { need_volumes?: boolean } }) => ({
   id: request.params.policy_id,
   needVolumes: request.query.need_volumes,
@@ -88,7 +88,7 @@ export const lifecyclePolicyOperations = ({
     query: NeedVolumes,
     body: CreateLifecyclePolicy,
     faults: policies.faults,
-    answer: LifecyclePolicy,
+    response: LifecyclePolicy,
     handle: ({ by, scope, query, body }) => policies.create(by, scope, body, query.need_volumes),
   }),
   operation('GET', all, {
@@ -97,7 +97,7 @@ export const lifecyclePolicyOperations = ({
     description: 'The oldest policy comes first.',
     access: projectReader,
     query: ListLifecyclePolicies,
-    answer: LifecyclePolicyCollection,
+    response: LifecyclePolicyCollection,
     handle: async ({ scope, query }, reply) => sendInGroups(reply, await policies.list(scope, query)),
   }),
   operation('GET', one, {
@@ -105,7 +105,7 @@ export const lifecyclePolicyOperations = ({
     summary: 'Get a lifecycle policy',
     access: projectReader,
     query: NeedVolumes,
-    answer: LifecyclePolicy,
+    response: LifecyclePolicy,
     handle: (request) => policies.get(request.scope, policyIn(request)),
   }),
   operation('PATCH', one, {
@@ -162,7 +162,7 @@ const runOperations = (runs: LifecyclePolicyRuns, missedRuns: MissedRuns, reques
       'when the snapshots are done, in ERROR if one failed. A paused policy is 409.',
     access: projectMember,
     body: RunLifecyclePolicy,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => requestedRuns.run(by, scope, params.policy_id, body),
   }),
   operation('GET', `${ownOne}/missed_runs`, {
@@ -171,7 +171,7 @@ const runOperations = (runs: LifecyclePolicyRuns, missedRuns: MissedRuns, reques
     description: 'Runs that started late or not at all, and those that they replaced. The newest comes first.',
     access: projectReader,
     query: ListMissedRuns,
-    answer: MissedRunCollection,
+    response: MissedRunCollection,
     handle: ({ scope, params, query }) => missedRuns.list(scope, params.policy_id, query),
   }),
   operation('GET', `${one}/runs`, {
@@ -180,7 +180,7 @@ const runOperations = (runs: LifecyclePolicyRuns, missedRuns: MissedRuns, reques
     description: 'The newest run comes first.',
     access: projectReader,
     query: ListRuns,
-    answer: RunCollection,
+    response: RunCollection,
     handle: async ({ scope, params, query }, reply) =>
       sendInGroups(reply, await runs.list(scope, params.policy_id, query)),
   }),
@@ -211,7 +211,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     description: 'Lists the next runs, and the existing snapshots that expire in the same period.',
     access: projectReader,
     query: ForecastQuery,
-    answer: Forecast,
+    response: Forecast,
     handle: ({ scope, params, query }) => policies.forecast(scope, params.policy_id, query),
   }),
   operation('POST', `${all}/preview_schedule`, {
@@ -221,7 +221,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     access: projectReader,
     body: PreviewSchedule,
     faults: policies.previewFaults,
-    answer: SchedulePreview,
+    response: SchedulePreview,
     handle: ({ body }) => policies.preview(body),
   }),
   operation('POST', `${all}/estimate_max_policy_usage`, {
@@ -231,7 +231,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     access: projectReader,
     body: CreateLifecyclePolicy,
     faults: policies.faults,
-    answer: LifecyclePolicyUsage,
+    response: LifecyclePolicyUsage,
     handle: ({ by, scope, body }) => policies.estimate(scope, by.actor.clientId, body),
   }),
   operation('POST', '/cloud/v2/pricing/:project_id/:region_id/lifecycle_policy', {
@@ -241,7 +241,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     access: projectReader,
     body: PriceLifecyclePolicy,
     faults: policies.faults,
-    answer: LifecyclePolicyPrice,
+    response: LifecyclePolicyPrice,
     handle: ({ by, scope, body }) => policies.price(scope, by.actor.clientId, body),
   }),
   operation('POST', '/cloud/v1/pricing/:project_id/:region_id/lifecycle_policy', {
@@ -252,7 +252,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     access: projectReader,
     body: CreateLifecyclePolicy,
     faults: policies.faults,
-    answer: Price,
+    response: Price,
     handle: ({ by, scope, body }) => policies.priceV1(scope, by.actor.clientId, body),
   }),
 ];

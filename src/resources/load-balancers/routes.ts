@@ -51,7 +51,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     access: projectMember,
     body: CreateLoadBalancer,
     faults: faultsOfLoadBalancer,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => loadBalancers.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -59,7 +59,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     summary: 'List load balancers',
     access: projectReader,
     query: ListLoadBalancers,
-    answer: LoadBalancerCollection,
+    response: LoadBalancerCollection,
     handle: async ({ scope, query }, reply) => sendInGroups(reply, await loadBalancers.list(scope, query)),
   }),
   operation('GET', `${all}/status`, {
@@ -67,7 +67,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     summary: 'List the statuses of load balancers and their parts',
     description: 'The oldest load balancer comes first. The list is not paged.',
     access: projectReader,
-    answer: LoadBalancerStatusCollection,
+    response: LoadBalancerStatusCollection,
     handle: async ({ scope }, reply) => sendInGroups(reply, await loadBalancers.status.list(scope)),
   }),
   operation('POST', `${all}/check_limits`, {
@@ -76,7 +76,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Lists the quotas that a new load balancer would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckLoadBalancerLimits,
-    answer: LoadBalancerQuota,
+    response: LoadBalancerQuota,
     handle: ({ scope, body }) => loadBalancers.checkLimits(scope, body),
   }),
   operation('POST', `${one}/check_limits`, {
@@ -85,7 +85,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'The response is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.',
     access: projectReader,
     body: CheckLoadBalancerLimits,
-    answer: LoadBalancerQuota,
+    response: LoadBalancerQuota,
     handle: ({ scope, params, body }) => loadBalancers.checkLimits(scope, body, params.load_balancer_id),
   }),
   operation('GET', one, {
@@ -93,7 +93,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     summary: 'Get a load balancer',
     access: projectReader,
     query: GetLoadBalancer,
-    answer: LoadBalancer,
+    response: LoadBalancer,
     handle: ({ scope, params, query }) => loadBalancers.get(scope, params.load_balancer_id, query.show_stats),
   }),
   operation('PATCH', '/cloud/v2/loadbalancers/:project_id/:region_id/:load_balancer_id', {
@@ -103,7 +103,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     access: projectMember,
     body: UpdateLoadBalancer,
     faults: faultsOfTagPatch,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => loadBalancers.update(by, scope, params.load_balancer_id, body),
   }),
   operation('PATCH', one, {
@@ -114,7 +114,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     access: projectMember,
     body: UpdateLoadBalancerV1,
     faults: faultsOfTagPatch,
-    answer: LoadBalancer,
+    response: LoadBalancer,
     handle: ({ by, scope, params, body }) => loadBalancers.updateV1(by, scope, params.load_balancer_id, body),
   }),
   operation('DELETE', one, {
@@ -122,7 +122,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     summary: 'Delete a load balancer',
     description: 'Deletes the load balancer with its listeners and pools. A failed deletion can be repeated.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => loadBalancers.delete(by, scope, params.load_balancer_id),
   }),
   operation('POST', `${one}/resize`, {
@@ -130,7 +130,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     summary: 'Change the flavor of a load balancer',
     access: projectMember,
     body: ResizeLoadBalancer,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => loadBalancers.resize(by, scope, params.load_balancer_id, body.flavor),
   }),
   operation('POST', `${one}/failover`, {
@@ -141,7 +141,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
       'task.',
     access: projectMember,
     body: FailoverLoadBalancer,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => loadBalancers.failover(by, scope, params.load_balancer_id),
   }),
   operation('POST', `${one}/metrics`, {
@@ -152,7 +152,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
       'and otherwise an hour.',
     access: projectReader,
     body: RequestMetrics,
-    answer: LoadBalancerMetricsCollection,
+    response: LoadBalancerMetricsCollection,
     handle: ({ scope, params, body }) => loadBalancers.traffic.metrics(scope, params.load_balancer_id, body),
   }),
   operation('GET', '/cloudyard/v1/loadbalancers/:project_id/:region_id/:load_balancer_id/traffic', {
@@ -163,14 +163,14 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
       'all values are 0.',
     access: projectReader,
     query: TrafficQuery,
-    answer: LoadBalancerTrafficHistory,
+    response: LoadBalancerTrafficHistory,
     handle: ({ scope, params, query }) => loadBalancers.traffic.history(scope, params.load_balancer_id, query),
   }),
   operation('GET', `${one}/status`, {
     id: 'getLoadBalancerStatus',
     summary: 'Get the statuses of a load balancer and its parts',
     access: projectReader,
-    answer: LoadBalancerStatus,
+    response: LoadBalancerStatus,
     handle: async ({ scope, params }, reply) =>
       sendInGroups(reply, await loadBalancers.status.get(scope, params.load_balancer_id)),
   }),

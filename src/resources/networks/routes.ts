@@ -24,7 +24,7 @@ export const networkOperations = (networks: Networks) => [
     access: projectMember,
     body: CreateNetwork,
     faults: faultsOfNewTags,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => networks.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -33,14 +33,14 @@ export const networkOperations = (networks: Networks) => [
     description: 'The newest network comes first by default.',
     access: projectReader,
     query: ListNetworks,
-    answer: NetworkCollection,
+    response: NetworkCollection,
     handle: ({ scope, query }) => networks.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getNetwork',
     summary: 'Get a network',
     access: projectReader,
-    answer: Network,
+    response: Network,
     handle: ({ scope, params }) => networks.get(scope, params.network_id),
   }),
   operation('PATCH', '/cloud/v2/networks/:project_id/:region_id/:network_id', {
@@ -50,7 +50,7 @@ export const networkOperations = (networks: Networks) => [
     access: projectMember,
     body: UpdateNetwork,
     faults: faultsOfTagPatch,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => networks.update(by, scope, params.network_id, body),
   }),
   operation('PATCH', one, {
@@ -60,7 +60,7 @@ export const networkOperations = (networks: Networks) => [
     access: projectMember,
     body: UpdateNetwork,
     faults: faultsOfTagPatch,
-    answer: Network,
+    response: Network,
     handle: ({ by, scope, params, body }) => networks.updateV1(by, scope, params.network_id, body),
   }),
   operation('DELETE', one, {
@@ -68,7 +68,7 @@ export const networkOperations = (networks: Networks) => [
     summary: 'Delete a network',
     description: 'No resource may use the network; the error names those that do.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => networks.delete(by, scope, params.network_id),
   }),
   ...metadataOperations(networks, one, {

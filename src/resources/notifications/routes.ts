@@ -22,14 +22,14 @@ export const notificationOperations = (notifications: Notifications) => [
     description: 'The newest comes first by default, each with the state of its deliveries.',
     access: clientReader,
     query: ListNotifications,
-    answer: NotificationCollection,
+    response: NotificationCollection,
     handle: ({ by, params, query }) => notifications.list(by.actor, params.client_id, query),
   }),
   operation('GET', one, {
     id: 'getNotification',
     summary: 'Get a notification',
     access: clientReader,
-    answer: Notification,
+    response: Notification,
     handle: ({ by, params }) => notifications.get(by.actor, params.client_id, params.notification_id),
   }),
   operation('POST', `${one}/deliveries/:delivery_id/replay`, {
@@ -37,7 +37,7 @@ export const notificationOperations = (notifications: Notifications) => [
     summary: 'Repeat a delivery',
     description: 'Sends the notification again to one receiver, under the same ID.',
     access: clientMember,
-    answer: Notification,
+    response: Notification,
     handle: ({ by, params }) => notifications.replay(by, params.client_id, params.notification_id, params.delivery_id),
   }),
 ];

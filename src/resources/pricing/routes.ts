@@ -34,7 +34,7 @@ export const pricingOperations = (pricing: Pricing) => [
     summary: 'Preview the price of a file share',
     access: projectReader,
     body: PriceFileShare,
-    answer: Price,
+    response: Price,
     handle: ({ by, scope, body }) => pricing.fileShare(scope, by.actor.clientId, body),
   }),
   operation('POST', `${v1}/volumes`, {
@@ -42,7 +42,7 @@ export const pricingOperations = (pricing: Pricing) => [
     summary: 'Preview the price of a volume',
     access: projectReader,
     body: PriceVolume,
-    answer: Price,
+    response: Price,
     handle: ({ by, scope, body }) => pricing.volume(scope, by.actor.clientId, body),
   }),
   operation('POST', `${v1}/snapshots`, {
@@ -51,7 +51,7 @@ export const pricingOperations = (pricing: Pricing) => [
     description: 'The snapshot has the current size of the volume.',
     access: projectReader,
     body: PriceSnapshot,
-    answer: Price,
+    response: Price,
     handle: ({ by, scope, body }) => pricing.snapshot(scope, by.actor.clientId, body.volume_id),
   }),
   operation('POST', `${v2}/loadbalancers`, {
@@ -60,7 +60,7 @@ export const pricingOperations = (pricing: Pricing) => [
     description: 'Lists the price of each part.',
     access: projectReader,
     body: PriceLoadBalancer,
-    answer: LoadBalancerPrice,
+    response: LoadBalancerPrice,
     handle: ({ by, scope, body }) => pricing.loadBalancer(scope, by.actor.clientId, body),
   }),
   operation('POST', `${v1}/loadbalancers`, {
@@ -70,7 +70,7 @@ export const pricingOperations = (pricing: Pricing) => [
     deprecated: true,
     access: projectReader,
     body: PriceLoadBalancerV1,
-    answer: Price,
+    response: Price,
     handle: ({ by, scope, body }) => pricing.loadBalancerV1(scope, by.actor.clientId, body.flavor),
   }),
   operation('GET', '/cloud/v1/lbflavors/:project_id/:region_id', {
@@ -79,7 +79,7 @@ export const pricingOperations = (pricing: Pricing) => [
     description: 'The smallest flavor comes first. A flavor changes the price of a load balancer only.',
     access: projectReader,
     query: ListFlavors,
-    answer: FlavorCollection,
+    response: FlavorCollection,
     handle: ({ by, scope, query }) => pricing.flavors(scope, by.actor.clientId, query),
   }),
 ];

@@ -18,7 +18,7 @@ export const projectOperations = (projects: Projects) => [
     summary: 'Create a project',
     access: tokenAdmin,
     body: CreateProject,
-    answer: Project,
+    response: Project,
     status: 201,
     handle: ({ by, scope, body }) => projects.create(by, scope, body),
   }),
@@ -28,14 +28,14 @@ export const projectOperations = (projects: Projects) => [
     description: 'Lists the projects that the token may see.',
     access: tokenReader,
     query: ListProjects,
-    answer: ProjectCollection,
+    response: ProjectCollection,
     handle: ({ by, scope, query }) => projects.list(by, scope, query),
   }),
   operation('GET', one, {
     id: 'getProject',
     summary: 'Get a project',
     access: projectReader,
-    answer: Project,
+    response: Project,
     handle: ({ scope }) => projects.get(scope),
   }),
   operation('PATCH', one, {
@@ -44,7 +44,7 @@ export const projectOperations = (projects: Projects) => [
     description: 'Changes the name and description that the body contains.',
     access: projectAdmin,
     body: UpdateProject,
-    answer: Project,
+    response: Project,
     handle: ({ by, scope, body }) => projects.update(by, scope, body),
   }),
   operation('PUT', one, {
@@ -54,7 +54,7 @@ export const projectOperations = (projects: Projects) => [
     deprecated: true,
     access: projectAdmin,
     body: ReplaceProject,
-    answer: Project,
+    response: Project,
     handle: ({ by, scope, body }) => projects.replace(by, scope, body),
   }),
   operation('DELETE', one, {
@@ -62,7 +62,7 @@ export const projectOperations = (projects: Projects) => [
     summary: 'Delete a project',
     description: 'The project must not contain resources; the error names those that are left.',
     access: projectAdmin,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope }) => projects.delete(by, scope),
   }),
 ];

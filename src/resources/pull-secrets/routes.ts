@@ -36,7 +36,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
     access: projectMember,
     body: CreatePullSecret,
     faults: pullSecrets.faults,
-    answer: PullSecret,
+    response: PullSecret,
     handle: ({ by, scope, body }) => pullSecrets.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -45,7 +45,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
     description: 'Sorted by name, without passwords.',
     access: projectReader,
     query: ListPullSecrets,
-    answer: PullSecretCollection,
+    response: PullSecretCollection,
     handle: ({ scope, query }) => pullSecrets.list(scope, query),
   }),
   operation('GET', one, {
@@ -53,7 +53,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
     summary: 'Get a pull secret',
     description: 'The response does not contain the password.',
     access: projectReader,
-    answer: PullSecret,
+    response: PullSecret,
     handle: ({ scope, params }) => pullSecrets.get(scope, params.secret_name),
   }),
   operation('PATCH', one, {
@@ -62,7 +62,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
     access: projectMember,
     body: UpdatePullSecret,
     faults: pullSecrets.faults,
-    answer: PullSecret,
+    response: PullSecret,
     handle: ({ by, scope, params, body }) => pullSecrets.update(by, scope, params.secret_name, body),
   }),
   operation('DELETE', one, {
@@ -76,7 +76,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
     summary: 'Verify a pull secret',
     description: 'Logs in to the registry and returns the result. An audit entry records the use of the password.',
     access: projectMember,
-    answer: Verification,
+    response: Verification,
     handle: ({ by, scope, params }) => pullSecrets.verify(by, scope, params.secret_name),
   }),
   operation('GET', `${own}/dockerconfigjson`, {
@@ -86,7 +86,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
       'The file `config.json` of Docker, which skopeo, Podman and Kubernetes also read. It contains the password. An audit ' +
       'entry records the request.',
     access: projectMember,
-    answer: DockerConfigJson,
+    response: DockerConfigJson,
     handle: ({ by, scope, params }, reply) => {
       reply.header('cache-control', 'no-store');
       return pullSecrets.dockerConfigJson(by, scope, params.secret_name);

@@ -42,14 +42,14 @@ export const quotaRequestOperations = (requests: QuotaRequests) => [
     description: 'The newest request comes first. Admins of the operator see the requests of all clients.',
     access: tokenReader,
     query: ListQuotaRequests,
-    answer: QuotaRequestCollection,
+    response: QuotaRequestCollection,
     handle: ({ by, query }) => requests.list(by.actor, query),
   }),
   operation('GET', one, {
     id: 'getQuotaRequest',
     summary: 'Get a quota request',
     access: tokenReader,
-    answer: QuotaRequest,
+    response: QuotaRequest,
     handle: ({ by, params }) => requests.get(by.actor, params.request_id),
   }),
   operation('DELETE', one, {
@@ -65,7 +65,7 @@ export const quotaRequestOperations = (requests: QuotaRequests) => [
     description: 'Sets the requested limits and notifies the client.',
     access: operatorAdmin,
     body: ApproveQuotaRequest,
-    answer: QuotaRequest,
+    response: QuotaRequest,
     handle: ({ by, params, body }) =>
       requests.decide(by, params.request_id, { approve: true, reason: body?.reason ?? null }),
   }),
@@ -75,7 +75,7 @@ export const quotaRequestOperations = (requests: QuotaRequests) => [
     description: 'The limits do not change. The client is notified with the reason.',
     access: operatorAdmin,
     body: DeclineQuotaRequest,
-    answer: QuotaRequest,
+    response: QuotaRequest,
     handle: ({ by, params, body }) => requests.decide(by, params.request_id, { approve: false, reason: body.reason }),
   }),
 ];

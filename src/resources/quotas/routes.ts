@@ -27,7 +27,7 @@ export const quotaOperations = (quotas: ClientQuotas, audit: QuotaAudit) => [
     summary: 'Compare quota usage with the resources',
     description: 'Lists the usages that differ; `cloudyard quota audit --repair` corrects them.',
     access: operatorAdmin,
-    answer: QuotaDriftCollection,
+    response: QuotaDriftCollection,
     handle: async () => toDrifts(await audit.find()),
   }),
   operation('GET', '/cloud/v2/client_quotas', {
@@ -35,21 +35,21 @@ export const quotaOperations = (quotas: ClientQuotas, audit: QuotaAudit) => [
     summary: 'List the quotas of the client',
     description: "The client is that of the request's token.",
     access: tokenReader,
-    answer: AllClientQuotas,
+    response: AllClientQuotas,
     handle: ({ by }) => quotas.all(by.actor.clientId),
   }),
   operation('GET', '/cloud/v2/global_quotas/:client_id', {
     id: 'getGlobalQuotas',
     summary: 'Get the global quotas of a client',
     access: clientReader,
-    answer: GlobalQuotas,
+    response: GlobalQuotas,
     handle: ({ params }) => quotas.global(params.client_id),
   }),
   operation('GET', '/cloud/v2/regional_quotas/:client_id/:region_id', {
     id: 'getRegionalQuotas',
     summary: 'Get the quotas of a client in a region',
     access: clientReader,
-    answer: RegionalQuotas,
+    response: RegionalQuotas,
     handle: ({ params }) => quotas.regional(params.client_id, params.region_id),
   }),
   operation('PATCH', '/cloudyard/v1/clients/:client_id/quotas', {
@@ -59,7 +59,7 @@ export const quotaOperations = (quotas: ClientQuotas, audit: QuotaAudit) => [
     access: operatorAdmin,
     body: UpdateClientQuotas,
     faults: faultsOfLimits,
-    answer: ClientQuotaFigures,
+    response: ClientQuotaFigures,
     handle: ({ by, params, body }) => quotas.update(by, params.client_id, body as UpdateClientQuotas),
   }),
 ];

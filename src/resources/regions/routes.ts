@@ -15,7 +15,7 @@ export const regionOperations = (regions: Regions) => [
     summary: 'List regions',
     access: tokenReader,
     query: ListRegions,
-    answer: RegionCollection,
+    response: RegionCollection,
     handle: ({ query }) => regions.list(query),
   }),
   operation('GET', '/cloud/v1/regions/:region_id', {
@@ -23,7 +23,7 @@ export const regionOperations = (regions: Regions) => [
     summary: 'Get a region',
     access: tokenReader,
     query: GetRegion,
-    answer: Region,
+    response: Region,
     handle: ({ params, query }) => regions.show(params.region_id, query.show_volume_types),
   }),
 ];

@@ -47,7 +47,7 @@ const registryOperations = (registries: Registries) => [
     summary: 'Create a registry',
     access: projectMember,
     body: CreateRegistry,
-    answer: Registry,
+    response: Registry,
     status: 201,
     handle: ({ by, scope, body }) => registries.create(by, scope, body),
   }),
@@ -57,14 +57,14 @@ const registryOperations = (registries: Registries) => [
     description: 'The oldest registry comes first.',
     access: projectReader,
     query: Page,
-    answer: RegistryCollection,
+    response: RegistryCollection,
     handle: ({ scope, query }) => registries.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getRegistry',
     summary: 'Get a registry',
     access: projectReader,
-    answer: Registry,
+    response: Registry,
     handle: ({ scope, params }) => registries.get(scope, params.registry_id),
   }),
   operation('DELETE', one, {
@@ -80,7 +80,7 @@ const registryOperations = (registries: Registries) => [
     description: 'A limit below `storage_used` deletes nothing; it only rejects pushes.',
     access: projectMember,
     body: ResizeRegistry,
-    answer: Registry,
+    response: Registry,
     handle: ({ by, scope, params, body }) => registries.resize(by, scope, params.registry_id, body.storage_limit),
   }),
   operation('POST', `${all}/check_limits`, {
@@ -90,7 +90,7 @@ const registryOperations = (registries: Registries) => [
       'Lists the quotas that a new registry with this limit would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckRegistryLimits,
-    answer: RegistryRequiredQuota,
+    response: RegistryRequiredQuota,
     handle: ({ scope, body }) => registries.checkLimits(scope, body.storage_limit ?? 0),
   }),
 ];

@@ -26,7 +26,7 @@ export const secretOperations = (secrets: Secrets) => [
     access: projectMember,
     body: CreateSecret,
     faults: secrets.faults,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => secrets.create(by, scope, body),
   }),
   operation('POST', all, {
@@ -37,7 +37,7 @@ export const secretOperations = (secrets: Secrets) => [
     access: projectMember,
     body: CreateSecretV1,
     faults: secrets.faultsV1,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => secrets.createV1(by, scope, body),
   }),
   operation('GET', all, {
@@ -46,7 +46,7 @@ export const secretOperations = (secrets: Secrets) => [
     description: 'The oldest secret comes first. Payloads are omitted.',
     access: projectReader,
     query: ListSecrets,
-    answer: SecretCollection,
+    response: SecretCollection,
     handle: ({ scope, query }) => secrets.list(scope, query),
   }),
   operation('GET', one, {
@@ -54,7 +54,7 @@ export const secretOperations = (secrets: Secrets) => [
     summary: 'Get a secret',
     description: 'The payload is omitted.',
     access: projectReader,
-    answer: Secret,
+    response: Secret,
     handle: ({ scope, params }) => secrets.get(scope, params.secret_id),
   }),
   operation('DELETE', one, {
@@ -62,7 +62,7 @@ export const secretOperations = (secrets: Secrets) => [
     summary: 'Delete a secret',
     description: 'No resource may use the secret; the error names those that do.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => secrets.delete(by, scope, params.secret_id),
   }),
 ];

@@ -29,7 +29,7 @@ export const sessionOperations = ({ sessions, tokens }: Services) => [
     description: 'The response sets the cookie `cloudyard_session`, which scripts cannot read.',
     access: everyone,
     body: CreateSession,
-    answer: Session,
+    response: Session,
     status: 201,
     handle: async ({ body }, reply) => {
       const { request } = reply;
@@ -43,7 +43,7 @@ export const sessionOperations = ({ sessions, tokens }: Services) => [
     id: 'getSession',
     summary: 'Get the session',
     access: tokenReader,
-    answer: Session,
+    response: Session,
     handle: ({ by }, reply) => {
       reply.header('cache-control', 'no-store');
       return describe(sessions, by.actor.sessionId === undefined ? null : sessionOf(reply.request));

@@ -33,7 +33,7 @@ export const signInOperations = ({ signIn, sessions }: Services) => [
     id: 'getSignInMethods',
     summary: 'Get the ways to sign in',
     access: everyone,
-    answer: SignInMethods,
+    response: SignInMethods,
     handle: () => ({ oidc: signIn !== null, issuer: signIn?.issuer ?? null }),
   }),
   operation('GET', '/cloudyard/v1/sign_in/oidc', {
@@ -87,7 +87,7 @@ export const signInOperations = ({ signIn, sessions }: Services) => [
     description: 'The person confirms the code at the provider, in any browser.',
     access: everyone,
     route: counted,
-    answer: DeviceSignIn,
+    response: DeviceSignIn,
     status: 201,
     handle: () => required(signIn).beginDevice(),
   }),
@@ -97,7 +97,7 @@ export const signInOperations = ({ signIn, sessions }: Services) => [
     access: everyone,
     route: counted,
     body: FinishDeviceSignIn,
-    answer: DeviceToken,
+    response: DeviceToken,
     handle: async ({ body }, reply) => {
       const { request } = reply;
       const token = await counting(request, () => required(signIn).finishDevice(body.device, requestOf(request)));

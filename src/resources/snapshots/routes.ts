@@ -39,7 +39,7 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     access: projectMember,
     body: CreateSnapshot,
     faults: faultsOfNewTags,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => snapshots.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -48,14 +48,14 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     description: 'The oldest snapshot comes first.',
     access: projectReader,
     query: ListSnapshots,
-    answer: SnapshotCollection,
+    response: SnapshotCollection,
     handle: ({ scope, query }) => snapshots.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getSnapshot',
     summary: 'Get a snapshot',
     access: projectReader,
-    answer: Snapshot,
+    response: Snapshot,
     handle: ({ scope, params }) => snapshots.get(scope, params.snapshot_id),
   }),
   operation('PATCH', one, {
@@ -65,14 +65,14 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     access: projectMember,
     body: UpdateSnapshot,
     faults: faultsOfTagPatch,
-    answer: Snapshot,
+    response: Snapshot,
     handle: ({ by, scope, params, body }) => snapshots.update(by, scope, params.snapshot_id, body),
   }),
   operation('DELETE', one, {
     id: 'deleteSnapshot',
     summary: 'Delete a snapshot',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => snapshots.delete(by, scope, params.snapshot_id),
   }),
   operation('PUT', `${one}/metadata`, {
@@ -83,7 +83,7 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     access: projectMember,
     body: ReplaceSnapshotTags,
     faults: faultsOfTagMap,
-    answer: Snapshot,
+    response: Snapshot,
     handle: ({ by, scope, params, body }) =>
       snapshots.changeTags(by, scope, params.snapshot_id, replacingBy(body ?? {})),
   }),

@@ -31,7 +31,7 @@ export const subnetOperations = (subnets: Subnets) => [
     access: projectMember,
     body: CreateSubnet,
     faults: subnets.faults,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => subnets.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -40,14 +40,14 @@ export const subnetOperations = (subnets: Subnets) => [
     description: 'Sorted by address range by default.',
     access: projectReader,
     query: ListSubnets,
-    answer: SubnetCollection,
+    response: SubnetCollection,
     handle: ({ scope, query }) => subnets.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getSubnet',
     summary: 'Get a subnet',
     access: projectReader,
-    answer: Subnet,
+    response: Subnet,
     handle: ({ scope, params }) => subnets.get(scope, params.subnet_id),
   }),
   operation('PATCH', one, {
@@ -57,7 +57,7 @@ export const subnetOperations = (subnets: Subnets) => [
     access: projectMember,
     body: UpdateSubnet,
     faults: faultsOfTagPatch,
-    answer: Subnet,
+    response: Subnet,
     handle: ({ by, scope, params, body }) => subnets.update(by, scope, params.subnet_id, body),
   }),
   operation('DELETE', one, {
@@ -65,7 +65,7 @@ export const subnetOperations = (subnets: Subnets) => [
     summary: 'Delete a subnet',
     description: 'No resource may use the subnet; the error names those that do.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => subnets.delete(by, scope, params.subnet_id),
   }),
   ...metadataOperations(subnets, one, { tag, parameter: { subnet_id }, name: 'Subnet', noun: 'subnet' }),
@@ -76,7 +76,7 @@ export const subnetOperations = (subnets: Subnets) => [
     deprecated: true,
     access: projectReader,
     query: ListAvailableNetworks,
-    answer: AvailableNetworkCollection,
+    response: AvailableNetworkCollection,
     handle: async ({ scope, query }, reply) => sendInGroups(reply, await subnets.listByNetwork(scope, query)),
   }),
 ];

@@ -32,7 +32,7 @@ const getTask = (tasks: TaskViews, id: string, path: `${string}/:task_id`) =>
     description: 'With `wait` the response is sent as soon as the task ends.',
     access: tokenReader,
     query: GetTask,
-    answer: Task,
+    response: Task,
     handle: ({ by, params, query }) => tasks.get(by, params.task_id, query.wait ?? 0),
   });
 
@@ -43,7 +43,7 @@ export const taskOperations = (tasks: TaskViews) => [
     description: 'The newest task comes first by default.',
     access: tokenReader,
     query: ListTasks,
-    answer: TaskCollection,
+    response: TaskCollection,
     handle: async ({ by, query }, reply) => sendInGroups(reply, await tasks.list(by.actor, query)),
   }),
   operation('GET', '/cloud/v1/tasks/:project_id/:region_id/active', {
@@ -52,7 +52,7 @@ export const taskOperations = (tasks: TaskViews) => [
     description: 'Lists tasks that have not ended. The newest comes first.',
     access: projectReader,
     query: ListActiveTasks,
-    answer: TaskCollection,
+    response: TaskCollection,
     handle: async ({ by, scope, query }, reply) => sendInGroups(reply, await tasks.listActive(by.actor, scope, query)),
   }),
   getTask(tasks, 'getTask', '/cloud/v1/tasks/:task_id'),
@@ -61,7 +61,7 @@ export const taskOperations = (tasks: TaskViews) => [
     id: 'acknowledgeTask',
     summary: 'Acknowledge a task',
     access: tokenMember,
-    answer: Task,
+    response: Task,
     handle: ({ by, params }) => tasks.acknowledge(by, params.task_id),
   }),
   operation('POST', '/cloud/v1/tasks/acknowledge_all', {

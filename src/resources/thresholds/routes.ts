@@ -16,7 +16,7 @@ export const thresholdOperations = (thresholds: Thresholds) => [
     summary: 'Get the notification threshold of a client',
     description: 'The response contains the last notification.',
     access: clientReader,
-    answer: Threshold,
+    response: Threshold,
     handle: ({ params }) => thresholds.get(params.client_id),
   }),
   operation('PUT', path, {
@@ -24,7 +24,7 @@ export const thresholdOperations = (thresholds: Thresholds) => [
     summary: 'Set the notification threshold of a client',
     access: clientMember,
     body: SetThreshold,
-    answer: Threshold,
+    response: Threshold,
     handle: ({ by, params, body }) => thresholds.set(by, params.client_id, body),
   }),
   operation('DELETE', path, {

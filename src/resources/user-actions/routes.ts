@@ -33,7 +33,7 @@ export const userActionOperations = (userActions: UserActions) => [
     description: 'The newest action comes first by default. Admins of the operator see the actions of all clients.',
     access: tokenReader,
     query: ListUserActions,
-    answer: UserActionCollection,
+    response: UserActionCollection,
     handle: async ({ by, query }, reply) => sendInGroups(reply, await userActions.list(by.actor, query)),
   }),
   operation('POST', `${all}/subscribe`, {
@@ -57,7 +57,7 @@ export const userActionOperations = (userActions: UserActions) => [
     summary: 'List the subscriptions of the client',
     access: tokenAdmin,
     query: ListSubscriptions,
-    answer: SubscriptionCollection,
+    response: SubscriptionCollection,
     handle: ({ by, query }) => userActions.listSubscriptions(by.actor, query),
   }),
   operation('GET', delivery, {
@@ -65,7 +65,7 @@ export const userActionOperations = (userActions: UserActions) => [
     summary: 'Get the delivery of a user action',
     description: 'The delivery to the subscription of the client; 404 for actions from before it.',
     access: tokenAdmin,
-    answer: UserActionDelivery,
+    response: UserActionDelivery,
     handle: ({ by, params }) => userActions.getDelivery(by.actor, params.user_action_id),
   }),
   operation('POST', `${delivery}/replay`, {
@@ -73,7 +73,7 @@ export const userActionOperations = (userActions: UserActions) => [
     summary: 'Repeat the delivery of a user action',
     description: 'Sends the action again under the same ID. More than 24 hours after the action it is attempted once.',
     access: tokenAdmin,
-    answer: UserActionDelivery,
+    response: UserActionDelivery,
     handle: ({ by, params }) => userActions.replayDelivery(by, params.user_action_id),
   }),
 ];

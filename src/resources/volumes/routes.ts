@@ -45,7 +45,7 @@ export const volumeOperations = (volumes: Volumes) => [
     access: projectMember,
     body: CreateVolume,
     faults: volumes.faults,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => volumes.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -54,14 +54,14 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'The oldest volume comes first.',
     access: projectReader,
     query: ListVolumes,
-    answer: VolumeCollection,
+    response: VolumeCollection,
     handle: ({ scope, query }) => volumes.list(scope, query),
   }),
   operation('GET', one, {
     id: 'getVolume',
     summary: 'Get a volume',
     access: projectReader,
-    answer: Volume,
+    response: Volume,
     handle: ({ scope, params }) => volumes.get(scope, params.volume_id),
   }),
   operation('PATCH', one, {
@@ -71,7 +71,7 @@ export const volumeOperations = (volumes: Volumes) => [
     access: projectMember,
     body: UpdateVolume,
     faults: faultsOfTagPatch,
-    answer: Volume,
+    response: Volume,
     handle: ({ by, scope, params, body }) => volumes.update(by, scope, params.volume_id, body),
   }),
   operation('DELETE', one, {
@@ -81,7 +81,7 @@ export const volumeOperations = (volumes: Volumes) => [
       'Deletes the volume with its data and its snapshots. Fails with 409 while a snapshot is being copied to a new volume.',
     access: projectMember,
     query: DeleteVolume,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => volumes.delete(by, scope, params.volume_id),
   }),
   operation('POST', `${one}/extend`, {
@@ -90,7 +90,7 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'A volume cannot shrink.',
     access: projectMember,
     body: ExtendVolume,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => volumes.extend(by, scope, params.volume_id, body.size),
   }),
   operation('POST', `${one}/retype`, {
@@ -99,7 +99,7 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'Types differ in their price only, so the change is done with the response.',
     access: projectMember,
     body: RetypeVolume,
-    answer: Volume,
+    response: Volume,
     handle: ({ by, scope, params, body }) => volumes.retype(by, scope, params.volume_id, body.volume_type),
   }),
   ...(['v1', 'v2'] as const).flatMap((version) => refusedOperations(volumes, version)),
@@ -126,7 +126,7 @@ const refusedOperations = (volumes: Volumes, version: 'v1' | 'v2') =>
       deprecated: version === 'v1',
       access: projectMember,
       body: action === 'attach' ? AttachVolume : DetachVolume,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ scope, params }) => volumes.refuseInstance(scope, params.volume_id, action),
     }),
   );

@@ -16,7 +16,7 @@ export const scheduleOperations = (tag: OperationTag, schedules: LifecyclePolicy
       id: 'getLifecyclePolicySchedule',
       summary: 'Get a schedule of a lifecycle policy',
       access: projectReader,
-      answer: Schedule,
+      response: Schedule,
       handle: ({ scope, params }) => schedules.get(scope, params.schedule_id),
     }),
     operation('PATCH', path, {
@@ -26,7 +26,7 @@ export const scheduleOperations = (tag: OperationTag, schedules: LifecyclePolicy
       access: projectMember,
       body: UpdateSchedule,
       faults: schedules.faults,
-      answer: Schedule,
+      response: Schedule,
       handle: ({ by, scope, params, body }) => schedules.update(by, scope, params.schedule_id, body),
     }),
   ];

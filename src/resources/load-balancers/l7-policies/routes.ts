@@ -35,7 +35,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     access: projectMember,
     body: CreateL7Policy,
     faults: faultsOfL7Policy,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => policies.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -44,14 +44,14 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     description: 'The oldest policy comes first.',
     access: projectReader,
     query: ListL7Policies,
-    answer: L7PolicyCollection,
+    response: L7PolicyCollection,
     handle: async ({ scope, query }, reply) => sendInGroups(reply, await policies.list(scope, query)),
   }),
   operation('GET', one, {
     id: 'getL7Policy',
     summary: 'Get an L7 policy',
     access: projectReader,
-    answer: L7Policy,
+    response: L7Policy,
     handle: ({ scope, params }) => policies.get(scope, params.l7policy_id),
   }),
   operation('PATCH', one, {
@@ -61,7 +61,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     access: projectMember,
     body: UpdateL7Policy,
     faults: faultsOfL7Policy,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
   }),
   operation('PUT', one, {
@@ -72,7 +72,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     access: projectMember,
     body: UpdateL7Policy,
     faults: faultsOfL7Policy,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
   }),
   operation('DELETE', one, {
@@ -80,7 +80,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     summary: 'Delete an L7 policy',
     description: 'Deletes the policy with its rules. Later policies move up.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => policies.delete(by, scope, params.l7policy_id),
   }),
   ...ruleOperations(policies),
@@ -97,7 +97,7 @@ function ruleOperations(policies: L7Policies) {
       access: projectMember,
       body: CreateL7Rule,
       faults: faultsOfL7Rule,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ by, scope, params, body }) => policies.createRule(by, scope, params.l7policy_id, body),
     }),
     operation('GET', rules, {
@@ -106,14 +106,14 @@ function ruleOperations(policies: L7Policies) {
       description: 'The oldest rule comes first.',
       access: projectReader,
       query: ListL7Rules,
-      answer: L7RuleCollection,
+      response: L7RuleCollection,
       handle: ({ scope, params, query }) => policies.listRules(scope, params.l7policy_id, query),
     }),
     operation('GET', rule, {
       id: 'getL7Rule',
       summary: 'Get a rule of an L7 policy',
       access: projectReader,
-      answer: L7Rule,
+      response: L7Rule,
       handle: ({ scope, params }) => policies.getRule(scope, params.l7policy_id, params.l7rule_id),
     }),
     operation('PUT', rule, {
@@ -123,7 +123,7 @@ function ruleOperations(policies: L7Policies) {
       access: projectMember,
       body: UpdateL7Rule,
       faults: faultsOfL7Rule,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         policies.updateRule(by, scope, params.l7policy_id, params.l7rule_id, body),
     }),
@@ -131,7 +131,7 @@ function ruleOperations(policies: L7Policies) {
       id: 'deleteL7Rule',
       summary: 'Delete a rule of an L7 policy',
       access: projectMember,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ by, scope, params }) => policies.deleteRule(by, scope, params.l7policy_id, params.l7rule_id),
     }),
   ];

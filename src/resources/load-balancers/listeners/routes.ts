@@ -40,7 +40,7 @@ export const listenerOperations = (listeners: Listeners) => [
     access: projectMember,
     body: CreateListener,
     faults: faultsOfListener,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => listeners.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -49,7 +49,7 @@ export const listenerOperations = (listeners: Listeners) => [
     description: 'The oldest listener comes first.',
     access: projectReader,
     query: ListListeners,
-    answer: ListenerCollection,
+    response: ListenerCollection,
     handle: ({ by, scope, query }) => listeners.list(scope, query, { showPasswords: mayReadPasswords(by) }),
   }),
   operation('GET', one, {
@@ -57,7 +57,7 @@ export const listenerOperations = (listeners: Listeners) => [
     summary: 'Get a listener',
     access: projectReader,
     query: GetListener,
-    answer: Listener,
+    response: Listener,
     handle: ({ by, scope, params, query }) =>
       listeners.get(scope, params.listener_id, {
         showStats: query.show_stats ?? false,
@@ -71,7 +71,7 @@ export const listenerOperations = (listeners: Listeners) => [
     access: projectMember,
     body: UpdateListener,
     faults: faultsOfListenerUpdate,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => listeners.update(by, scope, params.listener_id, body),
   }),
   operation('PATCH', one, {
@@ -81,7 +81,7 @@ export const listenerOperations = (listeners: Listeners) => [
     deprecated: true,
     access: projectMember,
     body: RenameListener,
-    answer: Listener,
+    response: Listener,
     handle: ({ by, scope, params, body }) => listeners.rename(by, scope, params.listener_id, body.name),
   }),
   operation('DELETE', one, {
@@ -90,7 +90,7 @@ export const listenerOperations = (listeners: Listeners) => [
     description: 'The default pool remains unless `delete_default_pool` is true.',
     access: projectMember,
     query: DeleteListener,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, query }) =>
       listeners.delete(by, scope, params.listener_id, { deleteDefaultPool: query.delete_default_pool ?? false }),
   }),

@@ -18,7 +18,7 @@ export const lbPoolMemberOperations = (pools: LbPools) => [
     description: 'Fails with 409 when the pool has a member with this address and port.',
     access: projectMember,
     body: CreateMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createMember(by, scope, params.pool_id, body),
   }),
   operation('GET', all, {
@@ -26,7 +26,7 @@ export const lbPoolMemberOperations = (pools: LbPools) => [
     summary: 'List the members of a pool',
     access: projectReader,
     query: ListMembers,
-    answer: MemberCollection,
+    response: MemberCollection,
     handle: ({ scope, params, query }) => pools.listMembers(scope, params.pool_id, query),
   }),
   operation('PUT', all, {
@@ -36,14 +36,14 @@ export const lbPoolMemberOperations = (pools: LbPools) => [
     access: projectMember,
     body: ReplaceMembers,
     faults: faultsOfMembers,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.replaceMembers(by, scope, params.pool_id, body),
   }),
   operation('GET', one, {
     id: 'getLbPoolMember',
     summary: 'Get a member of a pool',
     access: projectReader,
-    answer: Member,
+    response: Member,
     handle: ({ scope, params }) => pools.getMember(scope, params.pool_id, params.member_id),
   }),
   operation('PATCH', one, {
@@ -52,14 +52,14 @@ export const lbPoolMemberOperations = (pools: LbPools) => [
     description: 'Omitted fields are unchanged. The address and port cannot change.',
     access: projectMember,
     body: UpdateMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.updateMember(by, scope, params.pool_id, params.member_id, body),
   }),
   operation('DELETE', one, {
     id: 'removeLbPoolMember',
     summary: 'Remove a member from a pool',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => pools.deleteMember(by, scope, params.pool_id, params.member_id),
   }),
 ];

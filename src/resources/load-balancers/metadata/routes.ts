@@ -25,7 +25,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       access: projectMember,
       body: AddTags,
       faults: faultsOfTagMap,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         loadBalancers.changeTags(by, scope, params.load_balancer_id, merging(body)),
     }),
@@ -36,7 +36,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       access: projectMember,
       body: AddTags,
       faults: faultsOfTagMap,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         loadBalancers.changeTags(by, scope, params.load_balancer_id, replacingBy(body)),
     }),
@@ -46,7 +46,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       summary: 'Delete a tag of a load balancer',
       access: projectMember,
       query: OptionalMetadataKey,
-      answer: TaskIds,
+      response: TaskIds,
       handle: ({ by, scope, params, query }) =>
         loadBalancers.changeTags(by, scope, params.load_balancer_id, deleting(query.key)),
     }),

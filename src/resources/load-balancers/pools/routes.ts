@@ -46,7 +46,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     access: projectMember,
     body: CreatePool,
     faults: faultsOfPool,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, body }) => pools.create(by, scope, body),
   }),
   operation('GET', all, {
@@ -55,14 +55,14 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'The oldest pool comes first. Members are listed by ID unless `details` is true.',
     access: projectReader,
     query: ListPools,
-    answer: LbPoolCollection,
+    response: LbPoolCollection,
     handle: async ({ scope, query }, reply) => sendInGroups(reply, await pools.list(scope, query)),
   }),
   operation('GET', one, {
     id: 'getLbPool',
     summary: 'Get a pool',
     access: projectReader,
-    answer: LbPool,
+    response: LbPool,
     handle: ({ scope, params }) => pools.get(scope, params.pool_id),
   }),
   operation('PATCH', '/cloud/v2/lbpools/:project_id/:region_id/:pool_id', {
@@ -73,7 +73,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     access: projectMember,
     body: UpdatePool,
     faults: faultsOfPoolUpdate,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
   operation('PATCH', one, {
@@ -84,7 +84,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     access: projectMember,
     body: UpdatePool,
     faults: faultsOfPoolUpdate,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
   operation('DELETE', one, {
@@ -92,7 +92,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     summary: 'Delete a pool',
     description: 'Deletes the pool with its members and health monitor. The listener remains.',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => pools.delete(by, scope, params.pool_id),
   }),
   operation('POST', `${one}/healthmonitor`, {
@@ -102,14 +102,14 @@ export const lbPoolOperations = (pools: LbPools) => [
     access: projectMember,
     body: CreateHealthMonitor,
     faults: faultsOfHealthMonitor,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createHealthMonitor(by, scope, params.pool_id, body),
   }),
   operation('GET', `${one}/healthmonitor`, {
     id: 'getLbPoolHealthMonitor',
     summary: 'Get the health monitor of a pool',
     access: projectReader,
-    answer: HealthMonitorView,
+    response: HealthMonitorView,
     handle: ({ scope, params }) => pools.getHealthMonitor(scope, params.pool_id),
   }),
   operation('PATCH', `${one}/healthmonitor`, {
@@ -118,7 +118,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'Omitted fields are unchanged.',
     access: projectMember,
     body: PatchHealthMonitor,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.updateHealthMonitor(by, scope, params.pool_id, body),
   }),
   operation('DELETE', `${one}/healthmonitor`, {
@@ -134,14 +134,14 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'Fails with 409 when the pool has a member with this address and port.',
     access: projectMember,
     body: CreateMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createMember(by, scope, params.pool_id, body),
   }),
   operation('DELETE', `${one}/member/:member_id`, {
     id: 'deleteLbPoolMember',
     summary: 'Delete a member of a pool',
     access: projectMember,
-    answer: TaskIds,
+    response: TaskIds,
     handle: ({ by, scope, params }) => pools.deleteMember(by, scope, params.pool_id, params.member_id),
   }),
 ];

@@ -30,7 +30,7 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     description: 'Sorted by name.',
     access: projectReader,
     query: Page,
-    answer: RepositoryCollection,
+    response: RepositoryCollection,
     handle: ({ scope, params, query }) => contents.listRepositories(scope, params.registry_id, query),
   }),
   operation('DELETE', one, {
@@ -46,7 +46,7 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     description: 'The newest artifact comes first.',
     access: projectReader,
     query: Page,
-    answer: ArtifactCollection,
+    response: ArtifactCollection,
     handle: async ({ scope, params, query }, reply) =>
       sendInGroups(reply, await contents.listArtifacts(scope, params.registry_id, params.repository_name, query)),
   }),

@@ -86,7 +86,7 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
     description: 'The header `Authorization: Basic` contains the name and the secret of the user.',
     access: everyone,
     query: TokenQuery,
-    answer: Token,
+    response: Token,
     handle: ({ query }, reply) => {
       const { request } = reply;
       const { service = '', scope = [] } = query;
