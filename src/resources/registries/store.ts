@@ -62,6 +62,16 @@ export async function hasRemoval(db: Db, id: string): Promise<boolean> {
   return (await db.$count(registryRemovals, eq(registryRemovals.id, id))) > 0;
 }
 
+/** Whether a removal of the same contents is pending. */
+export const hasRemovalOf = preparedExists<
+  [registryId: number, repository: string, digest: string | null, tag: string | null],
+  Tx
+>(
+  'registry_removal_of',
+  `select from registry_removals where registry_id = $1 and repository = $2
+   and digest is not distinct from $3 and tag is not distinct from $4 limit 1`,
+);
+
 export async function removeRemoval(tx: Tx, id: string): Promise<void> {
   await tx.delete(registryRemovals).where(eq(registryRemovals.id, id));
 }

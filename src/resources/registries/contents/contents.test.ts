@@ -1,12 +1,13 @@
 /** Registry events that arrive late, twice, never or malformed, and scans of the storage that reconcile the rows. */
 import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { transaction } from '../../../platform/db.ts';
-import { lockById } from '../store.ts';
+import { findRemovals, lockById, setHosts } from '../store.ts';
 import * as store from './store.ts';
 
 const cloud = useCloudyard();
+const withoutWorker = useCloudyard({ driver: null });
 const all = '/cloud/v1/registries/1/1';
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 const manifestType = 'application/vnd.oci.image.manifest.v1+json';
@@ -294,5 +295,21 @@ describe('deletions', () => {
     ]);
     const entries = await cloud.get(`/cloudyard/v1/audit?table=registry_artifacts&row_id=${artifact.id}`);
     expect(entries.body.results).toMatchObject([{ operation: 'deleteRegistryArtifact' }]);
+  });
+
+  it('that are repeated before the worker has done them are recorded once', async () => {
+    const { db } = withoutWorker;
+    await setHosts(db, [1], 'registry.example:5000');
+    const { id } = (await withoutWorker.post(all, { name: 'repeated' })).body;
+    const pushed = { repository: 'app', digest: digest('a'), size: 1, tag: null, at: new Date() };
+    await transaction(db, (tx) => store.putManifest(tx, id, pushed));
+    const path = `${all}/${id}/repositories/app`;
+    const deletions = [path, path, `${path}/artifacts/${digest('a')}`].map((one) => withoutWorker.delete(one));
+    await vi.waitFor(async () => expect(await findRemovals(db, id)).toHaveLength(3), { timeout: 5000 });
+    await withoutWorker.startWorker();
+    expect((await Promise.all(deletions)).map(({ status }) => status)).toEqual([204, 204, 204]);
+    const { results } = (await withoutWorker.get('/cloud/v1/user_actions?api_group=registry&limit=3')).body;
+    const deleted = results.flatMap(({ resources }: any) => resources.map((each: any) => each.resource_type));
+    expect(deleted.toSorted()).toEqual(['registry_repository', 'registry_repository_artifact']);
   });
 });

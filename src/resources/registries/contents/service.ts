@@ -13,7 +13,7 @@ import type { PageInGroups } from '../../../platform/large-rows.ts';
 import { requireFound } from '../../service-kit.ts';
 import type { ServiceDeps } from '../../service-kit.ts';
 import type { Artifact, Page, RepositoryCollection } from '../schema.ts';
-import { find, hasRemoval, insertRemoval, lock } from '../store.ts';
+import { find, hasRemoval, hasRemovalOf, insertRemoval, lock } from '../store.ts';
 import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
 import type { ArtifactRow, TagRow } from './store.ts';
@@ -52,7 +52,9 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
     const id = randomUUID();
     await idempotency.auditedTransaction(db, context, async (tx, act) => {
       requireFound(await lock(tx, scope, registryId), 'registry', registryId);
-      act.changes = [await deletionOf(tx, registryId, part)];
+      const deletion = await deletionOf(tx, registryId, part);
+      // A retry records no second deletion, but has its own removal: the contents may have been pushed again.
+      if (!(await hasRemovalOf(tx, registryId, part.repository, part.digest, part.tag))) act.changes = [deletion];
       await insertRemoval(tx, { id, registryId, ...part });
       const key = { resource: 'registry', id: String(registryId), regionId: scope.regionId };
       await tasks.requestReconcile(tx, key, context.actor);

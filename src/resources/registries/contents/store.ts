@@ -1,6 +1,5 @@
 /** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
 import { and, desc, eq, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
-import type { PgTable } from 'drizzle-orm/pg-core';
 import type { Change } from '../../../audit/audit.ts';
 import { columnsOf, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
@@ -63,8 +62,10 @@ export function findTag(on: Db | Tx, artifactId: number, name: string): Promise<
   return firstRow(on.select().from(registryTags).where(isNamed));
 }
 
-/** The deletion of a row, as triggers record it (audit/triggers.ts). */
-export function deletionOf(table: PgTable, row: { id: number }): Change {
+type ContentsTable = typeof registryRepositories | typeof registryArtifacts | typeof registryTags;
+
+/** The deletion of a row, for the audit log. */
+export function deletionOf<T extends ContentsTable>(table: T, row: T['$inferSelect']): Change {
   return { table: getTableName(table), id: row.id, before: toJson(table, [row])[0]!, after: null };
 }
 
