@@ -75,7 +75,8 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
       await policies.moveToPast(tx, now);
       await snapshots.moveToPast(tx, now);
     });
-    // Until all processes have read the new clock, a rescheduled run would be due for those that have not.
+    // Until all processes have read the new clock, a rescheduled run would be due for those that have not, and they would
+    // report a discarded missed run again.
     await sleep(propagationMs);
     await policies.rescheduleAll();
   };

@@ -175,12 +175,12 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     /** For a clock that is set back: later runs have not happened, and intervals start now at the latest. */
     async moveToPast(tx: Tx, now: Date): Promise<void> {
       for (const runId of await removeRunsAfter(tx, now)) await tasks.fail(tx, runId, 1, 'the clock was set back');
-      await moveMissedRunsToPast(tx, now);
       await store.limitCreatedAt(tx, wholeSecond(now));
     },
 
-    /** Sets the next runs of all policies, after the clock was set back. */
+    /** After the clock was set back in all processes: sets the next runs of all policies, and forgets later missed runs. */
     async rescheduleAll(): Promise<void> {
+      await moveMissedRunsToPast(db, clock.now());
       for (const id of await store.findAllIds(db)) {
         await transaction(db, async (tx) => {
           const policy = await store.lockById(tx, id);

@@ -1,6 +1,7 @@
 /** Runs that are late or skipped: what is recorded, when the client is notified, and how often. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
+import { transaction } from '../../../platform/db.ts';
 import { silentLogger } from '../../../platform/log.ts';
 import { startDueRuns } from '../runs/reconcile.ts';
 
@@ -215,6 +216,23 @@ describe('the list of missed runs', () => {
     const { body } = await cloud.get(`${path}/${id}`, client);
     await cloud.patch(`/cloud/v1/schedule/${client.projectId}/1/${body.schedules[0].id}`, { minute: '*/7' }, client);
     expect((await list(id)).results).toMatchObject([{ skipped: 3, skipped_at: [] }]);
+  });
+
+  it('is empty after the clock was set back, and a process that still has the old time reports nothing again', async () => {
+    const id = await newPolicy();
+    const late = new Date('2026-06-01T13:30:00Z');
+    cloud.clock.set(late);
+    await report();
+    const { lifecyclePolicies } = cloud.services;
+    const earlier = new Date('2026-06-01T12:40:00Z');
+    await transaction(cloud.db, (tx) => lifecyclePolicies.moveToPast(tx, earlier));
+    await report();
+    cloud.clock.set(earlier);
+    await lifecyclePolicies.rescheduleAll();
+    expect([(await list(id)).count, (await messages()).length]).toEqual([0, 1]);
+    cloud.clock.set(late);
+    await report();
+    expect([(await list(id)).count, (await messages()).length]).toEqual([1, 2]);
   });
 
   it('of another client is not found', async () => {

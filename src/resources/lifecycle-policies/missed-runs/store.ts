@@ -113,7 +113,7 @@ export const removeOld = prepared<object, [before: Date], Db>(
 );
 
 /** For a clock that is set back: later instants have not been missed, and no later message has been sent. */
-export const moveToPast = prepared<object, [now: Date], Tx>(
+export const moveToPast = prepared<object, [now: Date], Db>(
   'lifecycle_policy_missed_runs_move_to_past',
   `with later as (delete from lifecycle_policy_missed_runs where scheduled_at > $1)
    update lifecycle_policies set missed_reported_at = null where missed_reported_at > $1`,
