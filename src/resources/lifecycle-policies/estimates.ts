@@ -42,28 +42,32 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
     return { perVolume, count: volumes.length * perVolume, gib, volumes };
   };
 
+  /** The schedule and the start of a preview, and the errors in both. An invalid start is replaced by the current time. */
+  const readPreview = ({ schedule, from }: ValidFields<PreviewSchedule>) => {
+    const start = from === undefined ? clock.now() : instantOf(from);
+    const isValid = start !== null && start.getTime() >= 0;
+    const after = isValid ? start : clock.now();
+    const { type, ...given } = schedule ?? {};
+    const checked = type ? checkSchedule({ ...given, type }, wholeSecond(after), 'schedule') : { errors: [] };
+    const errors: FieldError[] = 'errors' in checked ? [...checked.errors] : [];
+    if (!isValid) errors.push({ path: 'from', message: 'must be an instant from 1970 to 9999' });
+    return { after, checked, errors };
+  };
+
   return {
     /** For an invalid body: the faults of its schedules. */
     faults({ schedules = [] }: ValidFields<{ schedules?: CreateSchedule[] }>): FieldError[] {
       return faultsOfSchedules(schedules, wholeSecond(clock.now()));
     },
 
-    /** The same of a preview. */
-    previewFaults({ schedule }: ValidFields<PreviewSchedule>): FieldError[] {
-      const { type, ...given } = schedule ?? {};
-      const checked = type && checkSchedule({ ...given, type }, wholeSecond(clock.now()), 'schedule');
-      return checked && 'errors' in checked ? checked.errors : [];
-    },
+    /** For an invalid preview: the faults of its schedule and of its start. */
+    previewFaults: (body: ValidFields<PreviewSchedule>): FieldError[] => readPreview(body).errors,
 
     /** The next runs of a schedule, as if it were created at `from`. */
     async preview(body: PreviewSchedule): Promise<SchedulePreview> {
-      const { schedule, from, count = 10 } = body;
-      const after = from === undefined ? clock.now() : instantOf(from);
-      if (!after || after.getTime() < 0) {
-        throw invalidInput([{ path: 'from', message: 'must be an instant from 1970 to 9999' }]);
-      }
-      const checked = checkSchedule(schedule, wholeSecond(after), 'schedule');
-      if ('errors' in checked) throw invalidInput(checked.errors);
+      const { count = 10 } = body;
+      const { after, checked, errors } = readPreview(body);
+      if ('errors' in checked || errors.length > 0) throw invalidInput(errors);
       const runs: SchedulePreview['runs'] = [];
       const pause = createPause();
       for (let at = checked.times.next(after); at && runs.length < count; at = checked.times.next(at)) {

@@ -223,6 +223,8 @@ describe('schedule preview and cost estimate', () => {
     [{ schedule: daily, from: '1969-01-01T00:00:00Z' }, ['from']],
     [{ schedule: { type: 'cron', hour: '25', timezone: 'Mars/Olympus' } }, ['schedule.hour', 'schedule.timezone']],
     [{ schedule: { type: 'cron', day: '31', month: '2' } }, ['schedule']],
+    [{ schedule: { type: 'cron', hour: '25' }, from: '1969-01-01T00:00:00Z' }, ['schedule.hour', 'from']],
+    [{ schedule: daily, from: '1969-01-01T00:00:00Z', count: 0 }, ['count', 'from']],
     [{}, ['schedule']],
   ])('refuses %j', async (body, paths) => {
     expect(faults(await cloud.post(`${policies}/preview_schedule`, body))).toEqual([400, ...paths]);
