@@ -69,9 +69,9 @@ async function candidates(before: string[], current: string, io: Io): Promise<st
   if (ofOperator.length > 0) return ofOperator;
   const typed = await typedCommand(before, io);
   const { command, open } = typed;
-  if (open) return optionValues(open, typed, io);
+  if (open && takesValue(open, current)) return optionValues(open, typed, io);
   if (current.startsWith('-')) return [...command.options.flatMap(({ long }) => long ?? []), '--help'];
-  if (command.commands.length > 0) return namesOfCommands(command);
+  if (command.commands.length > 0 && typed.operands.length === 0) return namesOfCommands(command);
   return operandValues(typed, io);
 }
 
@@ -100,14 +100,19 @@ async function typedCommand(before: string[], io: Io): Promise<Typed> {
   for (const word of before.slice(words.length).filter((each) => each !== '=')) {
     const [flag, value] = word.startsWith('--') ? word.split(/=(.*)/s) : [word];
     const option = command.options.find(({ long, short }) => flag === long || flag === short);
-    if (typed.open) {
-      typed.options[typed.open.attributeName()] = word;
-      delete typed.open;
-    } else if (option && value !== undefined) typed.options[option.attributeName()] = value;
+    const { open } = typed;
+    delete typed.open;
+    if (open && takesValue(open, word)) typed.options[open.attributeName()] = word;
+    else if (option && value !== undefined) typed.options[option.attributeName()] = value;
     else if (option && (option.required || option.optional)) typed.open = option;
     else if (!word.startsWith('-')) typed.operands.push(word);
   }
   return typed;
+}
+
+/** An option whose value is optional has none before another option. */
+function takesValue(option: Option, word: string): boolean {
+  return !option.optional || !word.startsWith('-');
 }
 
 function namesOfCommands(command: Command): string[] {
@@ -130,11 +135,17 @@ function operatorWords(before: string[], current: string): string[] {
     .map(({ words }) => words[before.length]!);
 }
 
+function namesOfContexts(io: Io): string[] {
+  return Object.keys(readContexts(contextsFile(io.env)).contexts);
+}
+
 async function optionValues({ long, argChoices }: Option, typed: Typed, io: Io): Promise<string[]> {
   const operation = operationOf(typed.words);
   if (argChoices) return argChoices;
   if (long === '--columns') return operation?.fields ?? [];
-  if (long === '--context') return Object.keys(readContexts(contextsFile(io.env)).contexts);
+  if (long === '--context') return namesOfContexts(io);
+  // Those of a context to add are on its server, whose token is not known.
+  if (typed.words[0] === 'context') return [];
   if (long === '--project' || long === '--region') return namesOf(`${long.slice(2)}_id`, {}, typed, io);
   const name = long!.replace(/^--(field-|query-)?/, '').replaceAll('-', '_');
   const schema = operation?.query?.[name] ?? (operation?.body && propertiesOf(operation.body).get(name)?.schema);
@@ -147,21 +158,21 @@ async function optionValues({ long, argChoices }: Option, typed: Typed, io: Io):
 async function operandValues(typed: Typed, io: Io): Promise<string[]> {
   const { command, words, operands } = typed;
   const [first, second] = words;
-  const choices = command.registeredArguments[operands.length]?.argChoices;
-  if (choices) return choices;
-  if (first === 'api') {
-    if (operands.length === 0) return methods;
-    return operands.length === 1 ? table.operations.map(({ path }) => path) : [];
-  }
-  if (first === 'context' && second !== 'add' && operands.length === 0) {
-    return Object.keys(readContexts(contextsFile(io.env)).contexts);
-  }
+  const argument = command.registeredArguments[operands.length];
+  if (!argument) return [];
+  if (argument.argChoices) return argument.argChoices;
+  if (first === 'api') return operands.length === 0 ? methods : table.operations.map(({ path }) => path);
+  // The name of a context to add is a new one.
+  if (first === 'context') return second === 'add' ? [] : namesOfContexts(io);
   const operation = operationOf(words);
   if (!operation) return [];
   const names = operandNames(operation.path);
-  const next = names[operands.length];
-  if (next === undefined) return [];
-  return namesOf(next, Object.fromEntries(operands.map((value, i) => [names[i]!, value])), typed, io);
+  return namesOf(
+    names[operands.length]!,
+    Object.fromEntries(operands.map((value, i) => [names[i]!, value])),
+    typed,
+    io,
+  );
 }
 
 async function namesOf(

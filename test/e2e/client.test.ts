@@ -282,6 +282,9 @@ describe('completion', () => {
     expect(await complete('snapshot', 'create', '--volume-id', 'di')).toEqual(['disk']);
     expect(await complete('context', 'use', '')).toEqual(['local']);
     expect(await complete('network', 'show', 'default', '')).toEqual([]);
+    expect(await complete('network', 'foo', '')).toEqual([]);
+    expect(await complete('context', 'list', '')).toEqual([]);
+    expect(await complete('context', 'add', 'new', '--url', 'https://b.example', '--project', '')).toEqual([]);
   });
 
   it('completes the options of commands that are no operations', async () => {
@@ -301,6 +304,14 @@ describe('completion', () => {
     expect(await complete('network', 'show', '--project', '=', 'elsewhere', 'th')).toEqual(['there']);
     expect(await complete('network', 'show', '--project=elsewhere', 'th')).toEqual(['there']);
     expect(await complete('network', 'show', 'def', '--context')).toEqual(['--context']);
+  });
+
+  it('does not take an option for the value of the option before it, if that is optional', async () => {
+    await data('load-balancer', 'create', '--name', 'balancer');
+    const show = ['load-balancer', 'show', '--show-stats'];
+    expect(await complete(...show, '--project', '1', '')).toEqual(['balancer']);
+    expect(await complete(...show, '--proj')).toEqual(['--project']);
+    expect(await complete(...show, 'true', '--project', '1', '')).toEqual(['balancer']);
   });
 
   it('prints nothing if the server cannot be reached, or does not respond', async () => {
