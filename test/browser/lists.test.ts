@@ -30,6 +30,19 @@ describe('a filter that is typed', () => {
     await expect.poll(() => field.inputValue()).toBe('');
   });
 
+  it('is cleared when the palette opens the same list', async () => {
+    const page = await open('networks');
+    const field = page.getByLabel('Filter', { exact: true });
+    await field.fill('nothing');
+    await page.getByText('Nothing matches the filter').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('go to networks');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'default', exact: true }).waitFor();
+    expect(new URL(page.url()).search).toBe('');
+    await expect.poll(() => field.inputValue()).toBe('');
+  });
+
   it('of a time is complete when the last digit is typed', async () => {
     const page = await open('audit');
     await page.getByLabel('From', { exact: true }).focus();
