@@ -162,11 +162,14 @@ describe('a form that is closed while its request is sent', () => {
     expect(questions).toEqual([]);
   });
 
-  it('reports the failure of its request', async () => {
-    const refusal = { status: 409, json: { message: 'the name is in use' } };
+  it.each([
+    [409, 'the name is in use'],
+    [401, 'the session has ended'],
+  ])('reports the failure of its request with %i', async (status, message) => {
+    const refusal = { status, json: { message } };
     const { page, end } = await closeWhileSending('refused-and-left', (route) => route.fulfill(refusal));
     end();
-    await page.locator('.toast.bad').getByText('the name is in use').waitFor();
+    await page.locator('.toast.bad').getByText(message).waitFor();
     await expectKept(page);
   });
 });

@@ -89,10 +89,10 @@ export function useForm({
       await withKeys(keys, () => send(body));
     } catch (error) {
       setDone(false);
-      // The sign-in dialog covers the form, which can be sent again after it.
-      if (error instanceof ApiError && error.status === 401) return;
       // The form was closed while its request was sent.
       if (!isOpen()) return void showToast({ tone: 'bad', text: messageOf(error) });
+      // The sign-in dialog covers the form, which can be sent again after it.
+      if (error instanceof ApiError && error.status === 401) return;
       const named = error instanceof ApiError ? error.fields : [];
       setFromServer(named);
       const others = withoutField(named, fields);
