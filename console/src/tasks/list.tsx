@@ -34,7 +34,7 @@ export function TaskList() {
   const state = useListState();
   const query = useQuery(
     tasksQuery(scope, {
-      // The server refuses what is no state.
+      // The server rejects an unknown state.
       states: state.get('state') === '' ? [] : [state.get('state') as TaskState],
       type: state.get('type'),
       isAcknowledged: ACKNOWLEDGED[state.get('acknowledged') as keyof typeof ACKNOWLEDGED],

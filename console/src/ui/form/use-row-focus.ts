@@ -16,7 +16,7 @@ export const FIELDSETS = ':scope > fieldset';
 
 /**
  * Keeps the focus in a list of rows: an added row gets it in its first control, and after a removal the button that removes the
- * next row has it, or the one that adds a row. A row ends with the button that removes it.
+ * next row has it, or the one that adds a row. The last button of a row removes it.
  */
 export function useRowFocus<T extends HTMLElement = HTMLDivElement>(selector = ROWS): RowFocus<T> {
   const list = useRef<T>(null);
