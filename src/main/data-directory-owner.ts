@@ -25,7 +25,7 @@ export function findOtherOwner(dataDir: string): number | null {
 /** Records that this process works with the data directory. */
 export function recordOwner(dataDir: string, log: Logger): void {
   try {
-    writeFileSync(fileOf(dataDir), textOf(process.pid, dataDir));
+    writeFileSync(fileOf(dataDir), textOf(process.pid, dataDir), { mode: 0o600 });
   } catch (error) {
     log.warn({ err: error }, 'cannot record the process that works with the data directory');
   }

@@ -15,6 +15,7 @@ import { systemRoutes } from '../../src/http/system.ts';
 import { declaredApi } from '../../src/main/openapi-document.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { silentLogger } from '../../src/platform/log.ts';
+import { defaultClientLimits } from '../../src/platform/settings.ts';
 import { resourceRoutes } from '../../src/resources/list.ts';
 import { useCloudyard } from '../harness.ts';
 import type { Answer } from '../harness.ts';
@@ -305,7 +306,8 @@ const unused = new Proxy({}, { get: () => undefined });
 const each = new Proxy({}, { get: () => unused });
 
 async function appOf(routes: Routes[]): Promise<void> {
-  const app = await createApp({ log: silentLogger, metrics: createMetrics(), routes } as unknown as AppOptions);
+  const options = { log: silentLogger, metrics: createMetrics(), routes, clientLimits: defaultClientLimits };
+  const app = await createApp(options as unknown as AppOptions);
   await app.ready();
   await app.close();
 }
