@@ -7,18 +7,16 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { roles } from '../../src/authz/actor.ts';
 import type { Access } from '../../src/authz/access.ts';
-import { createApp } from '../../src/http/create-app.ts';
+import { createApp, type AppOptions } from '../../src/http/create-app.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Routes } from '../../src/http/app.ts';
-import type { AppOptions } from '../../src/http/create-app.ts';
 import { systemRoutes } from '../../src/http/system.ts';
 import { declaredApi } from '../../src/main/openapi-document.ts';
 import { transaction } from '../../src/platform/db.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { defaultClientLimits } from '../../src/platform/settings.ts';
 import { resourceRoutes } from '../../src/resources/list.ts';
-import { useCloudyard } from '../harness.ts';
-import type { Answer } from '../harness.ts';
+import { useCloudyard, type Answer } from '../harness.ts';
 import { dereferenced } from '../openapi.ts';
 import { sample } from './samples.ts';
 import type { Schema } from './samples.ts';
@@ -306,8 +304,8 @@ const unused = new Proxy({}, { get: () => undefined });
 const each = new Proxy({}, { get: () => unused });
 
 async function appOf(routes: Routes[]): Promise<void> {
-  const options = { log: silentLogger, metrics: createMetrics(), routes, clientLimits: defaultClientLimits };
-  const app = await createApp(options as unknown as AppOptions);
+  const given = { log: silentLogger, metrics: createMetrics(), routes, clientLimits: defaultClientLimits };
+  const app = await createApp(given as unknown as AppOptions);
   await app.ready();
   await app.close();
 }
