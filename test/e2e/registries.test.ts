@@ -264,7 +264,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     };
     for (const link of links) cut(link, link.includes('_layers') ? 0 : 30);
     const target = join(yard.folder, 'cut');
-    expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).output).not.toContain('500');
+    // Digests may contain these digits.
+    expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).output).not.toMatch(/\b500\b/);
     expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).code).toBe(0);
 
     const digest = readFileSync(links.find((link) => link.includes('tags/v1/current'))!, 'utf8');
