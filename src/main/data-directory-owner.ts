@@ -22,10 +22,14 @@ export function findOtherOwner(dataDir: string): number | null {
   return pid !== process.pid && text === textOf(pid, dataDir) ? pid : null;
 }
 
-/** Records that this process works with the data directory. */
+/**
+ * Records that this process works with the data directory. Replaces the file: in the data directory of another account, root
+ * would write through a link.
+ */
 export function recordOwner(dataDir: string, log: Logger): void {
   try {
-    writeFileSync(fileOf(dataDir), textOf(process.pid, dataDir), { mode: 0o600 });
+    rmSync(fileOf(dataDir), { force: true });
+    writeFileSync(fileOf(dataDir), textOf(process.pid, dataDir), { flag: 'wx', mode: 0o600 });
   } catch (error) {
     log.warn({ err: error }, 'cannot record the process that works with the data directory');
   }

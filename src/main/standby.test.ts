@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect as connectTo, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -200,6 +200,15 @@ describe('the next process with a data directory', () => {
     await once(other, 'exit');
     await take(dataDir);
     expect(readdirSync(dataDir)).toEqual([]);
+  });
+
+  it('writes through no link that another account has put in the data directory', async () => {
+    const { dataDir } = openOther();
+    const target = join(newFolder(), 'target');
+    writeFileSync(target, 'kept');
+    symlinkSync(target, join(dataDir, 'worker.pid'));
+    await take(dataDir);
+    expect(readFileSync(target, 'utf8')).toBe('kept');
   });
 
   it('does not wait for the process of the directory of which it has a copy', async () => {

@@ -74,7 +74,7 @@ export async function storeFailure(
   failure: { error: string; retrySeconds: number; account: AcmeState['account'] },
 ): Promise<void> {
   const { error, retrySeconds, account } = failure;
-  await fail(db, error, retrySeconds, encrypted(keyring, { account, certificate: '', key: '', server: '' }));
+  await fail(db, error, retrySeconds, encrypted(keyring, { account, certificate: '', key: '' }));
 }
 
 /** Every server answers the challenge, because the CA may reach any of them. */
