@@ -92,6 +92,8 @@ const MAX_BLOCKED = 16;
 const FIRST_BACKOFF_MS = 100;
 const LAST_BACKOFF_MS = 5000;
 const STOP_MS = 2000;
+/** Enough for the assertion above the stack of a library that aborts. */
+const LAST_LINES = 20;
 
 /** Connects with `start`. Calls before it, or while it reconnects, wait within their time limit. */
 export function createCephBridge(options: BridgeOptions): CephBridge {
@@ -239,7 +241,7 @@ function startProcess(
   if (child.pid === undefined) return started;
   createInterface({ input: child.stderr! }).on('line', (line) => {
     lastLines.push(line);
-    if (lastLines.length > 5) lastLines.shift();
+    if (lastLines.length > LAST_LINES) lastLines.shift();
   });
   createInterface({ input: child.stdout! }).on('line', (line) => {
     const message = messageIn(line);

@@ -1,7 +1,4 @@
-/**
- * Contents of volumes in a Ceph pool, as a virtual machine reads them, what happens when parts of the cluster are away, and
- * locks.
- */
+/** Contents of volumes in a Ceph pool, as virtual machines read them; what happens when parts are away; locks. */
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -109,6 +106,16 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
     await driver.snapshots.remove(again, signal);
     for (const { id } of [clone, grandchild]) await driver.remove(id, signal);
     // The data of all three is deleted with the last of them.
+    await expect.poll(() => images.trash()).toEqual([]);
+  });
+
+  it('keep their data while another client deletes volumes', async () => {
+    await expect.poll(() => images.trashLock.acquire('another', 30)).toBe(true);
+    await driver.remove((await made()).id, signal);
+    await sleep(1000);
+    expect(await images.trash()).toHaveLength(1);
+    await images.trashLock.release('another');
+    await driver.remove((await made()).id, signal);
     await expect.poll(() => images.trash()).toEqual([]);
   });
 

@@ -34,8 +34,16 @@ export interface Images {
   /** Takes a moment, also if clients use it. Resolves also if it does not exist. */
   moveToTrash(name: string): Promise<void>;
   trash(): Promise<{ id: string; name: string }[]>;
-  /** Deletes an image in the trash with its data; false: clones need a snapshot of it. */
+  /**
+   * Deletes an image in the trash with its data; false: clones need a snapshot of it. Only one client at a time may do so: librbd
+   * aborts the process whose image another one deletes.
+   */
   purge(id: string): Promise<boolean>;
+  trashLock: {
+    /** Takes the lock or renews it; false: another client or cookie has it. */
+    acquire(cookie: string, seconds: number): Promise<boolean>;
+    release(cookie: string): Promise<void>;
+  };
   /** Resolves also if it exists. */
   createSnapshot(name: string, snapshot: string): Promise<void>;
   /** Resolves also if it does not exist. */
@@ -58,6 +66,8 @@ const STALL_SECONDS = 120;
 const UNLIMITED: CallOptions = { timeoutSeconds: null };
 /** The threads of bridge.py for long calls. A call that waited for one there would count as stopped. */
 const LONG_THREADS = 8;
+
+const TRASH_LOCK = { object: 'cloudyard.trash', lock: 'cloudyard' };
 
 /** The calls for one pool. All of them reject with a DriverError. */
 export function imagesOf(bridge: CephBridge, pool: string): Images {
@@ -84,6 +94,10 @@ export function imagesOf(bridge: CephBridge, pool: string): Images {
     moveToTrash: (name) => call('image.trash', { name }),
     trash: () => call('trash.list'),
     purge: (id) => long('trash.remove', { id }, UNLIMITED),
+    trashLock: {
+      acquire: (cookie, seconds) => call('lock.acquire', { ...TRASH_LOCK, cookie, seconds }),
+      release: (cookie) => call('lock.release', { ...TRASH_LOCK, cookie }),
+    },
     createSnapshot: async (name, snapshot) => void (await call('snapshot.create', { name, snapshot })),
     removeSnapshot: (id, snapshot) => call('snapshot.remove', { id, snapshot }),
     renameSnapshot: (id, snapshot, to) => call('snapshot.rename', { id, snapshot, to }),

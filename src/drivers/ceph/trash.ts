@@ -1,7 +1,8 @@
 /**
- * Deletes the data of removed volumes, in the background. A volume stays in the trash while clones share its data, and while
- * a client that crashed still counts as using it.
+ * Deletes the data of removed volumes, in the background. A volume stays in the trash while clones share its data, while
+ * a client that crashed still counts as using it, and while another client of the pool deletes volumes.
  */
+import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../platform/log.ts';
 import { isId } from '../id-files.ts';
 import { shared } from '../../platform/turns.ts';
@@ -15,13 +16,16 @@ interface Trash {
 }
 
 const SECONDS = 300;
+/** How long the lock of the trash outlives its holder. A client that died counts as using its images as long. */
+const LOCK_SECONDS = 30;
 
 /** Failures to delete are retried by `emptyWhenDue`; only a failure to list the trash rejects. */
 export function createTrash(images: Images, log: Logger): Trash {
   let emptiedAt = -Infinity;
   const empty = shared(async () => {
     emptiedAt = -Infinity;
-    const failures = await removeUnshared(images);
+    const failures = await alone(images, () => removeUnshared(images));
+    if (failures === null) return;
     for (const error of failures) log.debug({ err: error }, 'a removed volume keeps its data for now');
     if (failures.length === 0) emptiedAt = performance.now();
   });
@@ -31,6 +35,25 @@ export function createTrash(images: Images, log: Logger): Trash {
       if (performance.now() - emptiedAt > SECONDS * 1000) await empty();
     },
   };
+}
+
+/** Null: another client deletes volumes. */
+async function alone<T>({ trashLock }: Images, work: () => Promise<T>): Promise<T | null> {
+  const cookie = randomUUID();
+  if (!(await trashLock.acquire(cookie, LOCK_SECONDS))) return null;
+  let renewal: Promise<unknown> = Promise.resolve();
+  // What a renewal could not do, the next one may.
+  const renew = () => (renewal = trashLock.acquire(cookie, LOCK_SECONDS).catch(() => undefined));
+  const timer = setInterval(renew, (LOCK_SECONDS / 3) * 1000);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    // A renewal that the cluster gets after the release would take the lock again.
+    await renewal;
+    // It expires if this fails.
+    await trashLock.release(cookie).catch(() => undefined);
+  }
 }
 
 /** Deletes what no clone shares, and returns the failures. */
