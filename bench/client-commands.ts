@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import { startCloudyard } from './cloudyard.ts';
 import { quiet } from './quiet.ts';
 import { median } from './rounds.ts';

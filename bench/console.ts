@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import type { BrowserContext, Page } from 'playwright-core';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import type { Db } from '../src/platform/db.ts';
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';

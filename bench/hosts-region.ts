@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { allocator, nodeFlags } from '../bin/node-flags.mjs';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import { openYard } from '../test/processes.ts';
 import type { Yard } from '../test/processes.ts';
 import { requires } from '../test/requires.ts';

@@ -4,7 +4,7 @@ import { connect } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { readSettings } from '../src/main/settings.ts';
-import { checkoutPlaces, root } from '../src/main/root.ts';
+import { checkoutPlaces, root } from '../src/platform/program-files.ts';
 import { configurationFiles, readConfiguration } from '../src/main/configuration.ts';
 import { createServices } from '../src/main/services.ts';
 import type { Services } from '../src/main/services.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import { startCloudyard, withSettings } from './cloudyard.ts';
 import { finishedPerSecond } from './path.ts';
 import { interleave, ratios } from './rounds.ts';

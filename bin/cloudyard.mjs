@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /** The `cloudyard` command. Runs on Node 20 or newer, before any dependency is installed. */
 import { readFileSync } from 'node:fs';
-import { ensureInstalled, main, programFile, runClient, runPinned } from './installed.mjs';
-import { allocator, nodeFlags } from './node-flags.mjs';
+import { ensureInstalled, isCheckout, main, preload, programFile, runClient, runPinned } from './installed.mjs';
+import { allocator as environment, nodeFlags as flags } from './node-flags.mjs';
+import { serverBundle } from './server-bundle.mjs';
 
 await main(async () => {
   await ensureInstalled();
@@ -10,5 +11,9 @@ await main(async () => {
   // The client's commands need no flags and, on a new Node, no process of their own.
   const firstWords = JSON.parse(readFileSync(programFile('client/first-words.json'), 'utf8'));
   if (firstWords.includes(args[0])) return runClient(args);
-  await runPinned(programFile('main/cloudyard.ts'), args, nodeFlags, allocator);
+  const program = programFile('main/cloudyard.ts');
+  if (!isCheckout) await runPinned(program, args, { flags, environment });
+  const bundle = await serverBundle();
+  if (bundle) await runPinned(bundle.script, args, { flags, environment, cache: bundle.cache });
+  await runPinned(program, args, { flags: [...flags, '--import', preload], environment });
 });

@@ -33,7 +33,8 @@ const compileCache = isCheckout
   ? join(root, 'node_modules', '.cache', 'node-compile')
   : join(userCache(), 'cloudyard', 'node-compile');
 const oldestNode = 24;
-const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
+/** For scripts that load sources. */
+export const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
 export async function ensureInstalled() {
   if (!isCheckout) {
@@ -61,10 +62,19 @@ function reportWait() {
   console.error('cloudyard: waiting for another process to install the dependencies');
 }
 
-/** Does not return: this process exits with the exit code of the script. The working directory is unchanged. */
-export async function runPinned(script, args, nodeFlags = [], environment = {}) {
-  const options = { stdio: 'inherit', env: { ...environment, ...process.env, ...cacheSetting() } };
-  process.exit(await run(nodeToUse(), [...nodeFlags, '--import', preload, resolve(script), ...args], options));
+/**
+ * Does not return: this process exits with the exit code of the script. The working directory is unchanged. `cache` is the folder
+ * of compiled code.
+ */
+export async function runPinned(script, args, { flags = [], environment = {}, cache = compileCache } = {}) {
+  process.exit(
+    await runNode(script, args, { flags, environment: { ...environment, ...process.env, ...cacheSetting(cache) } }),
+  );
+}
+
+/** Resolves with the exit code of the script. */
+export function runNode(script, args, { flags = [], environment = process.env } = {}) {
+  return run(nodeToUse(), [...flags, resolve(script), ...args], { stdio: 'inherit', env: environment });
 }
 
 /** XDG Base Directory Specification. */
@@ -87,14 +97,20 @@ export async function runClient(args) {
 }
 
 /** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */
-function cacheSetting() {
-  const isOwner = !isCheckout || statSync(join(root, 'node_modules')).uid === process.getuid?.();
-  return isOwner && process.env.NODE_COMPILE_CACHE === undefined ? { NODE_COMPILE_CACHE: compileCache } : {};
+export const ownsModules = () => statSync(join(root, 'node_modules')).uid === process.getuid?.();
+
+function cacheSetting(folder = compileCache) {
+  const isAllowed = !isCheckout || ownsModules();
+  return isAllowed && process.env.NODE_COMPILE_CACHE === undefined ? { NODE_COMPILE_CACHE: folder } : {};
 }
 
+/** A symlink leads to the packages of another checkout. */
+export const modulesAreShared = () =>
+  lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+
 function installReason() {
-  // A symlink belongs to another checkout; an install would replace its contents.
-  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return null;
+  // An install would replace the contents.
+  if (modulesAreShared()) return null;
   if (!existsSync(hiddenLock)) return 'dependencies are not installed';
   if (!nodeToUse()) return 'the pinned Node is not installed';
   return dependenciesAreCurrent() ? null : 'package-lock.json is newer than node_modules';

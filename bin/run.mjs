@@ -2,7 +2,7 @@
 /** `run.mjs <tool or script> args…`: runs a development tool or a TypeScript file under the pinned Node. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureInstalled, main, root, runPinned } from './installed.mjs';
+import { ensureInstalled, main, preload, root, runPinned } from './installed.mjs';
 
 /** The package of each tool. */
 const TOOLS = {
@@ -22,7 +22,7 @@ await main(async () => {
     throw new Error(`usage: run.mjs <${Object.keys(TOOLS).join(' | ')} | script.ts> [argument…]`);
   }
   await ensureInstalled();
-  await runPinned(isScript ? what : binOf(what), args);
+  await runPinned(isScript ? what : binOf(what), args, { flags: ['--import', preload] });
 });
 
 function binOf(tool) {

@@ -1,7 +1,7 @@
 /** The npm package: its build, and its tarball with the same bytes for the same files. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 
 export interface Packed {
   /** The tarball. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 
 let ofCommit: number | undefined;
 

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 
 let parent: string;
 let folder: string;

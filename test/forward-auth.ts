@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import type { Yard } from './processes.ts';
 
 const docs = readFileSync(join(root, 'docs', 'forward-auth.md'), 'utf8');

@@ -15,7 +15,7 @@ import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { driverStatuses, simulatedDrivers } from '../src/main/drivers.ts';
 import { createJobs } from '../src/main/notifier.ts';
-import { checkoutPlaces, root } from '../src/main/root.ts';
+import { checkoutPlaces, root } from '../src/platform/program-files.ts';
 import { readSettings } from '../src/main/settings.ts';
 import { createWork } from '../src/main/work.ts';
 import { readConfiguration } from '../src/main/configuration.ts';

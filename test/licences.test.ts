@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 
 /** Permissive licences, which Apache-2.0 programs may use in every way. */
 const permissive = new Set([

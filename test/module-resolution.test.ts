@@ -4,9 +4,9 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
+import { preload } from './server-program.ts';
 
-const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 const packages = ['drizzle-orm', 'typebox'];
 
 it('drizzle-orm and typebox are installed once, and their modules are ES modules', () => {

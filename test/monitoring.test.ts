@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
 import { useCloudyard } from './harness.ts';
 import { requires } from './requires.ts';

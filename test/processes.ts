@@ -21,16 +21,16 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { runtimeFolder } from '../src/drivers/confined.ts';
 import { egressTable } from '../src/drivers/egress-filter.ts';
 import { layoutOf } from '../src/drivers/haproxy/layout.ts';
 import { liveProcess } from '../src/platform/running-processes.ts';
-import { root } from '../src/main/root.ts';
+import { root } from '../src/platform/program-files.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
+import { compileCache, preloadsOf, serverScript } from './server-program.ts';
 import { until } from './until.ts';
 
 export const bootstrapToken = 'ci$secret-of-the-e2e-tests';
@@ -86,11 +86,7 @@ export interface Yard extends HttpClient {
 }
 
 const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
-/** In a test run, the bundle of server-bundle.ts. */
-const script = process.env['TEST_SERVER_SCRIPT'] ?? join(root, 'src', 'main', 'cloudyard.ts');
 const bin = join(root, 'bin', 'cloudyard.mjs');
-/** As bin/cloudyard.mjs does. */
-const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
 /** Writes the shipped configuration with other addresses of load balancers. Returns the path of the regions file. */
 function regionsWithOwnAddresses(folder: string): string {
@@ -148,7 +144,7 @@ export async function openYard(
   };
   const launch = (file: string, args: string[], own: Record<string, string> = {}, nodeFlags: string[] = []) =>
     watch(
-      spawn(pinnedNode, [...nodeFlags, '--import', preload, file, ...args], {
+      spawn(pinnedNode, [...nodeFlags, ...preloadsOf(file), file, ...args], {
         env: environment({ ...env, ...own }),
         stdio: ['ignore', 'pipe', 'pipe'],
       }),
@@ -172,11 +168,11 @@ export async function openYard(
     nfsPort,
     mountPort,
     env,
-    start: (args, own) => startReady(script, args, own),
+    start: (args, own) => startReady(serverScript, args, own),
     startByBin: (args, own) => startReady(bin, args, own),
     startFile: startReady,
-    spawn: (args, own) => launch(script, args, own),
-    run: (args, own) => launch(script, args, own).ended,
+    spawn: (args, own) => launch(serverScript, args, own),
+    run: (args, own) => launch(serverScript, args, own).ended,
     sql: (text, values) => query(postgresOf(dataDir), text, values),
     databaseUrl() {
       const { host, port: socket, user, database } = postgresOf(dataDir);
@@ -202,7 +198,7 @@ function environment(own: Record<string, string>): Record<string, string> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(CLOUDYARD_|DATABASE_URL$|NODE_OPTIONS$|VITEST|TEST$|NODE_ENV$)/.test(name),
   );
-  return { ...(Object.fromEntries(inherited) as Record<string, string>), ...own };
+  return { ...(Object.fromEntries(inherited) as Record<string, string>), ...compileCache, ...own };
 }
 
 function watch(child: ChildProcess): Running {

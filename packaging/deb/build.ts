@@ -1,5 +1,5 @@
 /**
- * Builds cloudyard_VERSION_amd64.deb (the compiled server, the dependencies that it loads, its own Node) and
+ * Builds cloudyard_VERSION_amd64.deb (the bundled server, the dependencies that it loads, its own Node) and
  * cloudyard-postgresql_VERSION_amd64.deb (the embedded PostgreSQL). Needs dpkg-deb, strip and a finished `npm run build`.
  *
  * Invariant: the same commit gives the same bytes. All times are SOURCE_DATE_EPOCH, by default that of the commit; owners and
@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { sourceDate } from '../source-date.ts';
 import { tracedFiles } from '../traced-files.ts';
 import { changelog, control, copyright, overrides } from './metadata.ts';
@@ -91,8 +91,7 @@ function commandModules(): string[] {
 /** The services start Node themselves: the process that systemd watches is the server. */
 function unit(text: string): string {
   const environment = Object.entries(allocator).map(([name, value]) => `${name}=${value}`);
-  const preload = `--import=/${library}/bin/module-resolution.mjs`;
-  const command = [`/${library}/bin/node`, ...nodeFlags, preload, `/${library}/dist/main/cloudyard.js`];
+  const command = [`/${library}/bin/node`, ...nodeFlags, `/${library}/dist/main/cloudyard.js`];
   return text.replace('@ENVIRONMENT@', environment.join(' ')).replace('@NODE@', command.join(' '));
 }
 

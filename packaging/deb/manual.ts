@@ -1,6 +1,5 @@
 /** The manual page and the shell completions, from the command itself. */
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 export function manualPage(checkout: string, seconds: number): string {
@@ -32,9 +31,8 @@ const shells = {
   fish: 'usr/share/fish/vendor_completions.d/cloudyard.fish',
 };
 
-/** Texts by path in the package; empty while the command has no completions. */
+/** Texts by path in the package. */
 export function completionScripts(checkout: string): Record<string, string> {
-  if (!existsSync(join(checkout, 'dist', 'client', 'completion.js'))) return {};
   const scripts = Object.entries(shells).map(([shell, path]) => [path, run(checkout, 'completion', shell)]);
   return Object.fromEntries(scripts) as Record<string, string>;
 }

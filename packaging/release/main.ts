@@ -2,7 +2,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { version } from '../../src/main/version.ts';
 import { buildImage, imageTool } from '../container/build.ts';
 import { buildDebianPackages } from '../deb/build.ts';

@@ -18,7 +18,7 @@ import { timeZoneKind } from '../platform/time-zone.ts';
 import { statusOf } from '../platform/tls/certificate.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { version } from './version.ts';

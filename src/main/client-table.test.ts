@@ -9,7 +9,7 @@ import { operandNames, operationById, table } from '../client/table.ts';
 import { clientTable, clientTableText, commandOf } from './client-table.ts';
 import { commands } from './commands/list.ts';
 import { declaredApi } from './openapi-document.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 
 const document = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8'));
 const io: Io = { env: {}, out: () => {}, err: { write: () => {} }, readInput: async () => '' };

@@ -8,7 +8,7 @@ import { suggestion } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
 import { messageOf } from './error-message.ts';
-import { placesOf } from './root.ts';
+import { placesOf } from '../platform/program-files.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
 

@@ -8,7 +8,7 @@ import { command, helpOf, parseCommandLine } from './command-line.ts';
 import type { Command } from './command-line.ts';
 import { commands } from './commands/list.ts';
 import { programOf } from './program.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 import { UsageError } from './usage-error.ts';
 
 const faultOf = (args: string[], of: Command[] = commands) => {

@@ -12,7 +12,7 @@ import { QuotasFile } from '../resources/quotas/schema.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { checkRegions } from '../resources/regions/service.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 
 /** Absolute paths: those of the settings, or the files of the installation. */
 export function configurationFiles(settings: Settings): { regions: string; quotas: string } {

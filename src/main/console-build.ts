@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
 import type { Logger } from '../platform/log.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 
 const script = join(root, 'bin', 'console-build.mjs');
 

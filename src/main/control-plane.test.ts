@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../platform/log.ts';
-import { checkoutPlaces } from './root.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 import { findControlPlane } from './control-plane.ts';
 

@@ -13,7 +13,7 @@ import { clientTable, clientTableText, firstWordsText } from './client-table.ts'
 import { commands as commandList } from './commands/list.ts';
 import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
 import { declaredApi, policyText } from './openapi-document.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 import { settingsPage } from './setting-descriptions.ts';
 
 const check = process.argv.includes('--check');

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { DriverContext } from '../drivers/kind.ts';
 import type { HostedRegion } from '../resources/regions/host-configuration.ts';
 import { createHostParts } from './host-parts.ts';
-import { checkoutPlaces } from './root.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
 // Real ones would check the services of this host until the process ends.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { findPrograms } from './host-programs.ts';
-import { checkoutPlaces, root } from './root.ts';
+import { checkoutPlaces, root } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
 const settings = (env: Record<string, string> = {}) => readSettings(env, checkoutPlaces(root), false);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { skipReason } from '../../test/requires.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { detectHostedDrivers } from './hosted-drivers.ts';
-import { checkoutPlaces, root } from './root.ts';
+import { checkoutPlaces, root } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
 const settings = (env: Record<string, string> = {}) => readSettings(env, checkoutPlaces(root), false);

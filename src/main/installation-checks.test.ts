@@ -6,7 +6,7 @@ import { cloneDatabase } from '../../test/harness.ts';
 import { openKeyFile } from '../platform/encryption.ts';
 import { aCertificate } from '../resources/secrets/test-certificates.ts';
 import { checkInstallation } from './installation-checks.ts';
-import { checkoutPlaces } from './root.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
 // On a disk: a filesystem in memory is nearly empty, and a check needs one with less than 90 % free.

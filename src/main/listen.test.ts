@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
 import { listen } from './listen.ts';
-import { checkoutPlaces } from './root.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
 it.each([

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withClient } from '../platform/with-client.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 import { installTriggers, installWrites } from './services.ts';
 
 const oldestVersion = 15;

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, inject, it, vi } from 'vitest';
 import { inDatabase } from '../../test/postgres.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { migrate } from './migrate.ts';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 
 /** SHA-256 of every released migration. A release adds a line; no line ever changes. */
 const released: Record<string, string> = {

@@ -1,7 +1,7 @@
 /** How to call this program again, for remedies that a person pastes into a shell. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { root } from './root.ts';
+import { root } from '../platform/program-files.ts';
 
 /** The command of this process. */
 export const program = programOf(process.env);

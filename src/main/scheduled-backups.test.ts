@@ -12,7 +12,7 @@ import { silentLogger } from '../platform/log.ts';
 import { createNotifications } from '../resources/notifications/service.ts';
 import type { Message } from '../resources/notifications/service.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
-import { checkoutPlaces } from './root.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 import { createScheduledBackups } from './scheduled-backups.ts';
 import { readSettings } from './settings.ts';
 

@@ -11,7 +11,7 @@ import { listen } from './listen.ts';
 import { startNotifier } from './notifier.ts';
 import { openServices } from './open-services.ts';
 import type { Opened, StartContext } from './open-services.ts';
-import { isCheckout } from './root.ts';
+import { isCheckout } from '../platform/program-files.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { printStart } from './start-table.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { clientVariables } from '../client/contexts.ts';
 import { SettingsError } from '../platform/setting-reader.ts';
-import { checkoutPlaces, installedPlaces } from './root.ts';
+import { checkoutPlaces, installedPlaces } from '../platform/program-files.ts';
 import { settingsHelp } from './setting-descriptions.ts';
 import { readSettings, settingNames, unknownSettings } from './settings.ts';
 

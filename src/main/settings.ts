@@ -8,7 +8,7 @@ import type { SettingDescription } from '../platform/setting-reader.ts';
 import { coreSettingNames, readCoreSettings } from '../platform/settings.ts';
 import type { Settings as CoreSettings } from '../platform/settings.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
-import type { Places } from './root.ts';
+import type { Places } from '../platform/program-files.ts';
 
 export interface Settings extends CoreSettings {
   drivers: DriverSettings;

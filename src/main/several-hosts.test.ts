@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkoutPlaces } from './root.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 import { requireAgentSettings } from './several-hosts.ts';
 

@@ -1,7 +1,7 @@
 /** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { program } from './program.ts';
-import { isCheckout } from './root.ts';
+import { isCheckout } from '../platform/program-files.ts';
 import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
-import { checkoutPlaces, root } from './root.ts';
+import { checkoutPlaces, root } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 import { storageOf, withStorage } from './storage.ts';
 

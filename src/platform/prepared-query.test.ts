@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { root } from '../main/root.ts';
+import { root } from './program-files.ts';
 import { deferred } from './db.ts';
 import { nameStatement, PreparedQuery, statementTexts } from './prepared-query.ts';
 import type { Statement } from './prepared-query.ts';

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 
 const dist = join(root, 'console', 'dist');
 const initialBudget = 130_000;

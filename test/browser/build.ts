@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import type { ExecFileSyncOptions } from 'node:child_process';
 import { join } from 'node:path';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 
 export default function buildConsole(): void {
   // Vitest sets NODE_ENV, with which React would be its development build.

@@ -13,7 +13,7 @@ import { randomInt } from 'node:crypto';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';

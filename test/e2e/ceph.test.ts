@@ -14,7 +14,7 @@ import { createDistributionDriver } from '../../src/drivers/distribution/driver.
 import { type Layout, layoutOf } from '../../src/drivers/distribution/layout.ts';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import type { RegistryDriver, RegistryHosting } from '../../src/drivers/registry.ts';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { deleteImage, makeImage, pull, push } from '../images.ts';
 import type { Skopeo } from '../images.ts';

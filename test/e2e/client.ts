@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Ended, Yard } from '../processes.ts';
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { bootstrapToken, openYard, signalPostgres } from '../processes.ts';

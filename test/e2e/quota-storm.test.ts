@@ -8,7 +8,7 @@ import { afterEach, expect, it } from 'vitest';
 import { configurationFiles, readConfiguration } from '../../src/main/configuration.ts';
 import { createServices } from '../../src/main/services.ts';
 import type { Services } from '../../src/main/services.ts';
-import { checkoutPlaces, root } from '../../src/main/root.ts';
+import { checkoutPlaces, root } from '../../src/platform/program-files.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { connect, transaction } from '../../src/platform/db.ts';
 import { isUnavailable } from '../../src/platform/db-errors.ts';

@@ -5,7 +5,7 @@ import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Packed } from '../../packaging/npm-package.ts';
 import { productionPackages } from '../../packaging/production-packages.ts';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 
 /** Node 24 before the machine's own, which may be older. */
 export const pinnedPath = `${join(root, 'node_modules', 'node', 'bin')}:${process.env['PATH']}`;

@@ -4,7 +4,7 @@ import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildPackage, pack } from '../../packaging/npm-package.ts';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { httpClient } from '../http-client.ts';
 import { processesOf } from '../processes.ts';
 import { until } from '../until.ts';
@@ -26,33 +26,23 @@ afterAll(() => {
 });
 
 describe('the npm package', () => {
-  it('contains the compiled server, the console, the configuration and the migrations, and nothing else', () => {
-    const notCompiled = /\.test\.ts$|\/test-[\w-]+\.ts$|^src\/main\/generate\.ts$/;
+  it('contains the bundled server, the console, the configuration and the migrations, and nothing else', () => {
     const inCheckout = (pattern: string) => globSync(pattern, { cwd: root });
-    const modules = inCheckout('src/**/*.ts')
-      .filter((path) => !notCompiled.test(path))
-      .map((path) => path.replace(/^src\/(.*)\.ts$/, 'dist/$1.js'));
-    const tables = ['src/client/*.json', 'src/drivers/ceph/*.py']
-      .flatMap(inCheckout)
-      .map((path) => path.replace(/^src/, 'dist'));
+    const programs = ['main/cloudyard.js', 'client/start.js', 'drivers/distribution/gate/main.js'];
+    const others = ['client/first-words.json', 'drivers/ceph/bridge.py', 'package.json'];
+    const built = [...programs, ...others].map((path) => `dist/${path}`);
     const data = [
       ...['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'],
       'packaging/several-hosts/*',
     ].flatMap(inCheckout);
-    const commands = ['cloudyard', 'directory-lock', 'module-resolution', 'installed', 'node-flags'];
+    const commands = ['cloudyard', 'directory-lock', 'installed', 'node-flags', 'server-bundle'];
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
-    const expected = [
-      ...modules,
-      ...tables,
-      ...data,
-      ...commands.map((name) => `bin/${name}.mjs`),
-      ...documents,
-    ].sort();
+    const expected = [...built, ...data, ...commands.map((name) => `bin/${name}.mjs`), ...documents].sort();
     const { contents } = pack(folder);
-    expect(contents.filter((path) => !expected.includes(path))).toEqual([]);
+    const isPart = (path: string) => /^dist\/parts\/[\w-]+\.js$/.test(path);
+    expect(contents.filter((path) => !expected.includes(path) && !isPart(path))).toEqual([]);
     expect(expected.filter((path) => !contents.includes(path))).toEqual([]);
     expect(contents).toContain('console/dist/index.html');
-    expect(contents).toContain('dist/drivers/distribution/gate/main.js');
   });
 
   it('finds its parts for several hosts when it is installed', () => {

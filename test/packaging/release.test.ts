@@ -7,7 +7,7 @@ import { productionPackages } from '../../packaging/production-packages.ts';
 import { billOfMaterials } from '../../packaging/release/bill-of-materials.ts';
 import { changelogSection } from '../../packaging/release/changelog-section.ts';
 import { checksums } from '../../packaging/release/checksums.ts';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { version } from '../../src/main/version.ts';
 
 describe('the changes of a release', () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { until } from '../until.ts';

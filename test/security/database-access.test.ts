@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { findBinaries } from '../../src/platform/embedded-postgres-places.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import type { EmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';

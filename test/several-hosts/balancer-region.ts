@@ -8,7 +8,7 @@ import type { DesiredLoadBalancer } from '../../src/drivers/load-balancer.ts';
 import type { HostView, RegionView } from '../../src/hosts/part.ts';
 import type { BalancerHostCommand, BalancerHostOptions } from './balancer-host.ts';
 import type { LabNode } from './lab.ts';
-import { preload } from './servers.ts';
+import { preload } from '../server-program.ts';
 
 const settings: RegionView['settings'] = {
   nfsAddresses: [],

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { until } from '../until.ts';
 import { postgresPrograms } from '../requires.ts';
 import { accountOf } from '../system-postgres.ts';

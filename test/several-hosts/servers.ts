@@ -4,16 +4,13 @@ import { mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
-import { root } from '../../src/main/root.ts';
+import { root } from '../../src/platform/program-files.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
+import { compileCache, preloadsOf, serverScript } from '../server-program.ts';
 import { until } from '../until.ts';
 import type { LabNode } from './lab.ts';
 
 const node = join(root, 'node_modules', 'node', 'bin', 'node');
-/** As bin/cloudyard.mjs does. */
-export const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
-/** In a test run, the bundle of server-bundle.ts. */
-const script = process.env['TEST_SERVER_SCRIPT'] ?? join(root, 'src', 'main', 'cloudyard.ts');
 
 export interface Program {
   child: ChildProcess;
@@ -25,6 +22,7 @@ const ownVariables = /^(CLOUDYARD_|DATABASE_URL$|NODE_OPTIONS$|VITEST|TEST$|NODE
 const environment = (env: Record<string, string>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ownVariables.test(name))),
   ...allocator,
+  ...compileCache,
   ...env,
 });
 
@@ -32,7 +30,7 @@ const environment = (env: Record<string, string>) => ({
 export async function runOn(host: LabNode, args: string[], env: Record<string, string>): Promise<string> {
   const own = { CLOUDYARD_DATA_DIR: dataDirOf(host, 'command'), ...env };
   const names = Object.entries(own).map(([name, value]) => `${name}=${value}`);
-  const { stdout } = await host.run('env', [...names, node, '--import', preload, script, ...args]);
+  const { stdout } = await host.run('env', [...names, node, ...preloadsOf(serverScript), serverScript, ...args]);
   return stdout;
 }
 
@@ -46,8 +44,8 @@ export async function startOn(
   const [name = ''] = args;
   const path = join(host.folder, `cloudyard-${name}.log`);
   const log = openSync(path, 'w');
-  const loaded = [preload, ...imports.map((file) => pathToFileURL(file).href)].flatMap((each) => ['--import', each]);
-  const child = host.spawn(node, [...nodeFlags, ...loaded, script, ...args], {
+  const loaded = imports.flatMap((file) => ['--import', pathToFileURL(file).href]);
+  const child = host.spawn(node, [...nodeFlags, ...preloadsOf(serverScript), ...loaded, serverScript, ...args], {
     stdio: ['ignore', log, log],
     env: environment({ CLOUDYARD_DATA_DIR: dataDirOf(host, name), CLOUDYARD_LOG_FORMAT: 'json', ...env }),
   });

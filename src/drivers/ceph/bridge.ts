@@ -9,11 +9,11 @@
  * Failure modes: the process is started again with backoff. Calls wait for it, within their time limit. When many calls
  * have exceeded their limit, their threads are blocked, and the process is replaced.
  */
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnChild } from '../../platform/child-process.ts';
 import type { Logger } from '../../platform/log.ts';
+import { programFile } from '../../platform/program-files.ts';
 import type { DriverError } from '../driver.ts';
 import type { Progress } from '../volume.ts';
 import { cephError, unreachable } from './errors.ts';
@@ -83,7 +83,7 @@ interface Message {
 }
 
 export const PYTHON = '/usr/bin/python3';
-const PROGRAM = join(import.meta.dirname, 'bridge.py');
+const PROGRAM = programFile('drivers/ceph/bridge.py');
 /** Calls that Ceph itself ends with ETIMEDOUT, so that threads are not blocked forever. Units: seconds. */
 const LIMITS = { client_mount_timeout: '10', rados_mon_op_timeout: '15', rados_osd_op_timeout: '25' };
 const CALL_SECONDS = 30;

@@ -1,10 +1,11 @@
 /** Starts the gate (gate/main.ts), which clients connect to. */
 import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Daemon } from '../../platform/daemon.ts';
 import { request as httpRequest } from '../../platform/node-http.ts';
+import { programFile } from '../../platform/program-files.ts';
 import { accountFor, confined, runtimeFolder } from '../confined.ts';
 import { isOwnAddress } from '../own-host.ts';
 import type { RegistryHosting } from '../registry.ts';
@@ -39,8 +40,7 @@ const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid']
  * several times in each push, which takes longer than forwarding the bytes. The young generation is still collected.
  */
 const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
-/** Its extension is that of this module: .ts in a checkout, .js in an installed package. */
-const main = join(import.meta.dirname, 'gate', `main${extname(import.meta.filename)}`);
+const main = programFile('drivers/distribution/gate/main.ts');
 /** Increment it with a change that must replace running gates instead of adopting them. */
 const version = 2;
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vit
 import { cloneDatabase } from '../../../test/harness.ts';
 import { readBackupDirectory } from '../../backup/block-store.ts';
 import { parseCommandLine } from '../command-line.ts';
-import { checkoutPlaces } from '../root.ts';
+import { checkoutPlaces } from '../../platform/program-files.ts';
 import { readSettings } from '../settings.ts';
 import { backupCommands } from './backups.ts';
 

@@ -11,7 +11,7 @@ import { createSchema } from '../../backup/migrations.ts';
 import { migrations } from '../backups.ts';
 import { migrate } from '../migrate.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from '../migration-backup.ts';
-import { checkoutPlaces } from '../root.ts';
+import { checkoutPlaces } from '../../platform/program-files.ts';
 import { readSettings } from '../settings.ts';
 import { withTemporaryFolder } from '../temporary-folder.ts';
 import { moveDatabase, rollBack } from './database.ts';

@@ -1,14 +1,27 @@
-/** Where this program is installed, and where its data is by default. */
+/** Where the files of this program are, and where its data is by default. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, isAbsolute, join } from 'node:path';
 
-/** The checkout or the installed package, with bin/, config/, migrations/ and console/. */
-export const root = fileURLToPath(new URL('../..', import.meta.url));
+/** The checkout or the installed package, with bin/, config/, migrations/ and console/. A bundle may contain this module. */
+export const root = folderAbove(import.meta.dirname, 'migrations');
 
 /** An installed package contains dist/ in place of src/. */
 export const isCheckout = existsSync(join(root, 'src'));
+
+/** A file of the sources that is not loaded as a module: `drivers/ceph/bridge.py`. Packages contain programs as JavaScript. */
+export function programFile(source: string): string {
+  return isCheckout ? join(root, 'src', source) : join(root, 'dist', source.replace(/\.ts$/, '.js'));
+}
+
+function folderAbove(start: string, contained: string): string {
+  let folder = start;
+  while (!existsSync(join(folder, contained))) {
+    if (folder === dirname(folder)) throw new Error(`no folder above ${start} contains ${contained}`);
+    folder = dirname(folder);
+  }
+  return folder;
+}
 
 /** Where relative paths in settings start, and the default data directory. */
 export interface Places {

@@ -1,0 +1,63 @@
+/**
+ * Bundles programs with their packages: `bundle.mjs FOLDER SOURCE…`, where a SOURCE is below src/ and its bundle has the same
+ * place below FOLDER (docs/decisions/0053-bundle.md). Other files than programs are copied. Used by the first start of a checkout
+ * and by `npm run build`.
+ *
+ * Invariants: FOLDER is complete when it exists. Imports have the result that module-resolution.mjs gives them. Parts that a
+ * program imports when it needs them stay files of their own, so that a short command loads little.
+ *
+ * Failure modes: exit code 1 and the reason on standard error; FOLDER does not exist.
+ */
+import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { main, root } from './installed.mjs';
+
+/** The first starts threads from files beside its own; the second contains a text of 4 MB. */
+const separatePackages = ['pino', '@scalar/fastify-api-reference'];
+
+/** As in module-resolution.mjs. */
+const withoutHttp2 = {
+  name: 'without-http2',
+  resolveId: (id, importer) =>
+    id === 'node:http2' && importer?.endsWith('/fastify/lib/server.js') ? { id: 'node:http', external: true } : null,
+};
+
+const [folder, ...sources] = process.argv.slice(2);
+const programs = sources.filter((path) => path.endsWith('.ts'));
+
+await main(async () => {
+  const { rolldown } = await import('rolldown');
+  const bundle = await rolldown({
+    input: Object.fromEntries(programs.map((path) => [path.replace(/\.ts$/, ''), join(root, 'src', path)])),
+    external: separatePackages,
+    platform: 'node',
+    plugins: [withoutHttp2],
+    logLevel: 'silent',
+  });
+  const { output } = await bundle.generate({
+    format: 'esm',
+    keepNames: true,
+    entryFileNames: '[name].js',
+    chunkFileNames: 'parts/[name].js',
+  });
+  await bundle.close();
+  const unfinished = `${folder}.${process.pid}`;
+  for (const path of sources) if (!programs.includes(path)) cpSync(join(root, 'src', path), join(unfinished, path));
+  for (const { fileName, code } of output) {
+    const path = join(unfinished, fileName);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, code);
+  }
+  writeFileSync(join(unfinished, 'package.json'), '{ "type": "module" }\n');
+  replaceFolder(unfinished);
+});
+
+/** Another process may have made the same bundle meanwhile. */
+function replaceFolder(unfinished) {
+  try {
+    renameSync(unfinished, folder);
+  } catch (err) {
+    rmSync(unfinished, { recursive: true, force: true });
+    if (err.code !== 'ENOTEMPTY' && err.code !== 'EEXIST') throw err;
+  }
+}

@@ -1,0 +1,1 @@
+export function serverBundle(): Promise<{ script: string; cache: string } | null>;
