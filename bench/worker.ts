@@ -3,11 +3,10 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { preloadsOf, serverScript } from '../test/server-program.ts';
 import type { Cloudyard } from './cloudyard.ts';
 import type { Workplace } from './workplace.ts';
 
-const script = fileURLToPath(new URL('../src/main/cloudyard.ts', import.meta.url));
 const patienceMs = 60_000;
 let started = 0;
 
@@ -20,7 +19,7 @@ interface Worker {
 export async function startWorker(workplace: Workplace, { environment }: Cloudyard): Promise<Worker> {
   const logFile = join(workplace.dir, `worker-${++started}.log`);
   const log = openSync(logFile, 'w');
-  const child = spawn(process.execPath, [script, 'worker', '--region', '1'], {
+  const child = spawn(process.execPath, [...preloadsOf(serverScript), serverScript, 'worker', '--region', '1'], {
     env: environment,
     stdio: ['ignore', log, log],
     detached: true,

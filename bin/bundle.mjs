@@ -46,7 +46,8 @@ await main(async () => {
   for (const { fileName, code } of output) {
     const path = join(unfinished, fileName);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, code);
+    // Before the folder gets its name: a power loss would leave empty files.
+    writeFileSync(path, code, { flush: true });
   }
   writeFileSync(join(unfinished, 'package.json'), '{ "type": "module" }\n');
   replaceFolder(unfinished);
