@@ -36,7 +36,6 @@ await main(async () => {
   });
   const { output } = await bundle.generate({
     format: 'esm',
-    keepNames: true,
     entryFileNames: '[name].js',
     chunkFileNames: 'parts/[name].js',
   });
