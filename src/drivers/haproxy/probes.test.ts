@@ -3,9 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import { until } from '../../../test/until.ts';
+import type { DesiredPool } from '../load-balancer.ts';
 import { createProbes } from './probes.ts';
 import { member, monitor, pool } from './test-host.ts';
 
@@ -69,12 +71,7 @@ it('a ping that says nothing about a member leaves its result unchanged', async 
     members: [member(80)],
     monitor: monitor({ type: 'PING', delay: 1, timeout: 100, maxRetriesDown: 1 }),
   });
-  const probes = createProbes({
-    specs: () => [{ tenant: '1', enabled: true, pools: [probed] }],
-    ping,
-    onChange: () => undefined,
-    log: silentLogger,
-  });
+  const probes = probesOf(probed, ping);
   const verdict = () => probes.verdict(probed.members[0]!.id);
   const pings = () => readFileSync(calls, 'utf8').length;
   probes.update();
@@ -120,3 +117,48 @@ it('a socket that this host cannot open says nothing about a member', () => {
   const node = [process.execPath, '--input-type=module', '--eval', script];
   expect(execFileSync('prlimit', ['--nofile=64:64', ...node], { encoding: 'utf8' })).toBe('undefined\nfalse\n');
 });
+
+it('an address that this host cannot send to is down', async () => {
+  const probed = pool({
+    protocol: 'UDP',
+    // The kernel refuses broadcasts, as it refuses an address without a route.
+    members: [member(53, { address: '255.255.255.255' })],
+    monitor: monitor({ type: 'UDP-CONNECT' }),
+  });
+  const probes = probesOf(probed);
+  probes.update();
+  try {
+    await until(() => probes.verdict(probed.members[0]!.id) === false, 15, 'the member is down');
+  } finally {
+    probes.stop();
+  }
+});
+
+it('the longest times of the API are not taken for the shortest', async () => {
+  const ping = join(folder, 'counted');
+  const calls = join(folder, 'counted-calls');
+  writeFileSync(calls, '');
+  chmodSync(calls, 0o666);
+  writeFileSync(ping, `#!/bin/sh\necho >>${calls}\nsleep 0.1\n`);
+  chmodSync(ping, 0o755);
+  const longest = { delay: 2_147_483_647_000, timeout: 2_147_483_000 };
+  const probed = pool({ members: [member(80)], monitor: monitor({ type: 'PING', ...longest }) });
+  const probes = probesOf(probed, ping);
+  probes.update();
+  try {
+    await until(() => probes.verdict(probed.members[0]!.id) === true, 15, 'the first result');
+    await sleep(1_000);
+    expect(readFileSync(calls, 'utf8')).toBe('\n');
+  } finally {
+    probes.stop();
+  }
+});
+
+function probesOf(probed: DesiredPool, ping: string | null = null) {
+  return createProbes({
+    specs: () => [{ tenant: '1', enabled: true, pools: [probed] }],
+    ping,
+    onChange: () => undefined,
+    log: silentLogger,
+  });
+}

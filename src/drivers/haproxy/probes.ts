@@ -59,6 +59,8 @@ const MAX_PINGS = 4;
 const PING_PAUSE_MS = 100;
 /** For each tenant. Every probe has a socket until its timeout. */
 const MAX_DATAGRAMS = 256;
+/** Timers of Node have 31 bits of milliseconds. A longer one ends at once. */
+const MAX_TIMER_MS = 2_000_000_000;
 
 export function createProbes(options: ProbesOptions): Probes {
   const probes = new Map<string, Probe>();
@@ -127,9 +129,14 @@ function* probedPools(specs: ReturnType<ProbesOptions['specs']>) {
   for (const { tenant, enabled, pools } of specs) {
     for (const pool of enabled ? pools : []) {
       const { monitor } = pool;
-      if (monitor && pool.enabled && isProbedByDriver(pool)) yield { tenant, pool, monitor };
+      if (monitor && pool.enabled && isProbedByDriver(pool)) yield { tenant, pool, monitor: withTimers(monitor) };
     }
   }
+}
+
+function withTimers(monitor: DesiredMonitor): DesiredMonitor {
+  const { delay, timeout } = monitor;
+  return { ...monitor, delay: Math.min(delay, MAX_TIMER_MS), timeout: Math.min(timeout, MAX_TIMER_MS) };
 }
 
 /** Returns whether the result changed. */
@@ -183,8 +190,13 @@ function probeUdp(address: string, port: number, timeout: number): Promise<Resul
     const fail = (error: NodeJS.ErrnoException) => done(HOST_ERRORS.has(error.code ?? '') ? null : false);
     const timer = setTimeout(() => done(true), timeout);
     timer.unref();
-    socket.on('error', fail).on('message', () => done(true));
-    socket.connect(port, address, () => socket.send(Buffer.alloc(0), (error) => error && fail(error)));
+    const send = () => socket.send(Buffer.alloc(0), (error) => error && fail(error));
+    socket
+      .on('error', fail)
+      .on('message', () => done(true))
+      .on('connect', send);
+    // Without a callback: it would also get the error, for example of an address without a route.
+    socket.connect(port, address);
     socket.unref();
   });
 }
