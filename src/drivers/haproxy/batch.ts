@@ -12,7 +12,6 @@ import { rm } from 'node:fs/promises';
 import type { DriverError } from '../driver.ts';
 import type { ObservedLoadBalancer } from '../load-balancer.ts';
 import { rejectNew } from './admission.ts';
-import { restoreConfiguration } from './damage.ts';
 import type { Rendered } from './configuration.ts';
 import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBalancers, writeGlobal } from './host.ts';
 import { attempt, type Change, isActive, type Plan, preparePlans, takesReload } from './plans.ts';
@@ -130,7 +129,8 @@ async function reloadFor(host: Host, plans: Plan[]): Promise<boolean> {
 async function reload(host: Host): Promise<DriverError | null> {
   const revision = newRevision();
   await writeReverted(host);
-  await restoreConfiguration(host);
+  // Something else may have removed or edited files, and HAProxy reads all of them.
+  await writeBalancers(host, host.rendered.values());
   await saveServersState(host.layout, await host.process.ask(['show servers state']));
   await writeGlobal(host, revision);
   await host.beforeReload();

@@ -1,5 +1,5 @@
-/** Files and sockets that something else removes while HAProxy runs: nothing stops, and everything can be changed again. */
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
+/** Files and sockets that something else removes or edits while HAProxy runs: nothing stops, and everything can be changed again. */
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
@@ -43,10 +43,14 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of l
     host.cleanUp();
   });
 
-  it('are written again before the reload of another load balancer', async () => {
+  it.each<[string, (file: string) => void]>([
+    ['removed', rmSync],
+    ['edited', (file) => writeFileSync(file, readFileSync(file, 'utf8').replaceAll(':80', ':8080'))],
+    ['broken', (file) => writeFileSync(file, 'not a configuration\n')],
+  ])('are written again before the reload of another load balancer when they were %s', async (_, damage) => {
     const [one, other] = [await served('one'), await served('other')];
     await apply(one);
-    rmSync(host.layout.balancerFile(one.id));
+    damage(host.layout.balancerFile(one.id));
     await apply(other);
     expect([await nameOf(one), await nameOf(other)]).toEqual(['one', 'other']);
   });

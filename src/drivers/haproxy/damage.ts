@@ -1,11 +1,11 @@
 /**
  * Files of load balancers that something else has removed or damaged. HAProxy has read them, and needs them at its next
- * reload, which is one for all load balancers. Of configuration files only missing ones are written again, not damaged ones.
+ * reload, which is one for all load balancers. Configuration files are not among them: every reload writes them.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { idsIn } from '../id-files.ts';
-import { filesOf, type Host, writeBalancers } from './host.ts';
+import { filesOf, type Host } from './host.ts';
 import { type Layout, makeFolders } from './layout.ts';
 import type { Spec } from './specs.ts';
 
@@ -33,13 +33,4 @@ async function areIntact(layout: Layout, names: string[]): Promise<boolean> {
     if (createHash('sha256').update(text).digest('hex') !== name.split('.')[0]) return false;
   }
   return true;
-}
-
-/** Writes missing configuration files again. Call it before a reload. */
-export async function restoreConfiguration(host: Host): Promise<void> {
-  const present = new Set(await idsIn(host.layout.configuration, '.cfg', 'balancer-'));
-  await writeBalancers(
-    host,
-    [...host.rendered.values()].filter(({ id }) => !present.has(id)),
-  );
 }
