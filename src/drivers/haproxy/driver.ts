@@ -120,7 +120,10 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     status: () => statusOf(host),
     start: () =>
       onHost('cannot start the load balancers', async () => {
-        await exclusively(() => startAll(host));
+        await exclusively(async () => {
+          await startAll(host);
+          await traffic.countFromHere();
+        });
         await exporter.start();
         timers.push(setInterval(() => void truncateLogs(host), TRUNCATE_LOGS_MS).unref());
         timers.push(setInterval(serveFree, EXCLUDED_MS).unref());

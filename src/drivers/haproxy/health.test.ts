@@ -192,6 +192,13 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     expect((await counters()).totalConnections).toBe(2);
     await ask(desired.address);
     expect((await counters()).totalConnections).toBe(3);
+    // The next process does not know the replaced worker: with its part of the sum alone, the sum would seem to start again.
+    await driver.release();
+    driver = host.driver();
+    await driver.start();
+    expect((await counters()).totalConnections).toBe(0);
+    await ask(desired.address);
+    expect((await counters()).totalConnections).toBe(1);
   });
 
   it('counts requests, and those that no member answered', async () => {

@@ -45,6 +45,8 @@ export interface HaproxyProcess {
    * previous one. @throws DriverError if the result is unknown, for example while HAProxy is down
    */
   reload(revision: string): Promise<{ refused: DriverError | null }>;
+  /** How often HAProxy has been reloaded since its start. */
+  reloads(): Promise<number>;
   /** The pids of replaced workers, which drain their connections. */
   oldWorkers(): Promise<number[]>;
   askOldWorker(pid: number, commands: string[]): Promise<string>;
@@ -130,6 +132,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
       });
     },
     reload,
+    reloads: async () => Number(/^\d+\s+master\s+(\d+)/m.exec(await retrying(master)(['show proc']))?.[1] ?? 0),
     oldWorkers: async () => oldWorkersIn(await retrying(master)(['show proc'])),
     // The worker may have ended meanwhile.
     askOldWorker: (pid, commands) =>

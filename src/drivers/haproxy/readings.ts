@@ -5,6 +5,9 @@
  *
  * A reload starts a new worker with new counters while the old worker still counts its connections. The counters of all
  * workers are added; a worker that has ended keeps its last reading.
+ *
+ * Failure modes: the readings of ended workers end with this process. The next process that adopts HAProxy therefore counts
+ * from there, and the traffic between the last reading of this one and the first of that one is not counted.
  */
 import { listenerMode } from '../load-balancer-rules.ts';
 import { zeroCounters, type ListenerCounters, type LoadBalancerReading, type MemberHealth } from '../load-balancer.ts';
@@ -26,6 +29,8 @@ interface TrafficCounters {
   read(statistics: string): Promise<Counters>;
   /** Reads the counters of the worker that the reload will replace. */
   beforeReload(): Promise<void>;
+  /** Call it at the start. If a previous process reloaded HAProxy, what its worker has counted was part of larger sums. */
+  countFromHere(): Promise<void>;
 }
 
 /** `specs`: those of the host, which decide what listeners exist. */
@@ -73,6 +78,12 @@ export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMa
     read,
     async beforeReload() {
       await read(await process.ask([FRONTENDS_AND_BACKENDS]));
+    },
+    async countFromHere() {
+      if ((await process.reloads()) === 0) return;
+      for (const [id, counters] of await read(await process.ask([FRONTENDS_AND_BACKENDS]))) {
+        add(ended, id, negated(counters));
+      }
     },
   };
 }
@@ -124,6 +135,13 @@ function add(sum: Counters, id: string, more: ListenerCounters): void {
     return;
   }
   for (const key of Object.keys(more) as (keyof ListenerCounters)[]) total[key] += more[key];
+}
+
+/** Without open connections, which are not added up. */
+function negated(counters: ListenerCounters): ListenerCounters {
+  const found = { ...counters, activeConnections: 0 };
+  for (const key of Object.keys(found) as (keyof ListenerCounters)[]) found[key] = -found[key];
+  return found;
 }
 
 /** `udp`: the counters of nginx. @throws DriverError while HAProxy is down */
