@@ -18,6 +18,7 @@ import {
 } from '../load-balancer.ts';
 import { udpListeners } from '../nginx/configuration.ts';
 import { authenticationRules, cacheChecked, cachingRules, userList, verifiedTable } from './authentication.ts';
+import { withHashWeights } from './hash-weights.ts';
 import { l7Lines } from './l7-policies.ts';
 import type { Layout } from './layout.ts';
 import { connectionRules, limitTables, listenerConnections } from './limits.ts';
@@ -308,13 +309,14 @@ function persistence(spec: Spec, { id, persistence }: DesiredPool): string[] {
 function renderPool(pool: DesiredPool, mode: Mode, layout: Layout, factor: number): RenderedPool {
   const proxy = { PROXY: ['send-proxy'], PROXYV2: ['send-proxy-v2'] }[pool.protocol as string] ?? [];
   const check = monitorOptions(pool, mode, factor);
+  const members = pool.algorithm === 'SOURCE_IP' ? withHashWeights(pool.members) : pool.members;
   return {
     id: pool.id,
     backend: poolName(pool.id),
     options: [...tlsToMembers(pool, mode, layout), ...proxy, ...check],
     checked: check.length > 0,
     cookies: pool.persistence?.type === 'HTTP_COOKIE',
-    servers: pool.members.map(serverOf),
+    servers: members.map(serverOf),
   };
 }
 

@@ -11,6 +11,7 @@
  */
 import { descriptorLimit } from '../../platform/descriptors.ts';
 import { addressesOf, type DesiredListener, type DesiredPool } from '../load-balancer.ts';
+import { withHashWeights } from '../haproxy/hash-weights.ts';
 import * as quote from '../haproxy/quote.ts';
 import type { Spec } from '../haproxy/specs.ts';
 
@@ -123,8 +124,9 @@ function renderUpstream(pool: DesiredPool, verdict: (member: string) => boolean 
   const prefix = prefixOf(pool);
   const lines = sticky ? [`hash ${prefix === null ? '$remote_addr' : `$network_${prefix}`} consistent;`] : [];
   if (!sticky && pool.algorithm === 'LEAST_CONNECTIONS') lines.push('least_conn;');
-  const primaries = pool.members.some(({ backup }) => !backup);
-  for (const member of pool.members) {
+  const members = sticky ? withHashWeights(pool.members) : pool.members;
+  const primaries = members.some(({ backup }) => !backup);
+  for (const member of members) {
     const out = !member.enabled || member.weight === 0 || verdict(member.id) === false;
     const weight = quote.whole('weight', member.weight, 0, 256);
     const words = [quote.endpoint(member.address, member.port), `weight=${Math.max(weight, 1)}`, 'max_fails=0'];
