@@ -229,6 +229,13 @@ describe('removals', () => {
     expect(await tags()).toEqual([['a/b', ['v1']]]);
   });
 
+  it('keep a tag that a push has moved to another manifest since the request', async () => {
+    const [old, moved] = [await storage.image('app-1/a', 'v1', []), await storage.layer('app-1/a', 'layer')];
+    const current = await storage.image('app-1/a', 'v1', [moved]);
+    await removeContents(layout, { prefix: 'app-1', repository: 'a', digest: old, tag: 'v1' });
+    expect((await pass())[0]!.repositories[0]!.tags).toMatchObject([{ name: 'v1', digest: current }]);
+  });
+
   it('reject names that leave the registry', async () => {
     const removal = { prefix: 'app-1', repository: '../../x', digest: null, tag: null };
     await expect(removeContents(layout, removal)).rejects.toMatchObject({ retryable: false });

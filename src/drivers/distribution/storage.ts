@@ -81,12 +81,19 @@ export async function sizeOf(file: string): Promise<number | null> {
   return (await statOf(file))?.size ?? null;
 }
 
-/** Other errors (a broken disk, a lost mount) are not an answer: a link that exists would count as removed. */
 async function statOf(file: string): Promise<Stats | null> {
-  return stat(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  return stat(file).catch(orNone(null));
+}
+
+/**
+ * Converts the error of a missing file to `none`. Other errors (a broken disk, a lost mount) are not an answer: a link that
+ * exists would count as removed.
+ */
+function orNone<T>(none: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return none;
     throw error;
-  });
+  };
 }
 
 /** The tags of a repository that are complete, sorted by name. `pushedAt`: when the tag was last set. */
@@ -95,12 +102,19 @@ export async function tagsWithDigests(
 ): Promise<{ name: string; digest: string; pushedAt: Date }[]> {
   const tags = [];
   for (const name of (await namesIn(tagsOf(repository))).sort()) {
-    const link = join(tagsOf(repository), name, 'current/link');
-    const digest = (await readFile(link, 'utf8').catch(() => '')).trim();
-    const pushedAt = await writtenAt(link);
-    if (isDigest(digest) && pushedAt) tags.push({ name, digest, pushedAt });
+    const digest = await digestOfTag(repository, name);
+    const pushedAt = await writtenAt(linkOfTag(repository, name));
+    if (digest && pushedAt) tags.push({ name, digest, pushedAt });
   }
   return tags;
+}
+
+const linkOfTag = (repository: Repository, name: string) => join(tagsOf(repository), name, 'current/link');
+
+/** Null if the tag does not exist or its link is incomplete. @throws if that is not known */
+async function digestOfTag(repository: Repository, name: string): Promise<string | null> {
+  const digest = (await readFile(linkOfTag(repository, name), 'utf8').catch(orNone(''))).trim();
+  return isDigest(digest) ? digest : null;
 }
 
 /** Null if the blob does not exist or is not a readable manifest. */
@@ -131,11 +145,14 @@ function descriptorsIn(manifest: Record<string, unknown>): Map<string, number> {
   return found;
 }
 
-/** Removes a repository, or a manifest with its tags, or a tag. */
+/** Removes a repository, or a manifest with its tags, or a tag unless a push has moved it to another manifest. */
 export async function removeContents(layout: Layout, removal: RegistryRemoval): Promise<void> {
   const { prefix, digest, tag } = removal;
   const repository = { name: removal.repository, folder: layout.repository(prefix, removal.repository) };
-  if (tag !== null) return removeLink(tagsOf(repository), checkedTag(tag));
+  if (tag !== null) {
+    const isCurrent = (await digestOfTag(repository, checkedTag(tag))) === digest;
+    return isCurrent ? removeLink(tagsOf(repository), tag) : undefined;
+  }
   if (digest !== null) {
     for (const each of await tagsWithDigests(repository)) {
       if (each.digest === digest) await removeLink(tagsOf(repository), each.name);

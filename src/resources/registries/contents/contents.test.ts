@@ -275,6 +275,14 @@ describe('deletions', () => {
     expect(await repositories()).toEqual([]);
   });
 
+  it('of a tag keep it if a push has moved it to another artifact since the request', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1' }), event('push', { tag: 'v1', digest: digest('b') })]);
+    await transaction(cloud.db, (tx) => store.remove(tx, made.id, 'team/app', digest('a'), 'v1'));
+    const tagged = (await artifacts()).filter(({ tags }: any) => tags.length > 0);
+    expect(tagged).toMatchObject([{ digest: digest('b'), tags: [{ name: 'v1' }] }]);
+  });
+
   it('name the deleted contents in the audit log and in user actions', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);

@@ -69,7 +69,7 @@ export function deletionOf<T extends ContentsTable>(table: T, row: T['$inferSele
   return { table: getTableName(table), id: row.id, before: toJson(table, [row])[0]!, after: null };
 }
 
-/** Removes the rows of a repository, an artifact with its tags, or a tag. */
+/** Removes the rows of a repository, an artifact with its tags, or a tag unless it is one of another artifact by now. */
 export async function remove(
   tx: Tx,
   registryId: number,
@@ -86,7 +86,12 @@ export async function remove(
     return;
   }
   if (tagName === null) await tx.delete(registryArtifacts).where(isArtifact(id, digest));
-  else await tx.delete(registryTags).where(and(eq(registryTags.repositoryId, id), eq(registryTags.name, tagName)));
+  else {
+    const artifact = tx.select({ id: registryArtifacts.id }).from(registryArtifacts).where(isArtifact(id, digest));
+    await tx
+      .delete(registryTags)
+      .where(and(inArray(registryTags.artifactId, artifact), eq(registryTags.name, tagName)));
+  }
   await tx.update(registryRepositories).set({ updatedAt: sql`now()` }).where(eq(registryRepositories.id, id));
 }
 
