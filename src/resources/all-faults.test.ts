@@ -130,6 +130,19 @@ const cases: Case[] = [
     { url: 'x', auth_header_name: 'Host', auth_header_value: 'x' },
     ['auth_header_name', 'url'],
   ],
+  [
+    'POST',
+    '/cloud/v1/user_actions/subscribe',
+    { url: 'ftp://example.com/', auth_header_name: 'X-Key', auth_header_value: '' },
+    ['auth_header_value', 'url'],
+  ],
+  ['POST', '/cloudyard/v1/clients/1/webhooks', { url: 'http://127.0.0.1/', secret: 'short' }, ['secret', 'url']],
+  [
+    'PATCH',
+    `/cloudyard/v1/clients/1/webhooks/${id}`,
+    { url: 'https://user:password@example.com/', secret: 'short' },
+    ['secret', 'url'],
+  ],
   ['POST', '/cloudyard/v1/tokens', { name: '', role: 'reader', expires_at: past }, ['expires_at', 'name']],
 ];
 

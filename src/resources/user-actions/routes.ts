@@ -11,7 +11,6 @@ import {
   UserActionDelivery,
   UserActionId,
 } from './schema.ts';
-import { faultsOfSubscription } from './service.ts';
 import type { UserActions } from './service.ts';
 
 const operation = operationsOf(
@@ -42,7 +41,7 @@ export const userActionOperations = (userActions: UserActions) => [
     description: 'A client has one subscription. It has the actions from now on.',
     access: tokenAdmin,
     body: Subscribe,
-    faults: faultsOfSubscription,
+    faults: userActions.faults,
     handle: ({ by, body }) => userActions.subscribe(by, body),
   }),
   operation('POST', `${all}/unsubscribe`, {

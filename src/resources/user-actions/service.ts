@@ -60,7 +60,16 @@ export function createUserActions(deps: UserActionsDeps) {
   const valueOf = ({ id, authHeaderValue }: Pick<store.SubscriptionRow, 'id' | 'authHeaderValue'>): string =>
     keyring.decrypt(authHeaderValue, contextOf(id)).toString();
 
+  /** What the schema cannot check. */
+  const faults = async ({ url, auth_header_name: header = '' }: ValidFields<Subscribe>): Promise<FieldError[]> => {
+    const refusal = url === undefined ? null : await deps.refuseUrl(url);
+    return [...faultsOfHeader(header), ...(refusal === null ? [] : [{ path: 'url', message: refusal }])];
+  };
+
   return {
+    /** For an invalid body. */
+    faults,
+
     /** A page, in groups, because some entries are large. */
     async list(actor: Actor, query: ListUserActions): Promise<PageInGroups<UserAction>> {
       const found = await store.list(db, {
@@ -81,11 +90,8 @@ export function createUserActions(deps: UserActionsDeps) {
       requireAllProjects(context.actor, scopeOfSubscriptions);
       const { clientId } = context.actor;
       const { url, auth_header_name: authHeaderName } = body;
-      const errors = faultsOfSubscription(body);
       // Name resolution needs the network, so it is done before the transaction.
-      const refusal = await deps.refuseUrl(url);
-      if (refusal) errors.push({ path: 'url', message: refusal });
-      requireNoErrors(errors);
+      requireNoErrors(await faults(body));
       const id = await store.reserveId(db);
       const authHeaderValue = keyring.encrypt(Buffer.from(body.auth_header_value), contextOf(id));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
@@ -150,8 +156,7 @@ function toDelivery({ entryId, state, failures, nextAttemptAt, attempts }: store
   };
 }
 
-/** The rules of a subscription that need no name resolution. */
-export function faultsOfSubscription({ auth_header_name: header = '' }: ValidFields<Subscribe>): FieldError[] {
+function faultsOfHeader(header: string): FieldError[] {
   const name = header.toLowerCase();
   if (!reservedHeaders.has(name) && !name.startsWith('cloudyard-')) return [];
   return [{ path: 'auth_header_name', message: `${header} is set by Cloudyard; use another header` }];

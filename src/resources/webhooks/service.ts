@@ -6,7 +6,9 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
+import type { FieldError } from '../../errors/catalogue.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
@@ -34,17 +36,20 @@ export function createWebhooks(deps: WebhooksDeps) {
   const { db, clock, keyring } = deps;
   const encrypt = (secret: string, id: string) => keyring.encrypt(Buffer.from(secret), contextOf(id));
 
-  /** @throws ClientError 400 that names `url` */
-  const requireAllowed = async (url: string): Promise<void> => {
-    const refusal = await deps.refuseUrl(url);
-    if (refusal) throw invalidInput([{ path: 'url', message: refusal }]);
+  /** What the schema cannot check. */
+  const faults = async ({ url }: ValidFields<UpdateWebhook>): Promise<FieldError[]> => {
+    const message = url === undefined ? null : await deps.refuseUrl(url);
+    return message === null ? [] : [{ path: 'url', message }];
   };
 
   return {
+    /** For an invalid body. */
+    faults,
+
     async create(context: RequestContext, clientId: number, body: CreateWebhook): Promise<NewWebhook> {
       await deps.clients.require(clientId);
       // Name resolution needs the network, so it is done before the transaction.
-      await requireAllowed(body.url);
+      requireNoErrors(await faults(body));
       const secret = body.secret ?? generateSecret();
       const id = randomUUID();
       const webhook = { id, clientId, url: new URL(body.url).href, createdAt: clock.now() };
@@ -68,7 +73,7 @@ export function createWebhooks(deps: WebhooksDeps) {
     },
 
     async update(context: RequestContext, clientId: number, id: string, body: UpdateWebhook): Promise<UpdatedWebhook> {
-      if (body.url !== undefined) await requireAllowed(body.url);
+      requireNoErrors(await faults(body));
       const secret = body.secret === undefined ? undefined : (body.secret ?? generateSecret());
       return deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const row = await store.update(tx, clientId, id, {
