@@ -9,6 +9,8 @@ export interface EventSource {
   access: Access;
   /** SQL over the row `r`: the ID of the resource. Default: `r.id`. */
   id?: string;
+  /** SQL over the row `r`: the ID of its project, or null. Default: its column `project_id`, if it has one. */
+  project?: string;
   /** SQL over the row `r`: the ID of the resource whose task changes it. Default: the ID of the resource. */
   taskResource?: string;
   /** An update of other columns is not an event. Default: all columns. */

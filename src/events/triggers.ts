@@ -90,7 +90,7 @@ function fieldsOf(source: EventSource, columns: string[]): string[] {
   const { kind, id = 'r.id', taskResource = id } = source;
   const has = (column: string) => columns.includes(column);
   const orNone = (sql: string) => `coalesce((${sql})::text, '-')`;
-  const isProject = kind === 'project';
+  const project = source.project ?? (has('project_id') ? 'r.project_id' : 'null');
   const client =
     kind === 'client'
       ? 'r.id'
@@ -105,7 +105,7 @@ function fieldsOf(source: EventSource, columns: string[]): string[] {
   const task = kind === 'task' ? 'r.id' : has('project_id') ? `coalesce(${created}(${active}))` : 'null';
   return [
     orNone(client),
-    orNone(isProject ? 'r.id' : has('project_id') ? 'r.project_id' : 'null'),
+    orNone(project),
     // Quotas without a region have the region 0.
     orNone(kind === 'region' ? 'r.id' : has('region_id') ? 'nullif(r.region_id, 0)' : 'null'),
     orNone(task),

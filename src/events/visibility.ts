@@ -14,11 +14,13 @@ export function accessOfKinds(sources: readonly EventSource[]): Map<string, Acce
 export function mayRead(actor: Actor, access: Access, event: ResourceEvent): boolean {
   if (!atLeast(actor, access.role)) return false;
   const { client_id: clientId, project_id: projectId } = event;
+  const isOwn = clientId === actor.clientId;
   if (projectId !== null) {
-    return clientId === actor.clientId && (actor.projectIds === null || actor.projectIds.includes(projectId));
+    if (actor.projectIds && !actor.projectIds.includes(projectId)) return false;
+    if (access.reach !== 'client') return isOwn;
   }
   if (actor.projectIds && concernsAllProjects(access)) return false;
   if (access.reach === 'operator') return actor.operator;
   if (clientId === null) return true;
-  return clientId === actor.clientId || seesAllClients(actor);
+  return isOwn || seesAllClients(actor);
 }

@@ -4,6 +4,7 @@ import { readEvents } from '../../../test/event-stream.ts';
 import type { EventReader } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { until } from '../../../test/until.ts';
+import { transaction } from '../../platform/db.ts';
 
 const cloud = useCloudyard({ clientLimits: { eventStreams: 3 } });
 let url: string;
@@ -129,6 +130,23 @@ describe('authorization', () => {
     await admin.next({ kind: 'user_action_subscription', change: 'created' });
     await limited.next({ resource_id: await createSecret(projectId, token) });
     expect(limited.received.map(({ data }) => data!['kind'])).not.toContain('user_action_subscription');
+  });
+
+  it('shows events of notifications about a project to tokens that may see the project', async () => {
+    const { clientId, projectId, token } = await cloud.newClient();
+    const other = (await cloud.post('/cloud/v1/projects', { name: 'second' }, { token })).body.id as number;
+    const limited = await read(await cloud.newToken(clientId, 'reader', [projectId]));
+    const unlimited = [await read(token), await read(cloud.admin)];
+    const type = 'lifecycle_policy_run_failed';
+    const message = { clientId, subject: 'failed', body: { paragraphs: [] } };
+    const issue = (data: Record<string, unknown>) =>
+      transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, { ...message, type, data }));
+    const hidden = await issue({ project_id: other });
+    const shown = [await issue({ project_id: projectId }), await issue({})];
+    for (const stream of unlimited) await stream.next({ resource_id: hidden, project_id: other });
+    await limited.next({ resource_id: shown[0], project_id: projectId });
+    await limited.next({ resource_id: shown[1], project_id: null });
+    expect(limited.received.map(({ data }) => data!['resource_id'])).not.toContain(hidden);
   });
 
   it('shows events of webhooks to those who may read webhooks', async () => {

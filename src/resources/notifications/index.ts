@@ -3,14 +3,15 @@ import type { Resource } from '../resource.ts';
 import { notificationOperations } from './routes.ts';
 import type { Notifications } from './service.ts';
 
+const notification = { kind: 'notification', access: clientReader, project: `r.data ->> 'project_id'` };
+
 export const notifications = {
   operations: (services: { notifications: Notifications }) => notificationOperations(services.notifications),
   events: [
-    { table: 'notifications', kind: 'notification', access: clientReader, silentRemoval: true },
+    { ...notification, table: 'notifications', silentRemoval: true },
     {
+      ...notification,
       table: 'notification_deliveries',
-      kind: 'notification',
-      access: clientReader,
       owner: { table: 'notifications', id: 'c.notification_id' },
     },
   ],

@@ -7,5 +7,5 @@ import { usageOfRows } from './store.ts';
 export const projects = {
   operations: (services: { projects: Projects }) => projectOperations(services.projects),
   usageOfRows,
-  events: [{ table: 'projects', kind: 'project', access: projectReader, softDelete: true }],
+  events: [{ table: 'projects', kind: 'project', access: projectReader, project: 'r.id', softDelete: true }],
 } satisfies Resource;
