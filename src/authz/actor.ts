@@ -12,6 +12,8 @@ export interface Actor {
   projectIds: number[] | null;
   /** Whether the client operates this Cloudyard. */
   operator: boolean;
+  /** When the token expires. Absent or null: never. */
+  expiresAt?: Date | null;
 }
 
 /** `reader` reads, `member` also writes, `admin` also manages projects. An admin of the operator also manages all clients. */

@@ -162,5 +162,6 @@ function actorOf(facts: SessionFacts): Actor {
     role: facts.role,
     projectIds: facts.project_ids,
     operator: facts.operator,
+    expiresAt: facts.token_expires_at,
   };
 }

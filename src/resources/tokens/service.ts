@@ -77,6 +77,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
       role: facts.role,
       projectIds: facts.project_ids,
       operator: facts.operator,
+      expiresAt: facts.expires_at,
     };
   };
 

@@ -99,7 +99,8 @@ export function createTokenServer(deps: TokenServerDeps) {
       const actor = await deps.authenticate(secret);
       if (actor) {
         const found = await store.findByClient(db, regionIds, actor.clientId, actor.projectIds);
-        return found.map((each) => ({ ...each, readOnly: !atLeast(actor, 'member'), expiresAt: null }));
+        const access = { readOnly: !atLeast(actor, 'member'), expiresAt: actor.expiresAt ?? null };
+        return found.map((each) => ({ ...each, ...access }));
       }
     }
     if (!userName.test(name)) throw unknownUser();

@@ -130,6 +130,13 @@ describe('the token server', () => {
     }
   });
 
+  it('issues no token that outlives the API token of the login', async () => {
+    const expires_at = new Date(Date.now() + 60_000).toISOString();
+    const created = await cloud.post('/cloudyard/v1/tokens', { name: 'short', role: 'member', expires_at });
+    const answer = await requestToken(`apikey:${created.body.token}`, [`repository:${one}/a:pull`]);
+    expect(answer.body.expires_in).toBeLessThanOrEqual(60);
+  });
+
   it.each([
     ['an anonymous request', null],
     ['a wrong secret', 'day:wrong'],
