@@ -209,7 +209,8 @@ function fullRefusal(account: Account): Refusal {
     403,
     'DENIED',
     `the registry is full: it holds ${(account.used() / gib).toFixed(2)} GiB with unfinished uploads, and its ` +
-      `storage_limit is ${account.limit() / gib} GiB; delete images or resize it, then push again`,
+      `storage_limit is ${account.limit() / gib} GiB; resize it, or delete images, whose space is freed by garbage ` +
+      'collection, then push again',
   );
 }
 

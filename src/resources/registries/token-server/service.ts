@@ -180,7 +180,8 @@ function permittedActions(
     throw new TokenRefused(
       'DENIED',
       `registry ${name} is full: it holds ${used} GiB, and its storage_limit is ${storageLimit} GiB; ` +
-        'delete images or resize it, then push again (pulls and deletes still work)',
+        'resize it, or delete images, whose space is freed by garbage collection, then push again (pulls and deletes ' +
+        'still work)',
     );
   }
   const allowed = readOnly ? ['pull'] : full ? ['pull', 'delete'] : ['pull', 'push', 'delete'];

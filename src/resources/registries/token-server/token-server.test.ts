@@ -188,6 +188,7 @@ describe('the token server', () => {
     const refused = await requestToken('full:pw', [scope('pull,push')]);
     expect(refused).toMatchObject({ status: 401, body: { errors: [{ code: 'DENIED' }] } });
     expect(refused.body.message).toContain('it holds 1.00 GiB, and its storage_limit is 1 GiB');
+    expect(refused.body.message).toContain('freed by garbage collection');
     expect(await granted('full:pw', scope('pull'))).toEqual({ [`${prefix(made)}/a`]: 'pull' });
     expect(await granted('full:pw', scope('*'))).toEqual({ [`${prefix(made)}/a`]: 'pull,delete' });
   });
