@@ -51,7 +51,7 @@ export async function startNotifier(deps: NotifierDeps): Promise<Record<string, 
   const { receiverOf } = services.webhooks;
   const deliveries = createDeliveries({ db, clock, log, drivers, receiverOf, onAttempt: metrics.countDelivery });
   const userActions = createUserActionDeliveries({
-    ...{ db, clock: realClock, log, driver: drivers.webhook },
+    ...{ db, clock, hostClock: realClock, log, driver: drivers.webhook },
     ...{ valueOf: services.userActions.valueOf, onAttempt: metrics.countDelivery },
   });
   const notifier = await startWorker({

@@ -24,8 +24,10 @@ import type { Attempted, ActionEntry, SubscriptionRow } from './store.ts';
 
 interface UserActionDeliveriesDeps {
   db: Db;
-  /** Of the host. */
+  /** The time of actions; in development mode clients move it. */
   clock: Clock;
+  /** The time of attempts. */
+  hostClock: Clock;
   log: Logger;
   driver: WebhookDriver;
   /** The value of the header of a subscription. @throws EncryptionError */
@@ -123,13 +125,13 @@ interface Call {
 
 /** Makes one call. @throws when it is interrupted by the signal */
 async function sendAction(
-  { clock, log, driver, onAttempt }: UserActionDeliveriesDeps,
+  { clock, hostClock, log, driver, onAttempt }: UserActionDeliveriesDeps,
   { subscription, entry, failures, secret }: Call,
   signal: AbortSignal,
 ): Promise<Attempted> {
   const action = toUserAction(entry, false);
   const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
-  const attemptOf = (answer: string) => ({ at: withZone(clock.now()), answer: withoutSecret(answer, secret) });
+  const attemptOf = (answer: string) => ({ at: withZone(hostClock.now()), answer: withoutSecret(answer, secret) });
   // An entry without an official name.
   if (!action) return { ...done, state: 'skipped' };
   const headers = { [subscription.authHeaderName]: secret };

@@ -46,7 +46,7 @@ function startDeliveries(log = silentLogger): UserActionDeliveries {
   const { valueOf } = cloud.services.userActions;
   const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
   const one = createUserActionDeliveries({
-    ...{ db: cloud.db, clock: systemClock, log, driver, valueOf },
+    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log, driver, valueOf },
     onAttempt: () => {},
   });
   started.push(one);
@@ -316,14 +316,22 @@ describe('a subscriber', () => {
     expect(receiver.calls).toHaveLength(1);
     receiver.answer((response) => void response.writeHead(503).end());
     await newProject('late');
-    await cloud.db.$client.query(`update audit_entries set at = at - interval '1 day' where client_id = $1`, [
-      client.clientId,
-    ]);
+    await cloud.db.$client.query(`update audit_entries set at = at - interval '1 day'`);
     await skipBackoff();
     await deliver();
     await skipBackoff();
     await deliver();
     expect(namesOf(receiver.calls)).toEqual(['gone', 'late']);
+  });
+
+  it('gets actions again in the past of the clock of development mode', async () => {
+    cloud.clock.set(new Date('2020-01-01T00:00:00Z'));
+    await subscribe();
+    await newProject('past');
+    receiver.answer((response) => void response.writeHead(500).end());
+    for (let i = 0; i < 2; i++) await deliver().then(skipBackoff);
+    cloud.clock.set(null);
+    expect(receiver.calls).toHaveLength(2);
   });
 
   it('that hangs delays neither changes nor other subscribers', async () => {
