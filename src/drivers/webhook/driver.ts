@@ -75,7 +75,8 @@ async function post(
         ...(!allowPrivate && { lookup: allowedLookup }),
       });
       request.on('error', reject);
-      request.on('response', (response) => beginningOf(response).then(resolve, reject));
+      // From now on the status decides: an error of the request or the end of its time only ends the body.
+      request.on('response', (response) => resolve(beginningOf(response)));
       request.end(body);
     });
   } catch (error) {
@@ -94,7 +95,7 @@ async function beginningOf(response: IncomingMessage): Promise<Reply> {
       if (length >= responseBytes) break;
     }
   } catch {
-    // The status decides; a body that breaks off does not matter.
+    // The body does not matter.
   }
   const text = Buffer.concat(chunks).subarray(0, responseBytes).toString();
   return { status: response.statusCode ?? 0, text };

@@ -165,6 +165,15 @@ describe('a call', () => {
     expect(answer.length).toBeLessThanOrEqual(500);
   });
 
+  it('is delivered by a 2xx response, also if its body does not end', async () => {
+    const over = new AbortController();
+    receiver.answer((response) => {
+      response.writeHead(200).write('so far');
+      setTimeout(() => over.abort(), 200);
+    });
+    expect(await permissive.send(call(receiver.url), over.signal)).toEqual({ answer: 'answered 200: so far' });
+  });
+
   it('without a response times out, and can be aborted', async () => {
     const over = new AbortController();
     receiver.answer(() => over.abort());
