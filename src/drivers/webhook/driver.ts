@@ -9,6 +9,7 @@ import { request as httpRequest } from '../../platform/node-http.ts';
 import { refuseAborted } from '../command.ts';
 import { presentable, type Receipt, type WebhookCall, type WebhookDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
+import { withoutSecrets } from './redaction.ts';
 import { signatureOf } from './signature.ts';
 import { agentFor, hostOf, refusalOfAddress } from '../public-address.ts';
 import { allowedLookup, refused } from './allowed-url.ts';
@@ -34,7 +35,7 @@ export function createWebhookDriver({ allowPrivate, now }: { allowPrivate: boole
         if (refusal) throw refused(refusal);
       }
       const timestamp = String(Math.floor(now().getTime() / 1000));
-      return receiptOf(await post(url, headersOf(call, timestamp), call.body, allowPrivate, signal));
+      return receiptOf(await post(url, headersOf(call, timestamp), call.body, allowPrivate, signal), call);
     },
   };
 }
@@ -102,9 +103,10 @@ async function beginningOf(response: IncomingMessage): Promise<Reply> {
 }
 
 /** @throws DriverError unless the status is 2xx */
-function receiptOf({ status, text }: Reply): Receipt {
+function receiptOf({ status, text }: Reply, call: WebhookCall): Receipt {
   const redirect = status >= 300 && status < 400 ? ' (redirects are not followed)' : '';
-  const answer = presentable(`answered ${status}${redirect}${text.trim() === '' ? '' : `: ${text}`}`);
+  const whole = presentable(`answered ${status}${redirect}${text.trim() === '' ? '' : `: ${text}`}`);
+  const answer = presentable(withoutSecrets(whole, call));
   if (status >= 200 && status < 300) return { answer };
   throw new DriverError(answer, { customerMessage: answer, retryable: status !== gone });
 }

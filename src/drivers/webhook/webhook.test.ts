@@ -165,6 +165,27 @@ describe('a call', () => {
     expect(answer.length).toBeLessThanOrEqual(500);
   });
 
+  it.each([
+    ['the path', 'Cannot POST /hooks/T0123456789?key=s3cret-key', 'Cannot POST [redacted]'],
+    ['a part of the path', 'no hook T0123456789', 'no hook [redacted]'],
+    ['a parameter', 'invalid key "s3cret-key"', 'invalid key "[redacted]"'],
+    ['the secret', 'expected a secret of ours', 'expected [redacted]'],
+    ['a header', 'invalid token "t0ken"', 'invalid token "[redacted]"'],
+    [
+      'the beginning of the path where it is cut off',
+      `${'x'.repeat(475)} /hooks/T0123`,
+      `${'x'.repeat(475)} [redacted]`,
+    ],
+  ])('stores no response with %s', async (_what, text, stored) => {
+    receiver.answer((response) => response.writeHead(404).end(text));
+    const headers = { authorization: 'Bearer t0ken' };
+    const url = `http://127.0.0.1:${receiver.port}/hooks/T0123456789?key=s3cret-key`;
+    await expect(permissive.send(call(url, { headers }), signal)).rejects.toMatchObject({
+      message: `answered 404: ${stored}`,
+      customerMessage: `answered 404: ${stored}`,
+    });
+  });
+
   it('is delivered by a 2xx response, also if its body does not end', async () => {
     const over = new AbortController();
     receiver.answer((response) => {

@@ -43,7 +43,6 @@ const batch = 8;
 /** More than a call may take. */
 const leaseSeconds = 30;
 const maxPauseSeconds = 60;
-const redacted = '[redacted]';
 
 export type UserActionDeliveries = ReturnType<typeof createUserActionDeliveries>;
 
@@ -131,7 +130,7 @@ async function sendAction(
 ): Promise<Attempted> {
   const action = toUserAction(entry, false);
   const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
-  const attemptOf = (answer: string) => ({ at: withZone(hostClock.now()), answer: withoutSecret(answer, secret) });
+  const attemptOf = (answer: string) => ({ at: withZone(hostClock.now()), answer });
   // An entry without an official name.
   if (!action) return { ...done, state: 'skipped' };
   const headers = { [subscription.authHeaderName]: secret };
@@ -147,13 +146,12 @@ async function sendAction(
     const expires = entry.at.getTime() + expiresAfterMs;
     const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;
     onAttempt('user_actions', isFinal ? 'failed' : 'retry');
-    const attempt = attemptOf(presentable(error.customerMessage));
-    const { answer } = attempt;
+    const answer = presentable(error.customerMessage);
     log.warn({ answer, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
     return {
       ...{ entryId: entry.id, failures: failures + 1, delaySeconds: delayMs / 1000 },
       state: isFinal ? 'failed' : 'pending',
-      attempt,
+      attempt: attemptOf(answer),
     };
   }
 }
@@ -162,25 +160,4 @@ async function sendAction(
 function isReceiverAway(attempts: Attempted[]): boolean {
   const has = (...states: Attempted['state'][]) => attempts.some(({ state }) => states.includes(state));
   return has('pending', 'failed') && !has('delivered', 'simulated');
-}
-
-const shortestSecret = 4;
-
-/**
- * The answer without the value of the header, which receivers may return, such as "invalid token s3cret". An answer is cut
- * at its end, so it may end with the beginning of the value.
- */
-function withoutSecret(answer: string, value: string): string {
-  const [, ...words] = value.split(/ +/);
-  const json = JSON.stringify(value).slice(1, -1);
-  const secrets = [value, json, presentable(value), ...words].filter(({ length }) => length >= shortestSecret);
-  const text = secrets.reduce((rest, secret) => rest.replaceAll(secret, redacted), answer);
-  const lengths = secrets.map((secret) => {
-    for (let length = secret.length - 1; length >= shortestSecret; length--) {
-      if (text.endsWith(secret.slice(0, length))) return length;
-    }
-    return 0;
-  });
-  const cut = Math.max(...lengths, 0);
-  return cut > 0 ? `${text.slice(0, -cut)}${redacted}` : text;
 }
