@@ -40,6 +40,7 @@ export function createRegistryReconciler({ db, quota, driver }: RegistryReconcil
         await transaction(db, async (tx) => {
           await store.lockById(tx, registry.id);
           await contents.remove(tx, registry.id, repository, digest, tag);
+          await contents.noteRemoval(tx, registry.id, repository, digest, tag);
           await store.removeRemoval(tx, removal.id);
         });
       }

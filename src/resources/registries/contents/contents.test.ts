@@ -105,6 +105,22 @@ describe('events', () => {
     });
   });
 
+  it('of a push that arrive after a removal of its contents do not restore them', async () => {
+    await fresh();
+    const at = (secondsAgo: number) => ({ timestamp: new Date(Date.now() - secondsAgo * 1000).toISOString() });
+    const late = () => event('push', { tag: 'v1', references }, at(60));
+    const path = `${all}/${made.id}/repositories/team%2Fapp`;
+    for (const removed of [`${path}/artifacts/${digest('a')}/tags/v1`, `${path}/artifacts/${digest('a')}`, path]) {
+      await send([event('push', { tag: 'v1', references }, at(-60))]);
+      expect((await cloud.delete(removed)).status).toBe(204);
+      await send([late()]);
+      expect((await artifacts()).flatMap(({ tags }: any) => tags)).toEqual([]);
+    }
+    expect(await repositories()).toEqual([]);
+    await send([event('push', { tag: 'v1', references }, at(-60))]);
+    expect(await artifacts()).toMatchObject([{ tags: [{ name: 'v1' }] }]);
+  });
+
   it('count a pull once, and do not count a HEAD request', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);

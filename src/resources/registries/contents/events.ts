@@ -74,6 +74,7 @@ async function apply(tx: Tx, event: Event): Promise<void> {
   const { registryId, repository, digest, size, tag, at, references } = event;
   if (event.action === 'delete') return store.remove(tx, registryId, repository, digest, null);
   if (event.action === 'pull') return store.putPull(tx, registryId, { repository, digest, tag, at });
+  if (event.isManifest && (await store.wasRemoved(tx, registryId, { repository, digest, tag, at }))) return;
   // The size that the host measured. The sizes in a manifest are only claims of the client that pushed it.
   await store.putBlob(tx, registryId, digest, size);
   if (!event.isManifest) return;

@@ -1,7 +1,7 @@
 /** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
 import { and, desc, eq, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
 import type { Change } from '../../../audit/audit.ts';
-import { columnsOf, prepared, preparedColumn, preparedValue } from '../../../platform/db.ts';
+import { columnsOf, prepared, preparedColumn, preparedExists, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import { bytewise, firstRow, pageReader, toJson } from '../../store-kit.ts';
@@ -67,6 +67,35 @@ type ContentsTable = typeof registryRepositories | typeof registryArtifacts | ty
 /** The deletion of a row, for the audit log. */
 export function deletionOf<T extends ContentsTable>(table: T, row: T['$inferSelect']): Change {
   return { table: getTableName(table), id: row.id, before: toJson(table, [row])[0]!, after: null };
+}
+
+/** Removals are among the events, under ids of their own. */
+const removalId = (registryId: number, repository: string, digest: string | null, tag: string | null) =>
+  ['removal', registryId, repository, digest, tag].filter((part) => part !== null).join(' ');
+
+const putRemoval = prepared(
+  'registry_removal_put',
+  `insert into registry_events (id, seen_at) values ($1, now()) on conflict (id) do update set seen_at = now()`,
+);
+
+/** Records that the worker has removed contents from the host, for `wasRemoved`. */
+export async function noteRemoval(tx: Tx, ...removal: Parameters<typeof removalId>): Promise<void> {
+  await putRemoval(tx, removalId(...removal));
+}
+
+const findRemoval = preparedExists<[ids: string[], since: Date], Tx>(
+  'registry_removal_since',
+  'select from registry_events where id = any($1) and seen_at > $2 limit 1',
+);
+
+/**
+ * Whether the contents of a push were removed after it, so that its late event must not restore them. If the clock of the
+ * host is behind, this may be wrong for a later push, which the next scan then finds.
+ */
+export function wasRemoved(tx: Tx, registryId: number, pushed: Omit<PushedManifest, 'size'>): Promise<boolean> {
+  const { repository, digest, tag, at } = pushed;
+  const ids = [removalId(registryId, repository, null, null), removalId(registryId, repository, digest, null)];
+  return findRemoval(tx, tag === null ? ids : [...ids, removalId(registryId, repository, digest, tag)], at);
 }
 
 /** Removes the rows of a repository, an artifact with its tags, or a tag unless it is one of another artifact by now. */

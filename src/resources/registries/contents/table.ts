@@ -72,7 +72,7 @@ export const registryBlobs = pgTable(
   (t) => [primaryKey({ columns: [t.registryId, t.digest] })],
 );
 
-/** Events that were recorded: the host repeats an event until it gets the response. */
+/** Events that were recorded: the host repeats an event until it gets the response. Removals, too (store.ts). */
 export const registryEvents = pgTable(
   'registry_events',
   { id: text('id').primaryKey(), seenAt: instant('seen_at').notNull() },
