@@ -54,8 +54,9 @@ export function createDeliveries(deps: DeliveriesDeps) {
     notification: NotificationRow,
     signal: AbortSignal,
   ): Promise<Receipt> => {
-    const { id, subject } = notification;
+    const { id, subject, clientId } = notification;
     if (channel === 'email') {
+      if (!(await store.hasAddress(db, clientId, target))) throw permanentError('the address was removed');
       return drivers.email.send({ id, to: target, subject, ...emailParts(notification) }, signal);
     }
     // The webhook may have changed since the message.

@@ -105,6 +105,9 @@ export function createNotifications(deps: NotificationsDeps) {
         if (delivery.channel === 'webhook' && delivery.webhookId === null) {
           throw new ClientError('Conflict', 'the webhook was deleted');
         }
+        if (delivery.channel === 'email' && !(await store.hasAddress(tx, clientId, delivery.target))) {
+          throw new ClientError('Conflict', 'the address was removed');
+        }
         const now = clock.now();
         await store.update(tx, deliveryId, {
           state: 'pending',

@@ -66,6 +66,12 @@ export async function findReceivers(
   return { emails: client?.emails ?? [], webhooks: found };
 }
 
+/** Whether the client still has the address. Its case does not distinguish mailboxes. */
+export const hasAddress = preparedExists<[clientId: number, address: string], Db | Tx>(
+  'notification_has_address',
+  'select from clients c, unnest(c.emails) address where c.id = $1 and lower(address) = lower($2)',
+);
+
 const enqueueDelivery = prepared(
   'delivery_enqueue',
   `with job as (${insertJobs(
