@@ -8,7 +8,7 @@
  *
  * Failure modes: exit code 1 and the reason on standard error; FOLDER does not exist.
  */
-import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { main, root } from './installed.mjs';
 
@@ -41,23 +41,26 @@ await main(async () => {
   });
   await bundle.close();
   const unfinished = `${folder}.${process.pid}`;
-  for (const path of sources) if (!programs.includes(path)) cpSync(join(root, 'src', path), join(unfinished, path));
-  for (const { fileName, code } of output) {
-    const path = join(unfinished, fileName);
-    mkdirSync(dirname(path), { recursive: true });
-    // Before the folder gets its name: a power loss would leave empty files.
-    writeFileSync(path, code, { flush: true });
-  }
-  writeFileSync(join(unfinished, 'package.json'), '{ "type": "module" }\n');
-  replaceFolder(unfinished);
-});
-
-/** Another process may have made the same bundle meanwhile. */
-function replaceFolder(unfinished) {
   try {
+    write(unfinished, output);
     renameSync(unfinished, folder);
   } catch (err) {
     rmSync(unfinished, { recursive: true, force: true });
+    // Another process has made the same bundle meanwhile.
     if (err.code !== 'ENOTEMPTY' && err.code !== 'EEXIST') throw err;
+  }
+});
+
+function write(unfinished, output) {
+  const files = [
+    ...output.map(({ fileName, code }) => [fileName, code]),
+    ...sources.filter((path) => !programs.includes(path)).map((path) => [path, readFileSync(join(root, 'src', path))]),
+    ['package.json', '{ "type": "module" }\n'],
+  ];
+  for (const [name, content] of files) {
+    const path = join(unfinished, name);
+    mkdirSync(dirname(path), { recursive: true });
+    // Before the folder gets its name: a power loss would leave empty files.
+    writeFileSync(path, content, { flush: true });
   }
 }

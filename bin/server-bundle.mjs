@@ -4,36 +4,56 @@
  *
  * Invariant: a bundle is that of the sources as they are now. Its folder is named after their names, times and sizes.
  *
- * Failure modes: a checkout whose bundle cannot be made (no bundler, node_modules of another user or checkout, a fault in a source) has none.
+ * Failure modes: a checkout whose bundle cannot be made (no bundler, node_modules that is read-only or of another user or checkout,
+ * a fault in a source, a full disk) has none. A signal that ends the bundler ends this process.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { constants as system } from 'node:os';
 import { join, relative } from 'node:path';
 import { modified } from './directory-lock.mjs';
 import { modulesAreShared, ownsModules, root, runNode } from './installed.mjs';
 
 const bundles = join(root, 'node_modules', '.cache', 'server-bundle');
 const bundler = join(root, 'bin', 'bundle.mjs');
-/** Servers that started before a change import parts of their own bundle later. */
+/** Besides those that run: processes of another container are not in /proc. */
 const KEPT = 5;
+/** Ctrl-C and the end of a terminal or service. A bundler that the kernel kills for memory has another code. */
+const interruptions = [system.signals.SIGINT, system.signals.SIGTERM, system.signals.SIGHUP].map(
+  (signal) => 128 + signal,
+);
 
 /** The program, and where Node keeps its compiled code; null: there is no bundle. */
 export async function serverBundle() {
+  // A bundle of the other checkout has the files and the data of that one.
+  if (modulesAreShared()) return null;
   const folder = join(bundles, fingerprint());
   const found = { script: join(folder, 'main', 'cloudyard.js'), cache: join(folder, 'compiled') };
   if (existsSync(found.script)) return found;
-  if (modulesAreShared() || !ownsModules() || !existsSync(join(root, 'node_modules', 'rolldown'))) return null;
-  mkdirSync(bundles, { recursive: true });
+  if (!ownsModules() || !existsSync(join(root, 'node_modules', 'rolldown')) || !canWrite()) return null;
   const code = await runNode(bundler, [folder, 'main/cloudyard.ts']);
+  if (interruptions.includes(code)) process.exit(code);
+  if (code !== 0) console.error('cloudyard: the bundle could not be made; the sources run');
   removeOldest();
   return code === 0 ? found : null;
+}
+
+function canWrite() {
+  try {
+    mkdirSync(bundles, { recursive: true });
+    accessSync(bundles, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function fingerprint() {
   const hash = createHash('sha256');
   const inputs = [join(root, 'package-lock.json'), bundler, ...filesIn(join(root, 'src'))];
   for (const path of inputs) {
-    const { mtimeMs, size } = statSync(path);
+    // A source may be removed meanwhile.
+    const { mtimeMs, size } = statSync(path, { throwIfNoEntry: false }) ?? {};
     hash.update(`${relative(root, path)} ${mtimeMs} ${size}\n`);
   }
   return hash.digest('hex').slice(0, 16);
@@ -43,12 +63,30 @@ function filesIn(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesIn(path);
-    return /\.(ts|json)$/.test(path) && !path.endsWith('.test.ts') ? [path] : [];
+    // Names with a dot at the start are of editors.
+    return /^[^.].*\.(ts|json)$/.test(entry.name) && !path.endsWith('.test.ts') ? [path] : [];
   });
 }
 
+/** Servers that started before a change import parts of their own bundle later, and start processes of it. */
 function removeOldest() {
-  const folders = readdirSync(bundles).map((name) => join(bundles, name));
-  const byAge = folders.sort((a, b) => (modified(b) ?? 0) - (modified(a) ?? 0));
-  for (const folder of byAge.slice(KEPT)) rmSync(folder, { recursive: true, force: true });
+  const running = commandLines();
+  const age = (name) => modified(join(bundles, name)) ?? 0;
+  const names = readdirSync(bundles).sort((a, b) => age(b) - age(a));
+  for (const name of names.slice(KEPT)) {
+    if (!running.some((line) => line.includes(name))) rmSync(join(bundles, name), { recursive: true, force: true });
+  }
+}
+
+/** Those of all processes of this machine. */
+function commandLines() {
+  const processes = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
+  return processes.map((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    } catch {
+      // It has ended.
+      return '';
+    }
+  });
 }

@@ -1,21 +1,25 @@
 /** The bundle that runs in place of the sources of a checkout: bin/server-bundle.mjs, in a small checkout. */
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { root } from '../src/platform/program-files.ts';
 
 let checkout: string;
+let modules: string;
+let bundles: string;
 
 beforeEach(() => {
   checkout = mkdtempSync(join(tmpdir(), 'cloudyard-bundle-'));
+  modules = join(checkout, 'node_modules');
+  bundles = join(modules, '.cache', 'server-bundle');
+  mkdirSync(modules);
   cpSync(join(root, 'bin'), join(checkout, 'bin'), { recursive: true });
   for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(checkout, name));
   for (const name of ['rolldown', '@rolldown', '@oxc-project', 'node']) {
-    mkdirSync(join(checkout, 'node_modules'), { recursive: true });
-    symlinkSync(join(root, 'node_modules', name), join(checkout, 'node_modules', name));
+    symlinkSync(join(root, 'node_modules', name), join(modules, name));
   }
   write('main/cloudyard.ts', `import { text } from './text.ts';\nconsole.log(text satisfies string);\n`);
   write('main/text.ts', `export const text: string = 'first';\n`);
@@ -41,10 +45,12 @@ const output = (script: string | null) => execFileSync(process.execPath, [script
 it('is made once for the sources as they are, and again after a change', () => {
   const first = bundle();
   expect(output(first)).toBe('first');
-  rmSync(join(checkout, 'node_modules', 'rolldown'));
+  rmSync(join(modules, 'rolldown'));
   expect(bundle()).toBe(first);
-  symlinkSync(join(root, 'node_modules', 'rolldown'), join(checkout, 'node_modules', 'rolldown'));
+  symlinkSync(join(root, 'node_modules', 'rolldown'), join(modules, 'rolldown'));
   write('main/text.test.ts', 'no source of the server');
+  // As Emacs locks a file.
+  symlinkSync('user@host.1234', join(checkout, 'src', 'main', '.#text.ts'));
   expect(bundle()).toBe(first);
   write('main/text.ts', `export const text: string = 'second';\n`);
   expect(output(bundle())).toBe('second');
@@ -53,28 +59,66 @@ it('is made once for the sources as they are, and again after a change', () => {
   expect(output(bundle())).toBe('first');
 });
 
-it('is not made of sources with a fault, without a bundler, or in the packages of another checkout', () => {
+it('is not made of sources with a fault, without a bundler, or where it cannot be written', () => {
   write('main/text.ts', 'export const');
   expect(bundle()).toBeNull();
   write('main/text.ts', `export const text: string = 'third';\n`);
-  const modules = join(checkout, 'node_modules');
   rmSync(join(modules, 'rolldown'));
   expect(bundle()).toBeNull();
   symlinkSync(join(root, 'node_modules', 'rolldown'), join(modules, 'rolldown'));
-  cpSync(modules, join(checkout, 'elsewhere'), { recursive: true });
-  rmSync(modules, { recursive: true });
-  symlinkSync(join(checkout, 'elsewhere'), modules);
+  rmSync(join(modules, '.cache'), { recursive: true });
+  writeFileSync(join(modules, '.cache'), '');
   expect(bundle()).toBeNull();
-  rmSync(modules);
-  cpSync(join(checkout, 'elsewhere'), modules, { recursive: true });
-  expect(output(bundle())).toBe('third');
+  rmSync(join(modules, '.cache'));
+  const third = bundle()!;
+  expect(output(third)).toBe('third');
+  const folder = dirname(dirname(third));
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
+  expect(bundle()).toBeNull();
+  expect(readdirSync(bundles)).toEqual([basename(folder)]);
 });
 
-it('is kept with the four before it, for servers that run', () => {
-  for (let i = 0; i < 6; i++) {
-    write('main/text.ts', `export const text: string = 'edit ${i}';\n`);
+it('of another checkout, whose packages this one uses, does not run', () => {
+  expect(output(bundle())).toBe('first');
+  renameSync(modules, join(checkout, 'elsewhere'));
+  symlinkSync('elsewhere', modules);
+  expect(bundle()).toBeNull();
+  rmSync(join(modules, '.cache'), { recursive: true });
+  expect(bundle()).toBeNull();
+});
+
+it('that is interrupted while it is made ends the command', () => {
+  writeFileSync(
+    join(checkout, 'bin', 'bundle.mjs'),
+    `process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000);`,
+  );
+  expect(bundle).toThrow(expect.objectContaining({ status: 143 }));
+});
+
+it('is kept with the four before it, and while a process runs it', async () => {
+  write(
+    'main/cloudyard.ts',
+    `import { text } from './text.ts';\nif (process.argv[2]) setInterval(() => text, 1000);\n`,
+  );
+  const script = bundle()!;
+  const server = spawn(process.execPath, [script, 'start'], { stdio: 'ignore' });
+  const ended = new Promise((resolve) => server.once('exit', resolve));
+  const edit = (n: number) => {
+    write('main/text.ts', `export const text: string = 'edit ${n}';\n`);
     bundle();
+    return readdirSync(bundles);
+  };
+  const running = basename(dirname(dirname(script)));
+  try {
+    for (const n of [1, 2, 3, 4]) edit(n);
+    expect(edit(5)).toHaveLength(6);
+    expect(edit(6)).toHaveLength(6);
+    expect(readdirSync(bundles)).toContain(running);
+  } finally {
+    server.kill();
+    await ended;
   }
-  expect(readdirSync(join(checkout, 'node_modules', '.cache', 'server-bundle'))).toHaveLength(5);
-  expect(output(bundle())).toBe('edit 5');
+  expect(edit(7)).toHaveLength(5);
+  expect(readdirSync(bundles)).not.toContain(running);
 });
