@@ -99,6 +99,19 @@ export function requireNoErrors(errors: FieldError[]): void {
   if (errors.length > 0) throw invalidInput(errors);
 }
 
+/** The faults of values that repeat an earlier one, which is at `first`. Undefined values are ignored. */
+export function faultsOfRepeated(
+  values: (string | number | undefined)[],
+  fault: (index: number, first: number) => FieldError,
+): FieldError[] {
+  const firsts = new Map<string | number | undefined, number>();
+  return values.flatMap((value, index) => {
+    const first = firsts.get(value) ?? index;
+    firsts.set(value, first);
+    return value === undefined || first === index ? [] : [fault(index, first)];
+  });
+}
+
 /** 429. Clients repeat the request after `retrySeconds`. */
 export function tooManyRequests(message: string, retrySeconds = 1): ClientError {
   return new ClientError('TooManyRequests', message, { headers: { 'retry-after': String(retrySeconds) } });

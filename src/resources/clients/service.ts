@@ -1,9 +1,7 @@
 /** Clients own projects, tokens and quotas. The operator creates them; the first start creates the operator's client. */
-import { commandAction } from '../../audit/audit.ts';
-import type { Audit } from '../../audit/audit.ts';
+import { type Audit, commandAction } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, faultsOfRepeated, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -11,8 +9,7 @@ import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { orNameTaken, requireFound, toCollection } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import { orNameTaken, requireFound, type ServiceDeps, toCollection } from '../service-kit.ts';
 import type { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
 import type { ClientRow } from './store.ts';
@@ -128,11 +125,7 @@ function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
 
 /** The rules of an update that its schema cannot express. */
 export function faultsOfClient({ emails }: ValidFields<UpdateClient>): FieldError[] {
-  return repeated(emails ?? []).map((at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
-}
-
-/** Positions of repeated addresses. Case is ignored, because it does not distinguish mailboxes. */
-function repeated(emails: string[]): number[] {
-  const lower = emails.map((email) => email.toLowerCase());
-  return lower.flatMap((email, at) => (lower.indexOf(email) < at ? [at] : []));
+  // Case does not distinguish mailboxes.
+  const mailboxes = (emails ?? []).map((email) => email.toLowerCase());
+  return faultsOfRepeated(mailboxes, (at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
 }

@@ -5,11 +5,10 @@
 import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError, faultsOfRepeated, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
-import { requireSizeOf } from '../snapshots/service.ts';
-import type { Snapshots } from '../snapshots/service.ts';
+import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import type { Volumes } from '../volumes/service.ts';
 import type {
@@ -137,12 +136,8 @@ async function findReferenced<T>(path: string, id: string | null | undefined, fi
 
 /** The errors in a price book: clients that are listed twice. */
 export function checkPriceBook(book: PriceBook) {
-  const seen = new Set<number>();
-  return (book.discounts ?? []).flatMap(({ client_id }, i) => {
-    const isRepeated = seen.has(client_id);
-    seen.add(client_id);
-    return isRepeated ? [{ path: `discounts.${i}.client_id`, message: 'is listed twice' }] : [];
-  });
+  const clientIds = (book.discounts ?? []).map(({ client_id }) => client_id);
+  return faultsOfRepeated(clientIds, (i) => ({ path: `discounts.${i}.client_id`, message: 'is listed twice' }));
 }
 
 function calculate(book: PriceBook, clientId: number, netHour: Big): Price {

@@ -4,11 +4,10 @@
  * Invariant: a request is decided once. The decision, the new limits, the audit entry and the notification of the client
  * are one transaction, which holds the row of the request.
  */
-import { commandAction } from '../../audit/audit.ts';
-import type { Audit, AuditedAction } from '../../audit/audit.ts';
+import { type Audit, type AuditedAction, commandAction } from '../../audit/audit.ts';
+import { seesAllClients } from '../../authz/access.ts';
 import type { Actor, RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -17,8 +16,7 @@ import type { Notifications } from '../notifications/service.ts';
 import type { Regions } from '../regions/service.ts';
 import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import { decisionMessage, limitsOf } from './desired.ts';
-import type { RequestedLimit } from './desired.ts';
+import { decisionMessage, limitsOf, type RequestedLimit } from './desired.ts';
 import type {
   CreateQuotaRequest,
   ListQuotaRequests,
@@ -28,7 +26,6 @@ import type {
 } from './schema.ts';
 import * as store from './store.ts';
 import type { QuotaRequestRow } from './store.ts';
-import { seesAllClients } from '../../authz/access.ts';
 
 interface QuotaRequestsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'quota' | 'idempotency'> {
   audit: Audit;
@@ -50,7 +47,6 @@ const scopeOfLimits = 'limits apply to all projects of the client';
 
 export function createQuotaRequests(deps: QuotaRequestsDeps) {
   const { db, clock, quota, regions } = deps;
-  const nameOf = (regionId: number) => regions.get(regionId)?.name ?? `region ${regionId}`;
 
   /** In the transaction of the decision. @throws ClientError 404, 409 */
   const decide = async (tx: Tx, act: AuditedAction, id: number, decision: Decision): Promise<QuotaRequest> => {
@@ -65,7 +61,7 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
     };
     await store.update(tx, id, changes);
     const decided = { ...row, ...changes };
-    await deps.notifications.issue(tx, decisionMessage(decided, nameOf));
+    await deps.notifications.issue(tx, decisionMessage(decided, regions.nameOf));
     return toResponse(decided);
   };
 
@@ -100,13 +96,13 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
   return {
     /** For an invalid body. */
     faults: ({ requested_limits: limits }: ValidFields<CreateQuotaRequest>): FieldError[] =>
-      limits ? faultsOf(limits, (id) => Boolean(regions.get(id))) : [],
+      limits ? faultsOf(limits, regions) : [],
 
     async create(context: RequestContext, body: CreateQuotaRequest): Promise<void> {
       const { clientId } = context.actor;
       requireAllProjects(context.actor, scopeOfLimits);
       const { description, requested_limits: requestedLimits } = body;
-      requireNoErrors(faultsOf(requestedLimits, (id) => Boolean(regions.get(id))));
+      requireNoErrors(faultsOf(requestedLimits, regions));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const exceeded = await belowUsage(tx, clientId, limitsOf(requestedLimits));
         if (exceeded.length > 0) throw invalidInput(exceeded);
@@ -182,14 +178,14 @@ function requireOpen({ id, status }: QuotaRequestRow): void {
 /** What a schema cannot express. */
 function faultsOf(
   { global_limits, regional_limits = [] }: ValidFields<RequestedLimits>,
-  isRegion: (id: number) => boolean,
+  regions: Regions,
 ): FieldError[] {
   const errors: FieldError[] = [];
   for (const [i, { region_id: regionId, ...limits }] of regional_limits.entries()) {
     const path = `requested_limits.regional_limits.${i}`;
     const first = regional_limits.findIndex((other) => other.region_id === regionId);
     if (regionId === undefined) errors.push({ path: `${path}.region_id`, message: 'is required' });
-    else if (!isRegion(regionId)) {
+    else if (!regions.get(regionId)) {
       errors.push({ path: `${path}.region_id`, message: `region ${regionId} not found` });
     } else if (first < i) {
       errors.push({ path: `${path}.region_id`, message: `conflicts with regional_limits.${first}: the same region` });

@@ -1,4 +1,4 @@
-/** `hosts`, `storage` and `vip_range_v6` of the regions file: their rules, and their values with defaults. */
+/** `hosts` and `storage` of the regions file: their rules, and their values with defaults. */
 import ipaddr from 'ipaddr.js';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { RegionView } from '../../hosts/part.ts';
@@ -12,15 +12,12 @@ const lastVirtualRouterId = 255;
 const singleRouters = 2;
 /** Longer than a failover of PostgreSQL under Patroni, so that hosts keep serving through one. */
 const defaultLeaseSeconds = 15;
-const smallestPrefixV6 = 32;
 
 /** Faults of one region. `path` ends with a dot. */
-export function hostFaults(region: RegionConfiguration, before: RegionConfiguration[], path: string): FieldError[] {
+export function hostFaults(region: RegionConfiguration, path: string): FieldError[] {
   const { hosts } = region;
+  if (!hosts) return [];
   const errors: FieldError[] = [];
-  const fault = rangeFault(region, before);
-  if (fault) errors.push({ path: `${path}vip_range_v6`, message: fault });
-  if (!hosts) return errors;
   const named: [string, string | undefined][] = [
     ...(hosts.nfs_addresses ?? []).map((address, i): [string, string] => [`nfs_addresses.${i}`, address]),
     ['api_address', hosts.api_address],
@@ -40,26 +37,6 @@ export function hostFaults(region: RegionConfiguration, before: RegionConfigurat
     errors.push({ path: `${path}hosts.virtual_router_id`, message });
   }
   return errors;
-}
-
-function rangeFault({ vip_range_v6: text }: RegionConfiguration, before: RegionConfiguration[]): string | null {
-  if (text === undefined) return null;
-  if (!isIpv6Network(text)) return 'must be an IPv6 network such as fd00:77::/64, without host bits';
-  const [address, prefix] = ipaddr.IPv6.parseCIDR(text);
-  if (prefix < smallestPrefixV6) return `must be a network of /${smallestPrefixV6} or longer`;
-  if (address.range() === 'multicast') return 'must not be a multicast network';
-  for (const { vip_range_v6: taken, display_name } of before) {
-    if (taken === undefined || !isIpv6Network(taken)) continue;
-    const [other, length] = ipaddr.IPv6.parseCIDR(taken);
-    if (address.match(other, Math.min(prefix, length))) {
-      return `overlaps ${taken} of the region ${JSON.stringify(display_name)}`;
-    }
-  }
-  return null;
-}
-
-function isIpv6Network(text: string): boolean {
-  return text.includes('/') && text.includes(':') && canonicalNetwork(text) !== null;
 }
 
 function addressFault(text: string, { vip_range, vip_range_v6 }: RegionConfiguration): string | null {

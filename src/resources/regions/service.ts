@@ -1,18 +1,14 @@
 /** Regions: the contents of the regions file, and when each region was first seen. */
-import ipaddr from 'ipaddr.js';
-import type { FieldError } from '../../errors/catalogue.ts';
-import { notFound } from '../../errors/catalogue.ts';
-import { withZone } from '../../platform/clock.ts';
-import { canonicalNetwork } from '../../platform/network-address.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { type FieldError, faultsOfRepeated, notFound } from '../../errors/catalogue.ts';
+import { type Clock, withZone } from '../../platform/clock.ts';
+import { type Db, transaction } from '../../platform/db.ts';
 import type { MemberNetworks } from '../../platform/member-networks.ts';
-import type { Db } from '../../platform/db.ts';
-import { transaction } from '../../platform/db.ts';
+import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
-import { hostedRegion, hostFaults } from './host-configuration.ts';
-import type { HostedRegion } from './host-configuration.ts';
+import { type HostedRegion, hostedRegion, hostFaults } from './host-configuration.ts';
 import type { ListRegions, LoadBalancerFlavor, Region, RegionCollection, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
+import { vipRangeFaults } from './vip-ranges.ts';
 
 export interface RegionFacts {
   id: number;
@@ -41,6 +37,8 @@ const defaultFlavors: LoadBalancerFlavor[] = [
 export interface Regions {
   /** Null if the region does not exist. */
   get(id: number): RegionFacts | null;
+  /** The name for people, also of a region that the file no longer has. */
+  nameOf(id: number): string;
   all(): RegionFacts[];
   list(filter: ListRegions): RegionCollection;
   show(id: number, showVolumeTypes?: boolean): Region;
@@ -60,6 +58,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
   });
   return {
     get: (id) => facts.get(id) ?? null,
+    nameOf: (id) => facts.get(id)?.name ?? `region ${id}`,
     all: () => [...facts.values()],
     list(filter) {
       const wanted = filter.display_name?.toLowerCase();
@@ -88,19 +87,19 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
       if (seen.has(region[name])) errors.push({ path: `regions.${i}.${name}`, message: 'is listed twice' });
       seen.add(region[name]);
     }
-    const fault = vipRangeFault(region.vip_range, configuration.slice(0, i));
-    if (fault) errors.push({ path: `regions.${i}.vip_range`, message: fault });
-    errors.push(...hostFaults(region, configuration.slice(0, i), `regions.${i}.`));
-    errors.push(...flavorFaults(region, `regions.${i}.`), ...memberNetworkFaults(region, `regions.${i}.`));
+    const path = `regions.${i}.`;
+    errors.push(...vipRangeFaults(region, configuration.slice(0, i), path), ...hostFaults(region, path));
+    errors.push(...flavorFaults(region, path), ...memberNetworkFaults(region, path));
   }
   return errors;
 }
 
 function flavorFaults({ load_balancer_flavors: flavors = [] }: RegionConfiguration, path: string): FieldError[] {
   const names = flavors.map(({ name }) => name);
-  return names.flatMap((name, i) =>
-    names.indexOf(name) < i ? [{ path: `${path}load_balancer_flavors.${i}.name`, message: 'is listed twice' }] : [],
-  );
+  return faultsOfRepeated(names, (i) => ({
+    path: `${path}load_balancer_flavors.${i}.name`,
+    message: 'is listed twice',
+  }));
 }
 
 function memberNetworkFaults(region: RegionConfiguration, path: string): FieldError[] {
@@ -117,29 +116,6 @@ export function memberNetworksOf(configuration: RegionConfiguration[]): Map<numb
   return new Map(
     configuration.map(({ id, member_networks: allowed, member_networks_denied: denied }) => [id, { allowed, denied }]),
   );
-}
-
-const smallestPrefix = 8;
-const kindsWithoutHosts = ['multicast', 'broadcast', 'unspecified'];
-
-function vipRangeFault(text: string | undefined, before: RegionConfiguration[]): string | null {
-  if (text === undefined) return null;
-  if (!isIpv4Network(text)) return 'must be an IPv4 network such as 127.64.0.0/16, without host bits';
-  const [address, prefix] = ipaddr.IPv4.parseCIDR(text);
-  if (prefix < smallestPrefix) return `must be a network of /${smallestPrefix} or longer`;
-  if (kindsWithoutHosts.includes(address.range())) return 'must not be a multicast, broadcast or unspecified network';
-  for (const { vip_range, display_name } of before) {
-    if (vip_range === undefined || !isIpv4Network(vip_range)) continue;
-    const [other, length] = ipaddr.IPv4.parseCIDR(vip_range);
-    if (address.match(other, Math.min(prefix, length))) {
-      return `overlaps ${vip_range} of the region ${JSON.stringify(display_name)}`;
-    }
-  }
-  return null;
-}
-
-function isIpv4Network(text: string): boolean {
-  return text.includes('/') && !text.includes(':') && canonicalNetwork(text) !== null;
 }
 
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

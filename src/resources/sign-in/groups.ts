@@ -1,8 +1,7 @@
 /** The file that maps groups of the provider to what their members may do. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { roles } from '../../authz/actor.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { faultsOfRepeated } from '../../errors/catalogue.ts';
 import { readYamlFile } from '../../platform/yaml-file.ts';
 
 const Entry = Type.Object(
@@ -29,19 +28,12 @@ const GroupsFile = Type.Object(
 
 /** @throws ConfigurationFileError with file, line and column of each error */
 export function readGroups(file: string): GroupEntry[] {
-  return readYamlFile(file, GroupsFile, ({ groups }) => duplicates(groups)).groups;
-}
-
-function duplicates(entries: GroupEntry[]): FieldError[] {
-  const seen = new Map<string, number>();
-  return entries.flatMap(({ group }, at) => {
-    const first = seen.get(group);
-    if (first !== undefined) {
-      return [{ path: `groups.${at}.group`, message: `is listed twice, also as groups.${first}` }];
-    }
-    seen.set(group, at);
-    return [];
-  });
+  const faults = (names: string[]) =>
+    faultsOfRepeated(names, (at, first) => ({
+      path: `groups.${at}.group`,
+      message: `is listed twice, also as groups.${first}`,
+    }));
+  return readYamlFile(file, GroupsFile, ({ groups }) => faults(groups.map(({ group }) => group))).groups;
 }
 
 /** The first entry of a group of the person; undefined without one. */

@@ -24,7 +24,7 @@ export type Thresholds = ReturnType<typeof createThresholds>;
 export function createThresholds(deps: ThresholdsDeps) {
   const { db, clock } = deps;
   const { crossings } = deps.quota;
-  const nameOf = (regionId: number) => deps.regions.get(regionId)?.name ?? `region ${regionId}`;
+  const { nameOf } = deps.regions;
 
   const get = async (clientId: number): Promise<Threshold> => {
     const [row] = await Promise.all([crossings.threshold(db, clientId), deps.clients.require(clientId)]);

@@ -4,14 +4,13 @@
  * Invariant: only the response that creates a secret contains it. The database has a MAC of it (token-server/authority.ts).
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
+import { ClientError, faultsOfRepeated, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
-import { requireFound, toCollection } from '../../service-kit.ts';
-import type { ServiceDeps } from '../../service-kit.ts';
+import { requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
 import type {
   CreateRegistryUser,
   Page,
@@ -150,10 +149,7 @@ const pathInList = (index: number) => `users.${index}.name`;
 /** The names that a list repeats. Users without a valid name are ignored. */
 export function faultsOfUsers({ users = [] }: ValidFields<{ users: CreateRegistryUser[] }>): FieldError[] {
   const names = users.map(({ name }) => name);
-  return names.flatMap((name, i) => {
-    const first = names.indexOf(name);
-    return name === undefined || first === i ? [] : [{ path: pathInList(i), message: `repeats ${pathInList(first)}` }];
-  });
+  return faultsOfRepeated(names, (i, first) => ({ path: pathInList(i), message: `repeats ${pathInList(first)}` }));
 }
 
 async function requireFreeNames(
