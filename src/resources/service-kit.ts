@@ -166,14 +166,10 @@ export function requireGrowth(current: number, size: number, what: string): void
   throw invalidInput([{ path: 'size', message }]);
 }
 
-/** The response of `check_limits`: limit, usage and requested amount of each quota that would be exceeded. */
-export function toRequiredQuota(exceeded: QuotaFigure[]): Record<string, number> {
+/** Figures of quotas as fields: `volume_count_limit`, `volume_count_usage`, and for `check_limits` `volume_count_requested`. */
+export function toQuotaFields(figures: Omit<QuotaFigure, 'requested'>[]): Record<string, number> {
   return Object.fromEntries(
-    exceeded.flatMap(({ kind, limit, usage, requested }) => [
-      [`${kind}_limit`, limit],
-      [`${kind}_usage`, usage],
-      [`${kind}_requested`, requested],
-    ]),
+    figures.flatMap(({ kind, ...rest }) => Object.entries(rest).map(([name, figure]) => [`${kind}_${name}`, figure])),
   );
 }
 

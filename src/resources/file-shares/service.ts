@@ -1,13 +1,11 @@
 /** The rules of file shares. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { faultsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
-import type { TagChange, Tags } from '../../tags/tags.ts';
+import { faultsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import {
@@ -20,25 +18,25 @@ import {
   requireUnlocked,
   sizeErrors,
   toCollection,
-  toRequiredQuota,
+  toQuotaFields,
   withErrors,
 } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { accessErrors, createAccessRules, keyOf, newAccessRules, requireOnHost } from './access-rules.ts';
-import { volumeTypes } from './schema.ts';
-import type {
-  CreateAccessRule,
-  CreateFileShare,
-  FileShare,
-  FileShareCollection,
-  FileShareRequiredQuota,
-  FileShareTypeName,
-  FileShareUsage,
-  FileShareUsageCollection,
-  ListFileShares,
-  ListFileShareUsage,
-  ShareSettingsInput,
-  UpdateFileShare,
+import {
+  type CreateAccessRule,
+  type CreateFileShare,
+  type FileShare,
+  type FileShareCollection,
+  type FileShareRequiredQuota,
+  type FileShareTypeName,
+  type FileShareUsage,
+  type FileShareUsageCollection,
+  type ListFileShares,
+  type ListFileShareUsage,
+  type ShareSettingsInput,
+  type UpdateFileShare,
+  volumeTypes,
 } from './schema.ts';
 import * as store from './store.ts';
 import type { FileShareRow, FileShareView } from './store.ts';
@@ -172,7 +170,7 @@ export function createFileShares(deps: FileSharesDeps) {
     },
 
     async checkLimits(scope: Scope, size: number): Promise<FileShareRequiredQuota> {
-      return toRequiredQuota(await quota.exceeded(db, scope, { sfs_count: 1, sfs_size: size }));
+      return toQuotaFields(await quota.exceeded(db, scope, { sfs_count: 1, sfs_size: size }));
     },
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,

@@ -4,22 +4,18 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { pageInGroups } from '../../platform/large-rows.ts';
-import type { Groups } from '../../platform/large-rows.ts';
+import { type Groups, pageInGroups } from '../../platform/large-rows.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, toTagList } from '../../tags/tags.ts';
-import type { TagChange, Tags } from '../../tags/tags.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, toRequiredQuota, withErrors } from '../service-kit.ts';
+import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, toQuotaFields, withErrors } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import type { Listeners } from './listeners/service.ts';
-import { keyOf } from './locked-changes.ts';
-import type { LoadBalancerChanges } from './locked-changes.ts';
+import { keyOf, type LoadBalancerChanges } from './locked-changes.ts';
 import { flavorErrors, flavorToResponse } from './flavors.ts';
-import { instancesOf, vrrpIps } from './instances.ts';
-import type { Instance } from './instances.ts';
+import { type Instance, instancesOf, vrrpIps } from './instances.ts';
 import { newLoadBalancer, newLogging, regionErrors, unsupportedFields } from './new-load-balancer.ts';
 import type {
   CheckLoadBalancerLimits,
@@ -170,7 +166,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
         loadbalancer_count: 1,
         ...(body.floating_ip?.source === 'new' && { floating_count: 1 }),
       });
-      return toRequiredQuota(exceeded);
+      return toQuotaFields(exceeded);
     },
 
     status: createLoadBalancerStatuses({ db }),

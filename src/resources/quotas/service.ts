@@ -1,14 +1,12 @@
 /** Limits and usage of a client's quotas, and how the operator changes limits. The counters are in src/quota. */
 import type { RequestContext } from '../../authz/actor.ts';
-import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import type { Drift } from '../../quota/audit.ts';
-import { globalKinds, globalRegion, regionalKinds } from '../../quota/kinds.ts';
-import type { Kind } from '../../quota/kinds.ts';
+import { globalKinds, globalRegion, type Kind, regionalKinds } from '../../quota/kinds.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Regions } from '../regions/service.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import { type ServiceDeps, toQuotaFields } from '../service-kit.ts';
 import type { QuotaDriftCollection, UpdateClientQuotas } from './schema.ts';
 
 type Figures = Record<string, number>;
@@ -23,15 +21,8 @@ interface ClientQuotasDeps extends Pick<ServiceDeps, 'db' | 'quota' | 'idempoten
 export function createClientQuotas(deps: ClientQuotasDeps) {
   const { db, quota } = deps;
 
-  const figures = async (clientId: number, regionId: number, kinds: Kind[]): Promise<Figures> => {
-    const found = await quota.figures(db, { clientId, regionId }, kinds);
-    return Object.fromEntries(
-      found.flatMap(({ kind, limit, usage }) => [
-        [`${kind}_limit`, limit],
-        [`${kind}_usage`, usage],
-      ]),
-    );
-  };
+  const figures = async (clientId: number, regionId: number, kinds: Kind[]): Promise<Figures> =>
+    toQuotaFields(await quota.figures(db, { clientId, regionId }, kinds));
 
   const global = async (clientId: number): Promise<Figures> => {
     await deps.clients.require(clientId);

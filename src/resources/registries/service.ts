@@ -3,15 +3,13 @@
  * of its region creates repositories when they are pushed. Only a removal needs the host; its request is answered when
  * the host has removed the data.
  */
-import { whileWaiting } from '../../authz/actor.ts';
-import type { RequestContext, Scope } from '../../authz/actor.ts';
+import { type RequestContext, type Scope, whileWaiting } from '../../authz/actor.ts';
 import { ClientError, unavailable } from '../../errors/catalogue.ts';
-import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { type Clock, withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { hostAndPort } from '../../platform/network-address.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import { orNameTaken, requireFound, requireProject, toCollection, toRequiredQuota } from '../service-kit.ts';
+import { orNameTaken, requireFound, requireProject, toCollection, toQuotaFields } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
@@ -106,7 +104,7 @@ export function createRegistries(deps: RegistriesDeps) {
     },
 
     async checkLimits(scope: Scope, limit: number): Promise<RegistryRequiredQuota> {
-      return toRequiredQuota(await quota.exceeded(db, scope, { registry_count: 1, registry_storage: limit }));
+      return toQuotaFields(await quota.exceeded(db, scope, { registry_count: 1, registry_storage: limit }));
     },
 
     /**
