@@ -12,16 +12,15 @@ import {
 } from '../errors/catalogue.ts';
 import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
-import { instantOf, wholeSecond } from '../platform/clock.ts';
-import type { Clock } from '../platform/clock.ts';
-import { foreignKeyViolation, postgresCode, violatedConstraint } from '../platform/db-errors.ts';
+import { type Clock, instantOf, wholeSecond } from '../platform/clock.ts';
+import { violatedConstraint } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
-import { mergeTags } from '../tags/tags.ts';
-import type { Tags, UpdateTags } from '../tags/tags.ts';
+import { mergeTags, type Tags, type UpdateTags } from '../tags/tags.ts';
 import type { NewTask, Tasks } from '../tasks/tasks.ts';
-export { requireProject } from './store-kit.ts';
 import type { Found } from './read-kit.ts';
+
+export { requireProject } from './store-kit.ts';
 
 /** What every service of a resource is made of. */
 export interface ServiceDeps {
@@ -37,23 +36,9 @@ export interface TaskIds {
   tasks: string[];
 }
 
-interface RowKey {
+interface ReconciledRow {
   id: string;
-  regionId: number;
   projectId: number;
-}
-
-/** A task about a resource that lives in its row alone, so that every change is done with its transaction. */
-export function rowTask(
-  action: 'create' | 'update' | 'delete',
-  resource: string,
-  { id, regionId, projectId }: RowKey,
-  more: Pick<NewTask, 'id' | 'createdResources'> = {},
-): NewTask {
-  return { type: `${action}_${resource}`, key: { resource, id, regionId }, projectId, generation: 1, ...more };
-}
-
-interface ReconciledRow extends RowKey {
   generation: number;
 }
 
@@ -95,13 +80,6 @@ export async function requireUnused<Id extends string | number>(
   const uses: Uses[] = [];
   for (const find of findUses) uses.push(...(await find(tx, id)));
   if (uses.length > 0) throw inUse(what, id, uses);
-}
-
-/** Sends a deferred delete. @throws ClientError 409 when a foreign key refers to the row, for uses that `findUses` does not list */
-export function orInUse(tx: Tx, what: string, id: string): Promise<void> {
-  return tx.sendPending().catch((error: unknown) => {
-    throw postgresCode(error) === foreignKeyViolation ? inUse(what, id, []) : error;
-  });
 }
 
 /**

@@ -5,19 +5,9 @@ import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, toTagList } from '../../tags/tags.ts';
-import type { TagChange, Tags } from '../../tags/tags.ts';
-import {
-  changedColumns,
-  isEmpty,
-  orInUse,
-  patchedTags,
-  requireFound,
-  requireProject,
-  requireUnused,
-  rowTask,
-  toCollection,
-} from '../service-kit.ts';
+import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { createRowResource } from '../row-kit.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateNetwork, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
@@ -41,7 +31,8 @@ interface NetworkFields {
 const nestedFields = { network: 'network.network_id', subnet: 'network.subnet_id', none: null };
 
 export function createNetworks(deps: ServiceDeps) {
-  const { db, clock, tasks, quota, idempotency } = deps;
+  const { db, clock, quota, idempotency } = deps;
+  const networks = createRowResource(deps, 'network', store, [store.findUses]);
 
   const view = async (scope: Scope, id: string): Promise<NetworkView> =>
     requireFound(await store.view(db, scope, id), 'network', id);
@@ -93,14 +84,7 @@ export function createNetworks(deps: ServiceDeps) {
           tags,
           creatorTaskId: taskId,
         });
-        const createdResources = { networks: [network.id] };
-        await tasks.recordFinished(
-          tx,
-          context,
-          rowTask('create', 'network', network, { id: taskId, createdResources }),
-        );
-        await quota.reserve(tx, scope, { network_count: 1 });
-        return { tasks: [taskId] };
+        return networks.recordCreated(tx, context, scope, network, taskId);
       });
     },
 
@@ -117,8 +101,7 @@ export function createNetworks(deps: ServiceDeps) {
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const { network, changed } = await change(tx, scope, id, (current) => changesOf(current, body));
-        if (!changed) return { tasks: [] };
-        return { tasks: [await tasks.recordFinished(tx, context, rowTask('update', 'network', network))] };
+        return changed ? networks.recordUpdated(tx, context, network) : { tasks: [] };
       });
     },
 
@@ -137,17 +120,7 @@ export function createNetworks(deps: ServiceDeps) {
         change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) })),
       ),
 
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const network = requireFound(await store.lock(tx, scope, id), 'network', id);
-        await requireUnused(tx, 'network', id, [store.findUses]);
-        await store.remove(tx, id);
-        await orInUse(tx, 'network', id);
-        const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'network', network));
-        await quota.release(tx, scope, { network_count: 1 });
-        return { tasks: [taskId] };
-      });
-    },
+    delete: networks.delete,
 
     /**
      * The network and subnet of a new resource: those that the request names, or the project's default ones in the

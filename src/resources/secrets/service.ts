@@ -6,27 +6,17 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { reencryptAll } from '../../platform/encryption.ts';
-import type { Keyring } from '../../platform/encryption.ts';
-import {
-  orInUse,
-  readExpiry,
-  requireFound,
-  requireProject,
-  requireUnused,
-  rowTask,
-  toCollection,
-} from '../service-kit.ts';
+import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
+import { createRowResource } from '../row-kit.ts';
+import { readExpiry, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import type { Contents } from './contents.ts';
-import { readPayload, readTlsPayload } from './payload.ts';
-import type { Reading } from './payload.ts';
+import { type Reading, readPayload, readTlsPayload } from './payload.ts';
 import type { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollection, SecretKind } from './schema.ts';
 import * as store from './store.ts';
 import type { HeldSecret, NewSecret, SecretRow } from './store.ts';
@@ -49,7 +39,8 @@ export type Secrets = ReturnType<typeof createSecrets>;
 const contextOf = (id: string) => `secret:${id}`;
 
 export function createSecrets(deps: SecretsDeps) {
-  const { db, clock, tasks, quota, idempotency, keyring } = deps;
+  const { db, clock, idempotency, keyring } = deps;
+  const secrets = createRowResource(deps, 'secret', store, deps.usedBy);
 
   const insert = (
     context: RequestContext,
@@ -66,10 +57,7 @@ export function createSecrets(deps: SecretsDeps) {
     return idempotency.auditedTransaction(db, context, async (tx) => {
       await requireProject(tx, projectId);
       await store.insert(tx, secret);
-      const created = { id: creatorTaskId, createdResources: { secrets: [id] } };
-      await tasks.recordFinished(tx, context, rowTask('create', 'secret', secret, created));
-      await quota.reserve(tx, scope, { secret_count: 1 });
-      return { tasks: [creatorTaskId] };
+      return secrets.recordCreated(tx, context, scope, secret, creatorTaskId);
     });
   };
 
@@ -129,17 +117,7 @@ export function createSecrets(deps: SecretsDeps) {
       return toResponse(requireFound(await store.find(db, scope, id), 'secret', id));
     },
 
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const secret = requireFound(await store.lock(tx, scope, id), 'secret', id);
-        await requireUnused(tx, 'secret', secret.id, deps.usedBy);
-        await store.remove(tx, secret.id);
-        await orInUse(tx, 'secret', id);
-        const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'secret', secret));
-        await quota.release(tx, scope, { secret_count: 1 });
-        return { tasks: [taskId] };
-      });
-    },
+    delete: secrets.delete,
 
     /**
      * Holds the secrets that a request names: none of them can be deleted before this transaction ends, by when the

@@ -2,28 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { readInGroups } from '../../platform/large-rows.ts';
-import type { PageInGroups } from '../../platform/large-rows.ts';
+import { type PageInGroups, readInGroups } from '../../platform/large-rows.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { faultsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
-import type { TagChange, Tags } from '../../tags/tags.ts';
+import { faultsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
-import {
-  changedColumns,
-  isEmpty,
-  orInUse,
-  patchedTags,
-  requireFound,
-  requireUnused,
-  rowTask,
-  toCollection,
-} from '../service-kit.ts';
+import { createRowResource } from '../row-kit.ts';
+import { changedColumns, isEmpty, patchedTags, requireFound, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   AvailableNetwork,
@@ -44,7 +33,8 @@ interface SubnetsDeps extends ServiceDeps {
 }
 
 export function createSubnets(deps: SubnetsDeps) {
-  const { db, clock, tasks, quota, idempotency, networks } = deps;
+  const { db, clock, idempotency, networks } = deps;
+  const subnets = createRowResource(deps, 'subnet', store, [store.findUses]);
 
   const view = async (on: Db | Tx, scope: Scope, id: string): Promise<SubnetView> =>
     requireFound(await store.view(on, scope, id), 'subnet', id);
@@ -83,10 +73,7 @@ export function createSubnets(deps: SubnetsDeps) {
         const subnet = newSubnet(scope, body, clock.now());
         await requireNoOverlap(tx, subnet);
         await store.insert(tx, { ...subnet, tags, creatorTaskId: taskId });
-        const createdResources = { subnets: [subnet.id] };
-        await tasks.recordFinished(tx, context, rowTask('create', 'subnet', subnet, { id: taskId, createdResources }));
-        await quota.reserve(tx, scope, { subnet_count: 1 });
-        return { tasks: [taskId] };
+        return subnets.recordCreated(tx, context, scope, subnet, taskId);
       });
     },
 
@@ -134,17 +121,7 @@ export function createSubnets(deps: SubnetsDeps) {
       };
     },
 
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const subnet = requireFound(await store.lock(tx, scope, id), 'subnet', id);
-        await requireUnused(tx, 'subnet', id, [store.findUses]);
-        await store.remove(tx, id);
-        await orInUse(tx, 'subnet', id);
-        const taskId = await tasks.recordFinished(tx, context, rowTask('delete', 'subnet', subnet));
-        await quota.release(tx, scope, { subnet_count: 1 });
-        return { tasks: [taskId] };
-      });
-    },
+    delete: subnets.delete,
   };
 }
 
