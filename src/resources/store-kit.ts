@@ -7,19 +7,16 @@
  * Inserts take whole rows as objects: a missing or misspelled column is a type error. Where a column is raw SQL it is
  * qualified, so a fragment means the same inside a subselect.
  */
-import { eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
-import type { Column, SQL, Table } from 'drizzle-orm';
+import { and, type Column, eq, getTableColumns, getTableName, inArray, type SQL, sql, type Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import { notFound } from '../errors/catalogue.ts';
-import type { Uses } from '../errors/catalogue.ts';
-import { columnsOf, deferred, prepared, preparedColumn, preparedRow } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import type { Actor } from '../authz/actor.ts';
+import { notFound, type Uses } from '../errors/catalogue.ts';
+import { columnsOf, type Db, deferred, prepared, preparedColumn, preparedRow, type Tx } from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Placed } from '../tasks/tasks.ts';
-import { selectOf, viewOf } from './read-kit.ts';
-import type { ProjectRegion, ScopedTable, TableWithId } from './read-kit.ts';
+import { type ProjectRegion, type ScopedTable, selectOf, type TableWithId, viewOf } from './read-kit.ts';
 
 export * from './lock-kit.ts';
 export * from './read-kit.ts';
@@ -234,6 +231,19 @@ export function contains(column: PgColumn, text: string | undefined): SQL | unde
 /** `eq`, or no condition when the value is not given. */
 export function equals(column: PgColumn, value: unknown): SQL | undefined {
   return value === undefined ? undefined : eq(column, value);
+}
+
+/** What a caller may see: the rows of its client, in all or some of its projects. */
+export type Visible = Pick<Actor, 'clientId' | 'projectIds'>;
+
+/** Null: all rows. */
+export function isVisible(
+  table: { clientId: PgColumn; projectId: PgColumn },
+  visible: Visible | null,
+): SQL | undefined {
+  if (visible === null) return undefined;
+  const { clientId, projectIds } = visible;
+  return and(eq(table.clientId, clientId), projectIds ? inArray(table.projectId, projectIds) : undefined);
 }
 
 /** True when an integer column has one of the values, also larger ones; no condition when they are not given. */

@@ -1,15 +1,14 @@
 /** The view of clients on the audit log. An admin of the operator sees all entries, other admins those of their client. */
+import { seesAllClients } from '../../authz/access.ts';
 import type { Actor } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
 import type { Db } from '../../platform/db.ts';
-import { readInGroups } from '../../platform/large-rows.ts';
-import type { Groups } from '../../platform/large-rows.ts';
+import { type Groups, readInGroups } from '../../platform/large-rows.ts';
 import { readEnd, readInstant } from '../service-kit.ts';
 import type { AuditEntry, ListAudit } from './schema.ts';
 import * as store from './store.ts';
 import type { EntryFilter, EntryRow } from './store.ts';
-import { seesAllClients } from '../../authz/access.ts';
 
 export type AuditLog = ReturnType<typeof createAuditLog>;
 

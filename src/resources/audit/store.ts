@@ -1,6 +1,5 @@
 /** SQL of the audit log: reads only. */
-import { and, desc, eq, gte, inArray, lt, lte, or, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import type { Db } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
@@ -14,7 +13,7 @@ export interface EntryFilter extends Omit<ListAudit, 'from_timestamp' | 'to_time
   /** The rows whose changes are listed; undefined: all. */
   rowIds: string[] | undefined;
   /** The entries visible to the caller; null: all. */
-  visible: { clientId: number; projectIds: number[] | null } | null;
+  visible: kit.Visible | null;
   from: Date | undefined;
   to: Date | undefined;
 }
@@ -46,8 +45,7 @@ export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number
 function inScope({ visible, ...filter }: Pick<EntryFilter, 'visible' | 'client_id' | 'project_id' | 'region_id'>) {
   const e = auditEntries;
   return and(
-    visible ? eq(e.clientId, visible.clientId) : undefined,
-    visible?.projectIds ? inArray(e.projectId, visible.projectIds) : undefined,
+    kit.isVisible(e, visible),
     kit.equals(e.clientId, filter.client_id),
     kit.equals(e.projectId, filter.project_id),
     kit.equals(e.regionId, filter.region_id),

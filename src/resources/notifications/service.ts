@@ -10,8 +10,8 @@ import { ClientError, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Clients } from '../clients/service.ts';
-import { requireFound } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import { requireFound, type ServiceDeps } from '../service-kit.ts';
+import type { Visible } from '../store-kit.ts';
 import { expiresAfterMs } from './desired.ts';
 import type {
   Delivery,
@@ -22,7 +22,7 @@ import type {
   NotificationType,
 } from './schema.ts';
 import * as store from './store.ts';
-import type { DeliveryRow, NotificationRow, Visible } from './store.ts';
+import type { DeliveryRow, NotificationRow } from './store.ts';
 
 /** A message from any part of Cloudyard to a client. */
 export interface Message {

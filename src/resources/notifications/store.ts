@@ -1,8 +1,6 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { and, asc, eq, inArray, or, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
-import { prepared, preparedColumn, preparedExists } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { and, asc, eq, inArray, or, sql, type SQL } from 'drizzle-orm';
+import { type Db, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
@@ -103,18 +101,16 @@ export const isRealElsewhere = preparedExists<[driver: string], Db>(
 const readPage = kit.pageReader<NotificationRow>(notifications);
 const orders = kit.ordersOf(notifications.id, { created_at: notifications.createdAt });
 
-/** The notifications that a caller sees: of a client, and of these projects of it; `projectIds` null: of all. */
-export interface Visible {
-  clientId: number;
-  projectIds: number[] | null;
-}
-
-export async function list(db: Db, visible: Visible, filter: ListNotifications): Promise<kit.Found<NotificationRow>> {
+export async function list(
+  db: Db,
+  visible: kit.Visible,
+  filter: ListNotifications,
+): Promise<kit.Found<NotificationRow>> {
   return readPage(db, {
     where: and(
       eq(notifications.clientId, visible.clientId),
       ofProjects(visible),
-      filter.type === undefined ? undefined : eq(notifications.type, filter.type),
+      kit.equals(notifications.type, filter.type),
       deliveredAs(filter),
     ),
     order: orders[filter.order_by ?? 'created_at.desc'],
@@ -123,7 +119,7 @@ export async function list(db: Db, visible: Visible, filter: ListNotifications):
 }
 
 /** Whether a message is of one of the projects, or of no project. */
-function ofProjects({ projectIds }: Visible): SQL | undefined {
+function ofProjects({ projectIds }: kit.Visible): SQL | undefined {
   if (projectIds === null) return undefined;
   const projectId = sql`(${notifications.data} ->> 'project_id')::int`;
   return or(sql`${projectId} is null`, inArray(projectId, projectIds));
@@ -134,14 +130,14 @@ function deliveredAs({ webhook_id, delivery_state }: ListNotifications): SQL | u
   if (webhook_id === undefined && delivery_state === undefined) return undefined;
   return sql`exists (select from ${deliveries} where ${and(
     eq(deliveries.notificationId, notifications.id),
-    webhook_id === undefined ? undefined : eq(deliveries.webhookId, webhook_id),
-    delivery_state === undefined ? undefined : eq(deliveries.state, delivery_state),
+    kit.equals(deliveries.webhookId, webhook_id),
+    kit.equals(deliveries.state, delivery_state),
   )})`;
 }
 
 const readRow = kit.rowById<NotificationRow>(notifications);
 
-export async function find(db: Db | Tx, visible: Visible, id: string): Promise<NotificationRow | null> {
+export async function find(db: Db | Tx, visible: kit.Visible, id: string): Promise<NotificationRow | null> {
   const notification = await readRow(db, id);
   if (notification?.clientId !== visible.clientId) return null;
   const projectId = notification.data['project_id'] as number | undefined;

@@ -1,16 +1,13 @@
 /** The view of clients on tasks, and long polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { whileWaiting } from '../../authz/actor.ts';
-import type { Actor, RequestContext, Scope } from '../../authz/actor.ts';
+import { type Actor, type RequestContext, type Scope, whileWaiting } from '../../authz/actor.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
-import { pageInGroups } from '../../platform/large-rows.ts';
-import type { PageInGroups } from '../../platform/large-rows.ts';
-import { readInstant, requireFound } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
+import { readInstant, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { AcknowledgeAll, AcknowledgeTasks, ListActiveTasks, ListTasks, Task } from './schema.ts';
 import * as store from './store.ts';
-import type { TaskRow, Visible } from './store.ts';
+import type { TaskRow } from './store.ts';
 
 export type TaskViews = ReturnType<typeof createTaskViews>;
 
@@ -22,12 +19,11 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
   const waiters = createTaskWaiters(db);
   deps.tasks.onEnd(({ id }) => waiters.wake(id));
 
-  const get = async (actor: Actor, id: string): Promise<Task> => {
-    return toResponse(requireFound(await store.find(db, visibleTo(actor), id), 'task', id));
-  };
+  const get = async (actor: Actor, id: string): Promise<Task> =>
+    toResponse(requireFound(await store.find(db, actor, id), 'task', id));
 
   const list = async (actor: Actor, filter: Parameters<typeof store.list>[2]): Promise<PageInGroups<Task>> =>
-    pageInGroups(await store.list(db, visibleTo(actor), filter), (ids) => store.findRows(db, ids), toResponse);
+    pageInGroups(await store.list(db, actor, filter), (ids) => store.findRows(db, ids), toResponse);
 
   return {
     /** Responds at once, or with `waitSeconds` when the task ends or that time has passed. */
@@ -75,9 +71,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
 
     async acknowledge(context: RequestContext, id: string): Promise<Task> {
       return idempotency.auditedTransaction(db, context, async (tx, act) => {
-        const who = visibleTo(context.actor);
-        await store.acknowledge(tx, who, { ids: [id] }, context.actor.tokenId, clock.now());
-        const row = requireFound(await store.find(tx, who, id), 'task', id);
+        await store.acknowledge(tx, context.actor, { ids: [id] }, clock.now());
+        const row = requireFound(await store.find(tx, context.actor, id), 'task', id);
         act.projectId = row.projectId;
         act.regionId = row.regionId;
         return toResponse(row);
@@ -88,9 +83,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
       await idempotency.auditedTransaction(db, context, (tx) =>
         store.acknowledge(
           tx,
-          visibleTo(context.actor),
+          context.actor,
           { ids: body?.task_ids ?? undefined, projectId: query.project_id, regionId: query.region_id },
-          context.actor.tokenId,
           clock.now(),
         ),
       );
@@ -158,10 +152,6 @@ function createTaskWaiters(db: Db) {
       for (const id of [...waiters.keys()]) wake(id);
     },
   };
-}
-
-function visibleTo(actor: Actor): Visible {
-  return { clientId: actor.clientId, projectIds: actor.projectIds };
 }
 
 function toResponse(task: TaskRow): Task {

@@ -4,17 +4,14 @@
  * An admin of the operator sees the actions of all clients, other callers those of their client, and tokens that are
  * limited to projects those in their projects. A subscription always has the actions of its own client.
  */
+import { seesAllClients } from '../../authz/access.ts';
 import type { Actor, RequestContext } from '../../authz/actor.ts';
-import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
-import { reencryptAll } from '../../platform/encryption.ts';
-import type { Keyring } from '../../platform/encryption.ts';
-import { pageInGroups } from '../../platform/large-rows.ts';
-import type { PageInGroups } from '../../platform/large-rows.ts';
-import { readEnd, readInstant, requireAllProjects, requireFound } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
+import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
+import { readEnd, readInstant, requireAllProjects, requireFound, type ServiceDeps } from '../service-kit.ts';
 import { operationsOf } from './actions.ts';
 import { toUserAction } from './response.ts';
 import type {
@@ -26,7 +23,6 @@ import type {
   UserActionDelivery,
 } from './schema.ts';
 import * as store from './store.ts';
-import { seesAllClients } from '../../authz/access.ts';
 
 interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   keyring: Keyring;

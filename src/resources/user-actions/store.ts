@@ -1,12 +1,9 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gt, gte, inArray, lte, ne, or, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
-import { columnsOf, prepared, preparedExists, preparedValue } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { columnsOf, type Db, prepared, preparedExists, preparedValue, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { changedRows, findEntries as findAuditEntries } from '../audit/store.ts';
-import type { EntryRow } from '../audit/store.ts';
+import { changedRows, type EntryRow, findEntries as findAuditEntries } from '../audit/store.ts';
 import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
 import type { ListUserActions } from './schema.ts';
@@ -47,7 +44,7 @@ export async function findEntries(db: Db, ids: number[]): Promise<ActionEntry[]>
 
 interface UserActionFilter extends ListUserActions {
   /** The entries visible to the caller; null: all. */
-  visible: { clientId: number; projectIds: number[] | null } | null;
+  visible: kit.Visible | null;
   /** Of the actions and groups. */
   operations: string[];
   from: Date | undefined;
@@ -71,8 +68,7 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
   const within = (column: SQL, values: string[] | undefined) =>
     values && sql`${column} = any(${sql.param(values)}::text[])`;
   return and(
-    visible ? eq(e.clientId, visible.clientId) : undefined,
-    visible?.projectIds ? inArray(e.projectId, visible.projectIds) : undefined,
+    kit.isVisible(e, visible),
     within(sql`${e.operation}`, filter.operations),
     kit.isAnyOf(e.projectId, filter.project_id),
     kit.isAnyOf(e.regionId, filter.region_id),

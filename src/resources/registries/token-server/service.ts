@@ -7,8 +7,7 @@
  * A token that permits a push is recorded first (store.notePush), because garbage collection must wait for the push.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atLeast } from '../../../authz/actor.ts';
-import type { Actor } from '../../../authz/actor.ts';
+import { type Actor, atLeast } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { repositoryPattern } from '../schema.ts';
@@ -98,7 +97,7 @@ export function createTokenServer(deps: TokenServerDeps) {
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
       const actor = await deps.authenticate(secret);
       if (actor) {
-        const found = await store.findByClient(db, regionIds, actor.clientId, actor.projectIds);
+        const found = await store.findByClient(db, regionIds, actor);
         const access = { readOnly: !atLeast(actor, 'member'), expiresAt: actor.expiresAt ?? null };
         return found.map((each) => ({ ...each, ...access }));
       }

@@ -1,6 +1,7 @@
 /** SQL of the token server: the registries that a user or a client may access. */
-import { and, eq, inArray, isNull } from 'drizzle-orm';
+import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm';
 import type { Db } from '../../../platform/db.ts';
+import { isVisible, type Visible } from '../../store-kit.ts';
 import { registries, registryUsers } from '../table.ts';
 
 const columns = {
@@ -20,6 +21,9 @@ export interface RegistryAccess {
   expiresAt: Date | null;
 }
 
+const isIn = (regionIds: number[]): SQL | undefined =>
+  and(inArray(registries.regionId, regionIds), isNull(registries.deletedAt));
+
 /** Several registries may have a user of this name and secret. */
 export async function findByUser(
   db: Db,
@@ -31,32 +35,16 @@ export async function findByUser(
     .select({ ...columns, readOnly: registryUsers.readOnly, expiresAt: registryUsers.expiresAt })
     .from(registryUsers)
     .innerJoin(registries, eq(registries.id, registryUsers.registryId))
-    .where(
-      and(
-        eq(registryUsers.name, name),
-        eq(registryUsers.secretMac, secretMac),
-        inArray(registries.regionId, regionIds),
-        isNull(registries.deletedAt),
-      ),
-    );
+    .where(and(eq(registryUsers.name, name), eq(registryUsers.secretMac, secretMac), isIn(regionIds)));
 }
 
-/** `projectIds` is null for all projects of the client. */
 export async function findByClient(
   db: Db,
   regionIds: number[],
-  clientId: number,
-  projectIds: number[] | null,
+  visible: Visible,
 ): Promise<Omit<RegistryAccess, 'readOnly' | 'expiresAt'>[]> {
   return db
     .select(columns)
     .from(registries)
-    .where(
-      and(
-        eq(registries.clientId, clientId),
-        projectIds ? inArray(registries.projectId, projectIds) : undefined,
-        inArray(registries.regionId, regionIds),
-        isNull(registries.deletedAt),
-      ),
-    );
+    .where(and(isVisible(registries, visible), isIn(regionIds)));
 }
