@@ -16,6 +16,20 @@ export interface Actor {
   expiresAt?: Date | null;
 }
 
+/** The properties of a token and of its client that every request needs, as stores read them. */
+export interface TokenRights {
+  client_id: number;
+  operator: boolean;
+  weight: number;
+  role: Role;
+  project_ids: number[] | null;
+}
+
+export function actorOf(tokenId: number, rights: TokenRights): Actor {
+  const { client_id: clientId, operator, weight, role, project_ids: projectIds } = rights;
+  return { tokenId, clientId, operator, weight, role, projectIds };
+}
+
 /** `reader` reads, `member` also writes, `admin` also manages projects. An admin of the operator also manages all clients. */
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];

@@ -1,10 +1,22 @@
 /** Credentials of the form `<id>$<secret>`: tokens and the cookies of sessions. */
-import { equalInConstantTime, sha256 } from '../platform/crypto.ts';
+import { randomBytes } from 'node:crypto';
+import { equalInConstantTime, randomSecret, sha256 } from '../platform/crypto.ts';
+
+interface Credential {
+  keyId: string;
+  secretHash: Buffer;
+}
+
+export function newCredential(): Credential & { text: string } {
+  const keyId = randomBytes(6).toString('hex');
+  const secret = randomSecret();
+  return { keyId, secretHash: sha256(secret), text: `${keyId}$${secret}` };
+}
 
 /** A text without `$` is a secret with an empty id. */
-export function splitSecret(text: string): { keyId: string; secret: string } {
+export function readCredential(text: string): Credential {
   const at = text.indexOf('$');
-  return { keyId: text.slice(0, Math.max(at, 0)), secret: text.slice(at + 1) };
+  return { keyId: text.slice(0, Math.max(at, 0)), secretHash: sha256(text.slice(at + 1)) };
 }
 
 /** An entry takes about 200 bytes. */
@@ -22,9 +34,9 @@ export function createRecognized() {
     },
     /** Whether the credential was valid at its last use. Needs no query; it may have been revoked since. */
     has(text: string): boolean {
-      const { keyId, secret } = splitSecret(text);
+      const { keyId, secretHash } = readCredential(text);
       const hash = hashes.get(keyId);
-      return hash !== undefined && equalInConstantTime(hash, sha256(secret));
+      return hash !== undefined && equalInConstantTime(hash, secretHash);
     },
   };
 }

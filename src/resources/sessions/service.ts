@@ -3,14 +3,11 @@
  *
  * Invariant: a session never outlives its token, and has no right that the token lacks.
  */
-import { randomBytes } from 'node:crypto';
-import { requestAction } from '../../audit/audit.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { Actor, RequestContext } from '../../authz/actor.ts';
-import { createRecognized, splitSecret } from '../../authz/secret-text.ts';
-import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto.ts';
+import { type Audit, requestAction } from '../../audit/audit.ts';
+import { type Actor, actorOf, type RequestContext } from '../../authz/actor.ts';
+import { createRecognized, newCredential, readCredential } from '../../authz/secret-text.ts';
+import { type Clock, withZone } from '../../platform/clock.ts';
+import { equalInConstantTime } from '../../platform/crypto.ts';
 import type { Db } from '../../platform/db.ts';
 import { createLastUses } from '../../platform/last-uses.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
@@ -59,9 +56,9 @@ export function createSessions(deps: SessionsDeps) {
 
   /** The session of a cookie; null if it is unknown, wrong or has ended. Usually without a query. */
   const find = async (cookie: string): Promise<SessionFacts | null> => {
-    const { keyId, secret } = splitSecret(cookie);
+    const { keyId, secretHash } = readCredential(cookie);
     const facts = await factsOf(keyId);
-    if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
+    if (!facts || !equalInConstantTime(facts.secret_hash, secretHash)) return null;
     const now = hostClock.now();
     const { revoked_at: revokedAt, token_expires_at: tokenExpiresAt } = facts;
     const hasEnded = revokedAt !== null || facts.expires_at <= now || (tokenExpiresAt && tokenExpiresAt <= clock.now());
@@ -87,13 +84,13 @@ export function createSessions(deps: SessionsDeps) {
     /** The actor of the token of the session. An open event stream of an idle session does not keep it. */
     async check(cookie: string): Promise<Actor | null> {
       const facts = await find(cookie);
-      return facts && actorOf(facts);
+      return facts && actorOfSession(facts);
     },
 
     /** As `check`, and records the use of the session. */
     async authenticate(cookie: string): Promise<Actor | null> {
       const facts = await use(cookie);
-      return facts && actorOf(facts);
+      return facts && actorOfSession(facts);
     },
 
     /** Whether the session was valid at its last use on this server. Needs no query. */
@@ -101,17 +98,15 @@ export function createSessions(deps: SessionsDeps) {
 
     /** Creates a session of the caller's token. Only this call returns the cookie. */
     async create(context: RequestContext): Promise<string> {
-      const keyId = randomBytes(6).toString('hex');
-      const secret = randomSecret();
+      const { text, ...credential } = newCredential();
       const now = hostClock.now();
       const expiresAt = new Date(now.getTime() + maxSessionSeconds * 1000);
       const { tokenId } = context.actor;
       await audit.transaction(db, requestAction(context), async (tx) => {
-        const row = { keyId, secretHash: sha256(secret), tokenId, createdAt: now, lastUsedAt: now, expiresAt };
-        await store.insert(tx, row);
+        await store.insert(tx, { ...credential, tokenId, createdAt: now, lastUsedAt: now, expiresAt });
         if (await store.removeAllBut(tx, tokenId, maxOfToken)) await caches.changed(tx);
       });
-      return `${keyId}$${secret}`;
+      return text;
     },
 
     /** Describes a session without the token that protects it against forged requests; null if it has ended. */
@@ -153,15 +148,6 @@ export function createSessions(deps: SessionsDeps) {
   };
 }
 
-function actorOf(facts: SessionFacts): Actor {
-  return {
-    tokenId: facts.token_id,
-    sessionId: facts.id,
-    clientId: facts.client_id,
-    weight: facts.weight,
-    role: facts.role,
-    projectIds: facts.project_ids,
-    operator: facts.operator,
-    expiresAt: facts.token_expires_at,
-  };
+function actorOfSession(facts: SessionFacts): Actor {
+  return { ...actorOf(facts.token_id, facts), sessionId: facts.id, expiresAt: facts.token_expires_at };
 }

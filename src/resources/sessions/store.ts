@@ -1,12 +1,10 @@
 /** SQL of sessions. */
 import { eq, lt, or } from 'drizzle-orm';
-import { prepared, preparedExists, preparedRow } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import type { Role } from '../../authz/actor.ts';
+import { type Db, prepared, preparedExists, preparedRow, type Tx } from '../../platform/db.ts';
+import type { TokenRights } from '../../authz/actor.ts';
 import { sessions } from './table.ts';
 
-/** A session with the properties of its token and client that every request needs. */
-export interface SessionFacts {
+export interface SessionFacts extends TokenRights {
   id: number;
   secret_hash: Buffer;
   last_used_at: Date;
@@ -15,12 +13,7 @@ export interface SessionFacts {
   token_name: string;
   token_expires_at: Date | null;
   revoked_at: Date | null;
-  role: Role;
-  project_ids: number[] | null;
-  client_id: number;
   client_name: string;
-  operator: boolean;
-  weight: number;
 }
 
 export const findFacts = preparedRow<SessionFacts, [keyId: string], Db>(

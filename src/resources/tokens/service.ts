@@ -2,20 +2,17 @@
  * Tokens: `<id>$<secret>`. Only a SHA-256 of the secret is stored (a secret is 256 random bits, so a slow hash would
  * add nothing), and it is compared in constant time.
  */
-import { randomBytes } from 'node:crypto';
-import { commandAction } from '../../audit/audit.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { Actor, Role } from '../../authz/actor.ts';
-import { createRecognized, splitSecret } from '../../authz/secret-text.ts';
+import { type Audit, commandAction } from '../../audit/audit.ts';
+import { type Actor, actorOf, type Role } from '../../authz/actor.ts';
+import { createRecognized, newCredential, readCredential } from '../../authz/secret-text.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { equalInConstantTime, randomSecret, sha256 } from '../../platform/crypto.ts';
+import { equalInConstantTime } from '../../platform/crypto.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { createLastUses } from '../../platform/last-uses.ts';
-import { whenKnown } from '../../platform/maybe-promise.ts';
-import type { MaybePromise } from '../../platform/maybe-promise.ts';
+import { type MaybePromise, whenKnown } from '../../platform/maybe-promise.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import * as store from './store.ts';
-import type { TokenFacts, TokenRow } from './store.ts';
+import type { TokenRow } from './store.ts';
 
 interface NewToken {
   clientId: number;
@@ -45,10 +42,8 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
   const lastUses = createLastUses((ids, times) => store.recordUses(db, ids, times), writeSeconds);
 
   const insert = async (tx: Tx, token: NewToken): Promise<{ row: TokenRow; text: string }> => {
-    const keyId = randomBytes(6).toString('hex');
-    const secret = randomSecret();
-    const row = await store.insert(tx, { ...token, keyId, secretHash: sha256(secret), createdAt: clock.now() });
-    return { row, text: `${keyId}$${secret}` };
+    const { text, ...credential } = newCredential();
+    return { row: await store.insert(tx, { ...token, ...credential, createdAt: clock.now() }), text };
   };
 
   /** Every server rejects the token within a second. Returns its client; undefined if the token does not exist. */
@@ -59,26 +54,16 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
   /** The actor of a token; null when it is unknown, wrong, expired or revoked. Usually without a query. */
   const check = (token: string): MaybePromise<Actor | null> => {
-    const { keyId, secret } = splitSecret(token);
-    return whenKnown(factsOf(keyId), (facts) => actorOf(facts, keyId, secret));
-  };
-
-  const actorOf = (facts: TokenFacts | null, keyId: string, secret: string): Actor | null => {
-    if (!facts || !equalInConstantTime(facts.secret_hash, sha256(secret))) return null;
-    if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
-      recognized.delete(keyId);
-      return null;
-    }
-    recognized.add(keyId, facts.secret_hash);
-    return {
-      tokenId: facts.id,
-      clientId: facts.client_id,
-      weight: facts.weight,
-      role: facts.role,
-      projectIds: facts.project_ids,
-      operator: facts.operator,
-      expiresAt: facts.expires_at,
-    };
+    const { keyId, secretHash } = readCredential(token);
+    return whenKnown(factsOf(keyId), (facts) => {
+      if (!facts || !equalInConstantTime(facts.secret_hash, secretHash)) return null;
+      if (facts.revoked_at || (facts.expires_at && facts.expires_at <= clock.now())) {
+        recognized.delete(keyId);
+        return null;
+      }
+      recognized.add(keyId, facts.secret_hash);
+      return { ...actorOf(facts.id, facts), expiresAt: facts.expires_at };
+    });
   };
 
   return {
@@ -151,15 +136,14 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 
     /** Sets the operator's fixed token, and revokes the token that an earlier start set. */
     async setFixed(text: string, clientId: number): Promise<void> {
-      const { keyId, secret } = splitSecret(text);
+      const credential = readCredential(text);
       const fixed = await store.findValid(db, clientId, fixedName);
-      if (fixed.length === 1 && isSame(fixed[0]!, { keyId, clientId, secretHash: sha256(secret) })) return;
+      if (fixed.length === 1 && isSame(fixed[0]!, { ...credential, clientId })) return;
       await audit.transaction(db, commandAction('fixToken', clientId), async (tx) => {
         await caches.changed(tx);
         await store.revokeNamed(tx, clientId, fixedName, clock.now());
         await store.replace(tx, {
-          keyId,
-          secretHash: sha256(secret),
+          ...credential,
           clientId,
           name: fixedName,
           role: 'admin',
@@ -175,7 +159,7 @@ export function createTokens(deps: { db: Db; clock: Clock; caches: ReferenceCach
 /** The token with this id, this part before the `$`, or this text. @throws Error if there are two */
 async function findNamed(db: Db, text: string): Promise<{ id: number; keyId: string } | undefined> {
   const isWhole = text.includes('$');
-  const idOrKey = isWhole ? splitSecret(text).keyId : text;
+  const idOrKey = isWhole ? readCredential(text).keyId : text;
   const found = await store.findNamed(db, idOrKey);
   const [first, second] = isWhole ? found.filter(({ keyId }) => keyId === idOrKey) : found;
   if (!first || !second) return first;

@@ -1,25 +1,17 @@
 /** SQL of tokens. */
 import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm';
 import { deleteInBatches } from '../../platform/batches.ts';
-import { prepared, preparedRow, preparedValue } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import type { Role } from '../../authz/actor.ts';
+import { type Db, prepared, preparedRow, preparedValue, type Tx } from '../../platform/db.ts';
+import type { Role, TokenRights } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
-import { firstRow, pageReader } from '../store-kit.ts';
-import type { Found, PageQuery } from '../store-kit.ts';
+import { firstRow, type Found, type PageQuery, pageReader } from '../store-kit.ts';
 import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
 
-/** A token with the properties of its client that every request needs. */
-export interface TokenFacts {
+export interface TokenFacts extends TokenRights {
   id: number;
   secret_hash: Buffer;
-  client_id: number;
-  operator: boolean;
-  weight: number;
-  role: Role;
-  project_ids: number[] | null;
   expires_at: Date | null;
   revoked_at: Date | null;
 }
