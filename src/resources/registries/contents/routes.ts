@@ -38,7 +38,8 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     summary: 'Delete a repository of a registry',
     description: 'Deletes the repository with its artifacts.',
     access: projectMember,
-    handle: ({ by, scope, params }) => contents.deleteRepository(by, scope, params.registry_id, params.repository_name),
+    handle: ({ by, scope, params: { registry_id, repository_name: repository } }) =>
+      contents.delete(by, scope, registry_id, { repository }),
   }),
   operation('GET', `${one}/artifacts`, {
     id: 'listRegistryArtifacts',
@@ -55,17 +56,15 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     summary: 'Delete an artifact of a repository',
     description: 'Deletes the artifact with its tags.',
     access: projectMember,
-    handle: ({ by, scope, params }) =>
-      contents.deleteArtifact(by, scope, params.registry_id, params.repository_name, params.digest),
+    handle: ({ by, scope, params: { registry_id, repository_name: repository, digest } }) =>
+      contents.delete(by, scope, registry_id, { repository, digest }),
   }),
   operation('DELETE', `${artifact}/tags/:tag_name`, {
     id: 'deleteRegistryTag',
     summary: 'Delete a tag of an artifact',
     description: 'The artifact and its other tags are kept.',
     access: projectMember,
-    handle: ({ by, scope, params }) => {
-      const { registry_id, repository_name: repository, digest, tag_name: tag } = params;
-      return contents.deleteTag(by, scope, registry_id, { repository, digest, tag });
-    },
+    handle: ({ by, scope, params: { registry_id, repository_name: repository, digest, tag_name: tag } }) =>
+      contents.delete(by, scope, registry_id, { repository, digest, tag }),
   }),
 ];

@@ -4,14 +4,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Change } from '../../../audit/audit.ts';
-import { whileWaiting } from '../../../authz/actor.ts';
-import type { RequestContext, Scope } from '../../../authz/actor.ts';
+import { type RequestContext, type Scope, whileWaiting } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { pageInGroups } from '../../../platform/large-rows.ts';
-import type { PageInGroups } from '../../../platform/large-rows.ts';
-import { requireFound } from '../../service-kit.ts';
-import type { ServiceDeps } from '../../service-kit.ts';
+import { pageInGroups, type PageInGroups } from '../../../platform/large-rows.ts';
+import { requireFound, type ServiceDeps } from '../../service-kit.ts';
 import type { Artifact, Page, RepositoryCollection } from '../schema.ts';
 import { find, hasRemoval, hasRemovalOf, insertRemoval, lock } from '../store.ts';
 import { waitUntilDone } from '../wait-until-done.ts';
@@ -26,8 +23,8 @@ export type RegistryContents = ReturnType<typeof createRegistryContents>;
 /** A repository, an artifact of it, or a tag of that. */
 interface Part {
   repository: string;
-  digest: string | null;
-  tag: string | null;
+  digest?: string;
+  tag?: string;
 }
 
 /** The date that clients of the API read as never. */
@@ -42,24 +39,10 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   /** For the audit log: the row that the worker will delete. @throws ClientError 404 */
   const deletionOf = async (tx: Tx, registryId: number, { repository: name, digest, tag }: Part): Promise<Change> => {
     const repository = await requireRepository(tx, registryId, name);
-    if (digest === null) return store.deletionOf(registryRepositories, repository);
+    if (digest === undefined) return store.deletionOf(registryRepositories, repository);
     const artifact = requireFound(await store.findArtifact(tx, repository.id, digest), 'artifact', digest);
-    if (tag === null) return store.deletionOf(registryArtifacts, artifact);
+    if (tag === undefined) return store.deletionOf(registryArtifacts, artifact);
     return store.deletionOf(registryTags, requireFound(await store.findTag(tx, artifact.id, tag), 'tag', tag));
-  };
-
-  const remove = async (context: RequestContext, scope: Scope, registryId: number, part: Part): Promise<void> => {
-    const id = randomUUID();
-    await idempotency.auditedTransaction(db, context, async (tx, act) => {
-      requireFound(await lock(tx, scope, registryId), 'registry', registryId);
-      const deletion = await deletionOf(tx, registryId, part);
-      // A retry records no second deletion, but has its own removal: the contents may have been pushed again.
-      if (!(await hasRemovalOf(tx, registryId, part.repository, part.digest, part.tag))) act.changes = [deletion];
-      await insertRemoval(tx, { id, registryId, ...part });
-      const key = { resource: 'registry', id: String(registryId), regionId: scope.regionId };
-      await tasks.requestReconcile(tx, key, context.actor);
-    });
-    await whileWaiting(context, () => waitUntilDone(async () => !(await hasRemoval(db, id))));
   };
 
   return {
@@ -90,19 +73,19 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
       return pageInGroups(await store.listArtifacts(db, id, page), read, (row) => toResponse(row, registryId));
     },
 
-    deleteRepository: (context: RequestContext, scope: Scope, registryId: number, repository: string) =>
-      remove(context, scope, registryId, { repository, digest: null, tag: null }),
-
-    deleteArtifact: (context: RequestContext, scope: Scope, registryId: number, repository: string, digest: string) =>
-      remove(context, scope, registryId, { repository, digest, tag: null }),
-
-    deleteTag(
-      context: RequestContext,
-      scope: Scope,
-      registryId: number,
-      part: { repository: string; digest: string; tag: string },
-    ): Promise<void> {
-      return remove(context, scope, registryId, part);
+    async delete(context: RequestContext, scope: Scope, registryId: number, part: Part): Promise<void> {
+      const id = randomUUID();
+      const { repository, digest = null, tag = null } = part;
+      await idempotency.auditedTransaction(db, context, async (tx, act) => {
+        requireFound(await lock(tx, scope, registryId), 'registry', registryId);
+        const deletion = await deletionOf(tx, registryId, part);
+        // A retry records no second deletion, but has its own removal: the contents may have been pushed again.
+        if (!(await hasRemovalOf(tx, registryId, repository, digest, tag))) act.changes = [deletion];
+        await insertRemoval(tx, { id, registryId, repository, digest, tag });
+        const key = { resource: 'registry', id: String(registryId), regionId: scope.regionId };
+        await tasks.requestReconcile(tx, key, context.actor);
+      });
+      await whileWaiting(context, () => waitUntilDone(async () => !(await hasRemoval(db, id))));
     },
   };
 }
