@@ -18,8 +18,7 @@ import { newMemberSettings } from './members/normalize.ts';
 import type { CreateMember } from './members/schema.ts';
 import { memberListErrors } from './members/validation.ts';
 import { unsupportedFields } from './new-load-balancer.ts';
-import { newHealthMonitor, newPoolSettings } from './pools/normalize.ts';
-import type { PoolSettings } from './pools/normalize.ts';
+import { newHealthMonitor, newPoolSettings, type PoolSettings } from './pools/normalize.ts';
 import type { CreateHealthMonitor, CreatePool, NestedPool, UpdateHealthMonitor, UpdatePool } from './pools/schema.ts';
 import { monitorErrors, poolErrors } from './pools/validation.ts';
 import type { CreateLoadBalancer } from './schema.ts';
@@ -33,17 +32,15 @@ export function faultsOfLoadBalancer(body: ValidFields<CreateLoadBalancer>, isIn
     ...faultsOfNewTags(body, isInvalid),
     ...unsupportedFields(body, isInvalid),
     ...listeners.flatMap((listener, i) => [
-      ...faultsOf(listener, `listeners.${i}.`),
-      ...(listener.pools ?? []).flatMap((pool, j) =>
-        faultsOfAPool(pool, `listeners.${i}.pools.${j}.`, listener.protocol),
-      ),
+      ...listenerFaults(listener, `listeners.${i}.`),
+      ...(listener.pools ?? []).flatMap((pool, j) => poolFaults(pool, `listeners.${i}.pools.${j}.`, listener.protocol)),
     ]),
   ];
 }
 
 export function faultsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
   const isGiven = (['load_balancer_id', 'loadbalancer_id'] as const).some((name) => body[name] || isInvalid(name));
-  return [...(isGiven ? [] : [{ path: 'load_balancer_id', message: 'is required' }]), ...faultsOf(body, '')];
+  return [...(isGiven ? [] : [{ path: 'load_balancer_id', message: 'is required' }]), ...listenerFaults(body, '')];
 }
 
 export function faultsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid): FieldError[] {
@@ -51,12 +48,12 @@ export function faultsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid
     (name) => body[name] || isInvalid(name),
   );
   const missing = { path: 'load_balancer_id', message: 'is required without listener_id' };
-  return [...(isGiven ? [] : [missing]), ...faultsOfAPool(body, '')];
+  return [...(isGiven ? [] : [missing]), ...poolFaults(body, '')];
 }
 
 /** Users alone: whether other settings fit depends on the protocol of the listener. */
 export function faultsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
-  return faultsOf({ protocol: 'HTTP', user_list } as Listener, '');
+  return listenerFaults({ protocol: 'HTTP', user_list } as Listener, '');
 }
 
 /** Rules that depend on the protocol of the pool are not applied, unless the body has it. */
@@ -65,13 +62,13 @@ export function faultsOfPoolUpdate(body: ValidFields<UpdatePool>): FieldError[] 
   const protocol = body.protocol ?? (session_persistence?.type === 'SOURCE_IP' ? 'UDP' : 'HTTP');
   return [
     ...(healthmonitor ? prefixed('healthmonitor.', faultsOfHealthMonitor(healthmonitor)) : []),
-    ...faultsOfAPool({ protocol, session_persistence, members: members ?? [] } as Pool, ''),
+    ...poolFaults({ protocol, session_persistence, members: members ?? [] } as Pool, ''),
   ];
 }
 
 /** Of the members of any pool. */
 export function faultsOfMembers(members: ValidFields<CreateMember[]>): FieldError[] {
-  return faultsOfList(members, newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' }), '');
+  return memberFaults(members, newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' }), '');
 }
 
 /** Whether the type fits the pool is not checked. */
@@ -91,7 +88,7 @@ export function faultsOfL7Rule({ type, compare_type, value, ...body }: ValidFiel
   return l7RuleErrors(newL7RuleSettings({ ...body, type, compare_type, value }), 'TERMINATED_HTTPS');
 }
 
-function faultsOf({ protocol, ...body }: Listener, path: string): FieldError[] {
+function listenerFaults({ protocol, ...body }: Listener, path: string): FieldError[] {
   if (!protocol) return [];
   const users = (body.user_list ?? []) as NestedListener['user_list'];
   const isWhole = users!.every((user) => user.username !== undefined && user.encrypted_password !== undefined);
@@ -106,7 +103,7 @@ function faultsOf({ protocol, ...body }: Listener, path: string): FieldError[] {
   return listenerErrors(newListenerSettings(settings as NestedListener), path);
 }
 
-function faultsOfAPool(body: Pool, path: string, listener?: Listener['protocol']): FieldError[] {
+function poolFaults(body: Pool, path: string, listener?: Listener['protocol']): FieldError[] {
   const { protocol, healthmonitor, session_persistence, members = [] } = body;
   if (!protocol) return [];
   const settings = newPoolSettings({
@@ -118,11 +115,11 @@ function faultsOfAPool(body: Pool, path: string, listener?: Listener['protocol']
   } as NestedPool);
   return [
     ...poolErrors(settings, listener ? [listener] : [], '', path),
-    ...faultsOfList(members, settings, `${path}members.`),
+    ...memberFaults(members, settings, `${path}members.`),
   ];
 }
 
-function faultsOfList(members: ValidFields<CreateMember[]>, pool: PoolSettings, prefix: string): FieldError[] {
+function memberFaults(members: ValidFields<CreateMember[]>, pool: PoolSettings, prefix: string): FieldError[] {
   const isWhole = members.every((member) => member.address !== undefined && member.protocol_port !== undefined);
   return isWhole ? memberListErrors((members as CreateMember[]).map(newMemberSettings), pool, prefix, null) : [];
 }

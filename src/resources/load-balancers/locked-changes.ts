@@ -5,16 +5,13 @@
  * change raises the generation and enqueues one task that waits for it.
  */
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError } from '../../errors/catalogue.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { NewTask, ResourceKey } from '../../tasks/tasks.ts';
-import { requireFound, requireUnlocked } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
-import type { ProjectRegion } from '../store-kit.ts';
+import { requireFound, requireUnlocked, type ServiceDeps, type TaskIds } from '../service-kit.ts';
+import type { Locked, ProjectRegion } from '../store-kit.ts';
 import { normalizeId } from './patch.ts';
 import * as store from './store.ts';
-import type { Locked } from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 
 type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;

@@ -2,10 +2,8 @@
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
-import type { ReconcilerDeps } from '../reconcile-kit.ts';
-import { desiredLoadBalancer, secretsOf } from './desired.ts';
-import type { Pems } from './desired.ts';
+import { findDrift, type ReconcilerDeps, recordObserved, recordRemoval } from '../reconcile-kit.ts';
+import { desiredLoadBalancer, type Pems, secretsOf } from './desired.ts';
 import * as store from './store.ts';
 import type { WholeLoadBalancer } from './store.ts';
 
@@ -35,7 +33,7 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
       return { kind: 'done' };
     },
 
-    recordFailure: (tx, id, generation) => recordFailure(tx, id, generation),
+    recordFailure,
 
     findPending: store.findPending,
 

@@ -2,17 +2,14 @@
  * SQL of load balancers, and of everything that a host configuration is made of. Writes of single listeners, pools and
  * members are in their folders.
  */
-import { and, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { and, getTableColumns, getTableName, inArray, sql, type SQL } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
-import { columnsOf, deferred, prepared } from '../../platform/db.ts';
+import { columnsOf, type Db, deferred, prepared, type Tx } from '../../platform/db.ts';
 import { violatedConstraint } from '../../platform/db-errors.ts';
-import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { hasTags } from '../../tags/filter.ts';
-import type { TagFilter } from '../../tags/filter.ts';
+import { hasTags, type TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
@@ -126,8 +123,6 @@ export function isAddressTaken(error: unknown): boolean {
   const constraint = violatedConstraint(error);
   return constraint === 'load_balancers_vip' || constraint === 'load_balancers_vip_v6';
 }
-
-export type { Locked } from '../store-kit.ts';
 
 /** Active tasks of the types `concurrent` do not lock. */
 export const lock = kit.lockWithTask(loadBalancers);

@@ -1,18 +1,15 @@
 /** SQL of L7 policies. Writers hold the lock of the load balancer's row. */
 import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
-import { deferred, prepared, preparedValue } from '../../../platform/db.ts';
-import type { Tx } from '../../../platform/db.ts';
+import { deferred, prepared, preparedValue, type Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { OperatingStatus } from '../shapes.ts';
 import { lockPart } from '../store.ts';
-import type { Locked } from '../store.ts';
-import { lbL7Policies, lbL7Rules } from '../table.ts';
-import type { L7PolicyRow } from '../table.ts';
+import { type L7PolicyRow, lbL7Policies, lbL7Rules } from '../table.ts';
 
 export const { find, update } = kit.singleRows(lbL7Policies);
-export const lockL7Policy = lockPart<Locked<L7PolicyRow>>(lbL7Policies);
+export const lockL7Policy = lockPart<kit.Locked<L7PolicyRow>>(lbL7Policies);
 export const insert = kit.insertRow(lbL7Policies);
 
 export type { L7PolicyRow };

@@ -4,13 +4,11 @@ import type { Db, Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import { lockPart, ofLoadBalancer } from '../store.ts';
-import type { Locked } from '../store.ts';
-import { lbListeners } from '../table.ts';
-import type { ListenerRow } from '../table.ts';
+import { lbListeners, type ListenerRow } from '../table.ts';
 import type { ListListeners } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbListeners);
-export const lockListener = lockPart<Locked<ListenerRow>>(lbListeners);
+export const lockListener = lockPart<kit.Locked<ListenerRow>>(lbListeners);
 export const insert = kit.insertRow(lbListeners);
 
 /** With the number of its pools and the task that locks its load balancer. */

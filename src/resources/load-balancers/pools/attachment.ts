@@ -1,15 +1,13 @@
 /** Where a new pool is attached: to a listener, as its default pool, or only to a load balancer. And whether a listener can use a pool. */
 import type { ListenerProtocol } from '../../../drivers/load-balancer.ts';
-import { ClientError } from '../../../errors/catalogue.ts';
-import type { FieldError } from '../../../errors/catalogue.ts';
+import { ClientError, type FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import { requireFound } from '../../service-kit.ts';
+import type { Locked, ProjectRegion } from '../../store-kit.ts';
 import * as listeners from '../listeners/store.ts';
 import { lockNamedLoadBalancer, requireNotDeleted } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
-import type { ProjectRegion } from '../../store-kit.ts';
 import * as store from '../store.ts';
-import type { Locked } from '../store.ts';
 import type { ListenerRow, LoadBalancerRow, PoolRow } from '../table.ts';
 import * as pools from './store.ts';
 import { poolErrors } from './validation.ts';

@@ -1,18 +1,14 @@
 /** SQL of pools. Writers hold the lock of the load balancer's row. */
-import { eq, getTableColumns, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { eq, getTableColumns, sql, type SQL } from 'drizzle-orm';
 import type { Uses } from '../../../errors/catalogue.ts';
-import { deferred, preparedColumn } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import { type Db, deferred, preparedColumn, type Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import * as kit from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import { selectUsesOfPool } from '../l7-policies/store.ts';
 import type { Member } from '../members/schema.ts';
 import { lockPart, ofLoadBalancer } from '../store.ts';
-import type { Locked } from '../store.ts';
-import { lbMembers, lbPools, loadBalancers } from '../table.ts';
-import type { ListenerRow, MemberRow, PoolRow } from '../table.ts';
+import { lbMembers, lbPools, type ListenerRow, loadBalancers, type MemberRow, type PoolRow } from '../table.ts';
 import type { ListPools } from './schema.ts';
 
 export const { find, update } = kit.singleRows(lbPools);
@@ -107,7 +103,7 @@ export const listenerProtocols = preparedColumn<ListenerRow['protocol'], [poolId
 );
 
 /** A pool whose load balancer this transaction has locked. Members are in the order in which the client sent them. */
-export type LockedPool = Locked<PoolRow> & {
+export type LockedPool = kit.Locked<PoolRow> & {
   members: MemberRow[];
   listenerProtocols: ListenerRow['protocol'][];
   /** L7 policies that redirect to it. */

@@ -1,18 +1,20 @@
 /** SQL of counters: readings of listeners, added up over the processes of the proxy and by minute. */
-import { columnsOf, prepared, preparedValue } from '../../../platform/db.ts';
-import type { Db } from '../../../platform/db.ts';
+import { columnsOf, type Db, prepared, preparedValue } from '../../../platform/db.ts';
 import type { Stats } from '../shapes.ts';
 
-/** Counters of a listener since the start of the proxy process. */
-interface Reading {
-  listenerId: string;
-  activeConnections: number;
-  totalConnections: number;
+interface Counters {
   requests: number;
   bytesIn: number;
   bytesOut: number;
   requestErrors: number;
   serverErrors: number;
+}
+
+/** Counters of a listener since the start of the proxy process. */
+interface Reading extends Counters {
+  listenerId: string;
+  activeConnections: number;
+  totalConnections: number;
 }
 
 /** Adds a row to the minute of the same load balancer or listener. */
@@ -108,16 +110,11 @@ export async function statsOfListeners(db: Db, ids: string[]): Promise<Map<strin
   return new Map(rows.map(({ listener_id, ...stats }) => [listener_id, stats]));
 }
 
-export interface Traffic {
+export interface Traffic extends Counters {
   /** The start of the step, in milliseconds since 1970. */
   at: number;
-  requests: number;
   connections: number;
   openConnections: number;
-  bytesIn: number;
-  bytesOut: number;
-  requestErrors: number;
-  serverErrors: number;
 }
 
 const readFrom = (table: string, key: string) =>

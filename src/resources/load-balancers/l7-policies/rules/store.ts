@@ -5,13 +5,11 @@ import * as kit from '../../../store-kit.ts';
 import type { ProjectRegion } from '../../../store-kit.ts';
 import type { OperatingStatus } from '../../shapes.ts';
 import { lockPart } from '../../store.ts';
-import type { Locked } from '../../store.ts';
-import { lbL7Rules } from '../../table.ts';
-import type { L7RuleRow } from '../../table.ts';
+import { type L7RuleRow, lbL7Rules } from '../../table.ts';
 import type { ListL7Rules } from './schema.ts';
 
 export const update = kit.updateRow(lbL7Rules);
-export const lockL7Rule = lockPart<Locked<L7RuleRow>>(lbL7Rules);
+export const lockL7Rule = lockPart<kit.Locked<L7RuleRow>>(lbL7Rules);
 export const insert = kit.insertRow(lbL7Rules);
 
 export type { L7RuleRow };
