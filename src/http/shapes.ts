@@ -2,8 +2,7 @@
  * Shapes that the schemas of many resources share. A shape with a `title` becomes a component of the OpenAPI document, and
  * a type of that name in generated clients.
  */
-import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { pattern } from './patterns.ts';
 
 /** The same shape with a description, and with an example for the API reference. */
@@ -21,6 +20,16 @@ export const Named = <T extends TSchema>(title: string, schema: T, description: 
 
 /** The type or `null`. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** Fields of responses that may be null. */
+export const OrNull = {
+  text: (description: string) => Described(Nullable(Type.String()), description),
+  integer: (description: string) => Described(Nullable(Type.Integer()), description),
+  number: (description: string) => Described(Nullable(Type.Number()), description),
+};
+
+/** A date in a request. */
+export const Instant = Type.String({ format: 'iso-date-time' });
 
 /** An integer in the range of the PostgreSQL type `integer`. */
 export const IntegerId = Type.Integer({ title: 'IntegerId', minimum: -2_147_483_648, maximum: 2_147_483_647 });
@@ -55,6 +64,9 @@ export const TaskIds = Type.Object(
   { tasks: Type.Array(Type.String(), { description: 'IDs of the tasks; each operation starts one' }) },
   { title: 'TaskIds', examples: [{ tasks: [exampleUuid] }] },
 );
+
+/** The most values of a query parameter that may be repeated. */
+export const maxFilterValues = 1000;
 
 /** The query parameter `order_by`: a field and a direction, such as `name.asc`. `others`: values of another form. */
 export const OrderBy = <Field extends string, Other extends string = never>(

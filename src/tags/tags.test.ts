@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClientError } from '../errors/catalogue.ts';
-import { maxTags, mergeTags, newTags, replaceTags, toTagList } from './tags.ts';
-import type { Tags } from './tags.ts';
+import { maxTags, mergeTags, newTags, replacingBy, type Tags, toTagList } from './tags.ts';
 
 /** Few keys, so that patches collide with existing tags; some are names of properties of every object. */
 const key = fc.oneof(
@@ -164,13 +163,13 @@ describe('replacing tags', () => {
     fc.assert(
       fc.property(tags, record(value), (current, given) => {
         const clash = Object.keys(given).some((k) => readOnlyOf(current).some(([other]) => other === k));
-        if (clash) expect(errorOf(() => replaceTags(current, given)).status).toBe(400);
+        if (clash) expect(errorOf(() => replacingBy(given)(current)).status).toBe(400);
         else {
           const expected = new Map([
             ...readOnlyOf(current).map(([k, t]) => [k, t.value] as const),
             ...Object.entries(given),
           ]);
-          expect(pairs(replaceTags(current, given))).toEqual(expected);
+          expect(pairs(replacingBy(given)(current))).toEqual(expected);
         }
       }),
     );

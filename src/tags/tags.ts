@@ -4,13 +4,11 @@
  * Invariant: only the system sets read-only tags. No request changes or removes one, and a request that writes one fails.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../http/patterns.ts';
-import { notFound, requireNoErrors } from '../errors/catalogue.ts';
-import type { FieldError } from '../errors/catalogue.ts';
+import { type FieldError, notFound, requireNoErrors } from '../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../errors/valid-fields.ts';
-import { Collection, Paging } from '../http/shapes.ts';
+import { Collection, Described, Paging } from '../http/shapes.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
@@ -50,6 +48,12 @@ export const CreateTags = Type.Record(Type.String(), TagValue, {
   examples: [{ team: 'web' }],
 });
 export type CreateTags = Static<typeof CreateTags>;
+
+/** The fields of a create request that set tags. */
+export const newTagFields = {
+  tags: Type.Optional(CreateTags),
+  metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+};
 
 export const UpdateTags = Type.Union(
   [
@@ -174,11 +178,6 @@ function merge(current: Tags, patch: UpdateTags, at: string): Merged {
   return { tags: Object.fromEntries(merged), errors };
 }
 
-/** Replaces all user-managed tags. */
-export function replaceTags(current: Tags, replacement: CreateTags, at?: string): Tags {
-  return mergeTags(readOnly(current), replacement, at);
-}
-
 /** Changes the tags of an existing resource, where the request body is the map of tags. @throws ClientError 400, 404 */
 export type TagChange = (current: Tags) => Tags;
 const inBody = '';
@@ -192,7 +191,7 @@ export const merging =
 /** Replaces all user-managed tags; entries whose value is null are ignored. */
 export function replacingBy(tags: Record<string, string | null>): TagChange {
   const given = withoutNulls(tags);
-  return (current) => replaceTags(current, given, inBody);
+  return (current) => mergeTags(readOnly(current), given, inBody);
 }
 
 function withoutNulls(tags: Record<string, string | null>): CreateTags {

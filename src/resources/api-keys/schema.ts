@@ -1,11 +1,11 @@
 /** Requests and responses of API keys. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
   DateTime,
   Described,
+  Instant,
   IntegerId,
   noControlCharacters,
   Nullable,
@@ -39,10 +39,7 @@ export type Container = Static<typeof Container>;
 const containersRule = 'Containers that the key opens, at most 10,000; a key without containers opens none';
 const Containers = Type.Array(Container, { maxItems: 10_000, description: containersRule });
 const Description = Type.String({ maxLength: 1000, description: 'Any text' });
-const Expire = Described(
-  Nullable(Type.String({ format: 'iso-date-time' })),
-  'When the key expires, ISO 8601, UTC if it has no offset; null: never',
-);
+const Expire = Described(Nullable(Instant), 'When the key expires, ISO 8601, UTC if it has no offset; null: never');
 const isDisabled = 'Whether the key opens nothing for now';
 const container = { name: 'web', namespace: 'default' };
 

@@ -1,13 +1,10 @@
 /** Requests and responses of the audit log. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Described, IntegerId, Nullable } from '../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import { Described, Instant, IntegerId, Nullable, OrNull } from '../../http/shapes.ts';
 
 /** In addition to JSON (export.ts). */
 export const exportFormats = ['csv', 'jsonl'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
-
-const Moment = Type.String({ format: 'iso-date-time' });
 
 export const ListAudit = Type.Object({
   operation: Type.Optional(Type.String({ maxLength: 100, description: 'Only changes by this operationId' })),
@@ -27,8 +24,8 @@ export const ListAudit = Type.Object({
         'Only changes of resources that have or had this name, for resources whose responses have no ID; needs `table`',
     }),
   ),
-  from_timestamp: Type.Optional(Described(Moment, 'Only changes at or after this date')),
-  to_timestamp: Type.Optional(Described(Moment, 'Only changes at or before this date')),
+  from_timestamp: Type.Optional(Described(Instant, 'Only changes at or after this date')),
+  to_timestamp: Type.Optional(Described(Instant, 'Only changes at or before this date')),
   limit: Type.Optional(
     Type.Integer({
       exclusiveMinimum: 0,
@@ -56,7 +53,7 @@ const Row = (when: string) =>
 const AuditToken = Type.Object(
   {
     id: Type.Integer({ description: 'ID of the token' }),
-    name: Described(Nullable(Type.String()), 'Name of the token'),
+    name: OrNull.text('Name of the token'),
   },
   { title: 'AuditToken' },
 );
@@ -77,10 +74,10 @@ const AuditEntry = Type.Object(
     at: Type.String({ format: 'date-time', description: 'When the change was made' }),
     operation: Type.String({ description: 'operationId of the request, or name of the command' }),
     token: Described(Nullable(AuditToken), 'Token of the request; null for a command on the host'),
-    client_id: Described(Nullable(Type.Integer()), 'ID of the client'),
-    project_id: Described(Nullable(Type.Integer()), 'ID of the project'),
-    region_id: Described(Nullable(Type.Integer()), 'ID of the region'),
-    request_id: Described(Nullable(Type.String()), 'ID of the request'),
+    client_id: OrNull.integer('ID of the client'),
+    project_id: OrNull.integer('ID of the project'),
+    region_id: OrNull.integer('ID of the region'),
+    request_id: OrNull.text('ID of the request'),
     origin: Type.Record(Type.String(), Type.String(), {
       description: 'Address, method, path and user agent, where known',
     }),
@@ -93,7 +90,7 @@ export type AuditEntry = Static<typeof AuditEntry>;
 export const AuditPage = Type.Object(
   {
     results: Type.Array(AuditEntry, { description: 'The entries of this page' }),
-    next: Described(Nullable(Type.Integer()), '`before` of the next page; null on the last page'),
+    next: OrNull.integer('`before` of the next page; null on the last page'),
   },
   { title: 'AuditPage' },
 );

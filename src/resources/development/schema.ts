@@ -1,8 +1,7 @@
 /** Requests and responses of development mode. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { faultModes, faultyOperations } from '../../drivers/faults.ts';
-import { Collection, Described, Nullable } from '../../http/shapes.ts';
+import { Collection, Described, Instant, OrNull } from '../../http/shapes.ts';
 
 /** A century. */
 const maxSeconds = 3_155_760_000;
@@ -16,7 +15,7 @@ export const MoveClock = Type.Object(
         description: 'Seconds to advance; work that becomes due is done',
       }),
     ),
-    set: Type.Optional(Type.String({ format: 'iso-date-time', description: 'The new time' })),
+    set: Type.Optional(Described(Instant, 'The new time')),
     real: Type.Optional(Type.Literal(true, { description: 'Return to the real time' })),
   },
   {
@@ -74,8 +73,8 @@ export const Fault = Type.Object(
     mode: FaultMode,
     count: Type.Integer({ description: 'Number of operations' }),
     remaining: Type.Integer({ description: 'Number of operations that will still fail' }),
-    seconds: Described(Nullable(Type.Integer()), 'Duration of `slow` and `stall`'),
-    message: Described(Nullable(Type.String()), 'Error message of the failed task'),
+    seconds: OrNull.integer('Duration of `slow` and `stall`'),
+    message: OrNull.text('Error message of the failed task'),
   },
   { title: 'Fault' },
 );

@@ -1,19 +1,16 @@
 /** Access rules of file shares: which networks may mount a share. A change locks the share and makes no task. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Tx } from '../../platform/db.ts';
-import { requireFound } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import { requireFound, type ServiceDeps } from '../service-kit.ts';
 import { isDenied } from './desired.ts';
+import { maxAccessRules } from './schema.ts';
 import type { AccessRule, AccessRuleCollection, CreateAccessRule, ListAccessRules } from './schema.ts';
 import * as store from './store.ts';
 import type { AccessRuleRow, FileShareRow } from './store.ts';
-
-const maxAccessRules = 100;
 
 interface AccessRulesDeps extends ServiceDeps {
   /** @throws ClientError 404, 409 */

@@ -1,6 +1,5 @@
 /** Requests and responses of file shares. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   Collection,
   CurrentSizeGib,
@@ -10,6 +9,7 @@ import {
   IpNetwork,
   Name,
   Nullable,
+  OrNull,
   Paging,
   PlaceFields,
   ShortText,
@@ -19,7 +19,7 @@ import {
   Uuid,
 } from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
-import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 
 export const FileShareTypeName = Type.Enum(['standard', 'vast'], {
   description:
@@ -104,12 +104,11 @@ const common = {
   ...editable,
   protocol: Type.Literal('NFS', { description: 'Always `NFS`' }),
   size: SizeGib,
-  tags: Type.Optional(CreateTags),
-  metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+  ...newTagFields,
   share_settings: Type.Optional(ShareSettingsInput),
 };
 
-const maxAccessRules = 100;
+export const maxAccessRules = 100;
 const deprecatedType = { deprecated: true, description: 'Use `type_name`' };
 
 const CreateStandardFileShare = Type.Object(
@@ -197,11 +196,11 @@ export const FileShare = Type.Object(
   {
     id: Described(Uuid, 'ID of the share'),
     name: Type.String({ description: 'Name of the share' }),
-    connection_point: Described(Nullable(Type.String()), 'What clients mount, `host:/path`; null until available'),
+    connection_point: OrNull.text('What clients mount, `host:/path`; null until available'),
     created_at: Described(Timestamp, 'When the share was requested'),
     network: Type.Object(networkFields, { description: 'Network of the share' }),
     ...networkFields,
-    share_network_name: Described(Nullable(Type.String()), 'Name of the share network'),
+    share_network_name: OrNull.text('Name of the share network'),
     ...PlaceFields,
     ...TaskFields,
     protocol: Type.String({ description: 'Always `NFS`' }),

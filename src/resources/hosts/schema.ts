@@ -1,7 +1,6 @@
 /** Responses about hosts. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, DateTime, Described, IntegerId, Nullable, Paging } from '../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import { Collection, DateTime, Described, IntegerId, OrNull, Paging } from '../../http/shapes.ts';
 
 export const ListHosts = Type.Object({
   ...Paging(100),
@@ -25,8 +24,7 @@ export const Host = Type.Object(
     region_id: Type.Integer({ description: 'ID of the region' }),
     name: Type.String({ description: 'Name of the host, unique in the region' }),
     address: Type.String({ description: 'Its address among the hosts' }),
-    interface: Described(
-      Nullable(Type.String()),
+    interface: OrNull.text(
       'Network interface that gets the addresses that move; null: the interface with the address of the host',
     ),
     state: Type.Enum(['active', 'draining', 'drained'], {

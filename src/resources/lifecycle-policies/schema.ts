@@ -1,17 +1,17 @@
 /** Requests and responses of lifecycle policies. */
-import { Type } from 'typebox';
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import {
   Collection,
   DateTime,
   Described,
   exampleUuid,
   Name,
+  noControlCharacters,
   Nullable,
+  OrNull,
   Paging,
   PlaceFields,
   Uuid,
-  noControlCharacters,
 } from '../../http/shapes.ts';
 import { Price } from '../pricing/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
@@ -232,13 +232,11 @@ export const PriceLifecyclePolicy = Type.Object(
 );
 export type PriceLifecyclePolicy = Static<typeof PriceLifecyclePolicy>;
 
-const MaybeText = (description: string) => Described(Nullable(Type.String()), description);
-const MaybeCount = (description: string) => Described(Nullable(Type.Integer()), description);
 const duration = (descriptions: typeof intervalDescriptions) => ({
-  weeks: MaybeCount(descriptions.weeks),
-  days: MaybeCount(descriptions.days),
-  hours: MaybeCount(descriptions.hours),
-  minutes: MaybeCount(descriptions.minutes),
+  weeks: OrNull.integer(descriptions.weeks),
+  days: OrNull.integer(descriptions.days),
+  hours: OrNull.integer(descriptions.hours),
+  minutes: OrNull.integer(descriptions.minutes),
 });
 const RetentionTime = Type.Object(duration(retentionDescriptions), { title: 'RetentionTime' });
 const CommonSchedule = {
@@ -254,12 +252,12 @@ const CronSchedule = Type.Object(
   {
     ...CommonSchedule,
     type: Type.Literal('cron', { description: 'Always `cron`' }),
-    month: MaybeText(cronDescriptions.month),
-    day: MaybeText(cronDescriptions.day),
-    week: MaybeText(cronDescriptions.week),
-    day_of_week: MaybeText(cronDescriptions.day_of_week),
-    hour: MaybeText(cronDescriptions.hour),
-    minute: MaybeText(cronDescriptions.minute),
+    month: OrNull.text(cronDescriptions.month),
+    day: OrNull.text(cronDescriptions.day),
+    week: OrNull.text(cronDescriptions.week),
+    day_of_week: OrNull.text(cronDescriptions.day_of_week),
+    hour: OrNull.text(cronDescriptions.hour),
+    minute: OrNull.text(cronDescriptions.minute),
     timezone: Type.String({ description: timezoneDescription }),
   },
   { title: 'CronSchedule' },
@@ -334,19 +332,18 @@ const VolumePrices = Type.Object(
   },
   { title: 'LifecyclePolicyVolumePrices' },
 );
-const Amount = (description: string) => Described(Nullable(Type.Number()), description);
 const { currency_code, price_status, price_without_discount_per_month, tax_percent } = Price.properties;
 export const LifecyclePolicyPrice = Type.Object(
   {
     currency_code,
-    discount: Amount('Discount of the client in percent'),
+    discount: OrNull.number('Discount of the client in percent'),
     per_hour: Described(VolumePrices, 'Prices of an hour, by volume'),
     per_month: Described(VolumePrices, 'Prices of a month (730 hours), by volume'),
     price_status,
     price_without_discount_per_month,
     tax_percent,
-    total_price_per_hour: Amount('Price of an hour with tax'),
-    total_price_per_month: Amount('Price of a month (730 hours) with tax'),
+    total_price_per_hour: OrNull.number('Price of an hour with tax'),
+    total_price_per_month: OrNull.number('Price of a month (730 hours) with tax'),
   },
   { title: 'LifecyclePolicyPrice' },
 );

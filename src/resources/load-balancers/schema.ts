@@ -1,6 +1,5 @@
 /** Requests and responses of load balancers. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
@@ -10,6 +9,7 @@ import {
   Name,
   Nullable,
   OrderBy,
+  OrNull,
   Paging,
   PlaceFields,
   ShortText,
@@ -17,7 +17,7 @@ import {
   Uuid,
 } from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
-import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 import { exampleNestedListener, NestedListener } from './listeners/schema.ts';
 import { ShowStats, StatsOrNull, statuses } from './shapes.ts';
 
@@ -104,7 +104,6 @@ export const FloatingIp = Type.Union(
 );
 
 const maxListeners = 51;
-const deprecatedMetadata = 'Another name for `tags`, which the Terraform provider sends';
 
 export const CreateLoadBalancer = Type.Object(
   {
@@ -121,8 +120,7 @@ export const CreateLoadBalancer = Type.Object(
     ),
     logging: Type.Optional(LoggingInput),
     preferred_connectivity: Type.Optional(MemberConnectivity),
-    tags: Type.Optional(CreateTags),
-    metadata: Type.Optional(Described(CreateTags, deprecatedMetadata)),
+    ...newTagFields,
     vip_ip_family: Type.Optional(VipFamily),
     vip_network_id: Type.Optional(
       Described(Uuid, 'ID of the network to show; by default the default network of the project. Nothing is routed'),
@@ -277,18 +275,13 @@ const LoadBalancerFlavor = Type.Object(
 
 const LoadBalancerLogging = Type.Object(
   {
-    destination_region_id: Described(Nullable(Type.Integer()), logging.destination_region_id),
+    destination_region_id: OrNull.integer(logging.destination_region_id),
     enabled: Type.Boolean({ description: logging.enabled }),
     retention_policy: Described(
-      Nullable(
-        Type.Object(
-          { period: Described(Nullable(Type.Integer()), logging.period) },
-          { title: 'LoadBalancerLogRetention' },
-        ),
-      ),
+      Nullable(Type.Object({ period: OrNull.integer(logging.period) }, { title: 'LoadBalancerLogRetention' })),
       logging.retention_policy,
     ),
-    topic_name: Described(Nullable(Type.String()), logging.topic_name),
+    topic_name: OrNull.text(logging.topic_name),
   },
   { title: 'LoadBalancerLogging' },
 );
@@ -320,7 +313,7 @@ export const LoadBalancer = Type.Object(
     stats: StatsOrNull,
     tags_v2: Type.Array(Tag, { description: 'Tags, by key' }),
     updated_at: Described(Nullable(DateTime), 'When the load balancer or one of its parts was last changed'),
-    vip_address: Described(Nullable(Type.String()), 'IP address of the load balancer'),
+    vip_address: OrNull.text('IP address of the load balancer'),
     vip_fqdn: Type.Null({ description: 'Always null' }),
     vip_ip_family: Nullable(VipFamily),
     vip_port_id: Described(Nullable(Uuid), 'ID of the address'),
@@ -343,17 +336,16 @@ export type LoadBalancer = Static<typeof LoadBalancer>;
 export const LoadBalancerCollection = Collection(LoadBalancer);
 export type LoadBalancerCollection = Static<typeof LoadBalancerCollection>;
 
-const Metric = (description: string) => Described(Nullable(Type.Number()), description);
 export const LoadBalancerMetricsCollection = Collection(
   Type.Object(
     {
-      cpu_util: Metric('Always null: unknown for a single load balancer'),
-      memory_util: Metric('Always null: unknown for a single load balancer'),
-      network_Bps_egress: Metric('Bytes sent to clients per second'),
-      network_Bps_ingress: Metric('Bytes received from clients per second'),
-      network_pps_egress: Metric('Always null: packets are not counted'),
-      network_pps_ingress: Metric('Always null: packets are not counted'),
-      time: Described(Nullable(Type.String()), 'Start of the step, RFC 3339 in UTC'),
+      cpu_util: OrNull.number('Always null: unknown for a single load balancer'),
+      memory_util: OrNull.number('Always null: unknown for a single load balancer'),
+      network_Bps_egress: OrNull.number('Bytes sent to clients per second'),
+      network_Bps_ingress: OrNull.number('Bytes received from clients per second'),
+      network_pps_egress: OrNull.number('Always null: packets are not counted'),
+      network_pps_ingress: OrNull.number('Always null: packets are not counted'),
+      time: OrNull.text('Start of the step, RFC 3339 in UTC'),
     },
     { title: 'LoadBalancerMetrics', description: 'Averages of one step: a minute, ten minutes or an hour' },
   ),

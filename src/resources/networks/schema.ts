@@ -1,12 +1,12 @@
 /** Requests and responses of networks (docs/interface.md, "Networks and subnets"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   Collection,
   Described,
   Name,
   Nullable,
   OrderBy,
+  OrNull,
   Paging,
   PlaceFields,
   TaskFields,
@@ -14,7 +14,7 @@ import {
   Uuid,
 } from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
-import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 
 const NetworkType = Type.Enum(['vlan', 'vxlan'], { description: 'Type of the network; default: `vxlan`' });
 export type NetworkType = Static<typeof NetworkType>;
@@ -24,8 +24,7 @@ export const CreateNetwork = Type.Object(
     name: Name,
     create_router: Type.Optional(Type.Boolean({ description: 'Accepted and ignored: packets are not routed' })),
     type: Type.Optional(NetworkType),
-    tags: Type.Optional(CreateTags),
-    metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+    ...newTagFields,
   },
   { title: 'CreateNetwork', additionalProperties: false, examples: [{ name: 'my-network' }] },
 );
@@ -62,8 +61,8 @@ export const Network = Type.Object(
     mtu: Type.Integer({ description: 'Maximum transmission unit in bytes' }),
     port_security_enabled: Type.Boolean({ description: 'Always true' }),
     ...PlaceFields,
-    project_id: Described(Nullable(Type.Integer()), 'ID of the project'),
-    segmentation_id: Described(Nullable(Type.Integer()), 'Always null'),
+    project_id: OrNull.integer('ID of the project'),
+    segmentation_id: OrNull.integer('Always null'),
     shared: Type.Boolean({ description: 'Whether other projects can use the network' }),
     subnets: Type.Array(Uuid, { description: 'IDs of the subnets' }),
     tags: Type.Array(Tag, { description: 'Tags, by key' }),

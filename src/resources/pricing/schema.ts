@@ -1,13 +1,13 @@
 /** Requests and responses of price previews, and the shape of the price book that an operator writes. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   Collection,
   Described,
-  Named,
   exampleUuid,
   maxSizeGib,
+  Named,
   Nullable,
+  OrNull,
   Paging,
   ShortText,
   Uuid,
@@ -67,23 +67,21 @@ export const PriceSnapshot = Type.Object(
   { title: 'PriceSnapshot', additionalProperties: false, examples: [{ volume_id: exampleUuid }] },
 );
 
-const Amount = (description: string) => Described(Nullable(Type.Number()), description);
-
 const priceFields = {
   currency_code: Named('PriceCurrency', Nullable(Currency), 'Currency of the prices; null when no price is shown'),
-  discount_percent: Amount('Discount of the client in percent'),
+  discount_percent: OrNull.number('Discount of the client in percent'),
   price_status: Type.Enum(['error', 'hide', 'show'], {
     title: 'PriceStatus',
     description: '`show`: the prices are valid; `hide`: the price book has no price; `error`: the price book is faulty',
   }),
-  price_without_discount_per_month: Amount('Price of a month (730 hours) with tax and without discount'),
+  price_without_discount_per_month: OrNull.number('Price of a month (730 hours) with tax and without discount'),
   tax_percent: Type.Number({ description: 'Tax that the prices include, in percent; 0 when no price is shown' }),
 };
 const perHour = 'Price of an hour with tax';
 const perMonth = 'Price of a month (730 hours) with tax';
 
 export const Price = Type.Object(
-  { ...priceFields, price_per_hour: Amount(perHour), price_per_month: Amount(perMonth) },
+  { ...priceFields, price_per_hour: OrNull.number(perHour), price_per_month: OrNull.number(perMonth) },
   { title: 'Price' },
 );
 export type Price = Static<typeof Price>;
@@ -113,9 +111,9 @@ export type PriceLoadBalancer = Static<typeof PriceLoadBalancer>;
 
 const PriceByPart = Type.Object(
   {
-    external_ip: Amount('Price of the external IP address; always null'),
-    flavor: Amount('Price of the flavor'),
-    floating_ip: Amount('Price of the floating IP; always null'),
+    external_ip: OrNull.number('Price of the external IP address; always null'),
+    flavor: OrNull.number('Price of the flavor'),
+    floating_ip: OrNull.number('Price of the floating IP; always null'),
   },
   { title: 'LoadBalancerPriceByPart' },
 );
@@ -124,8 +122,8 @@ export const LoadBalancerPrice = Type.Object(
     ...priceFields,
     per_hour: Described(PriceByPart, 'Prices of an hour with tax, by part'),
     per_month: Described(PriceByPart, 'Prices of a month (730 hours) with tax, by part'),
-    total_price_per_hour: Amount(perHour),
-    total_price_per_month: Amount(perMonth),
+    total_price_per_hour: OrNull.number(perHour),
+    total_price_per_month: OrNull.number(perMonth),
   },
   { title: 'LoadBalancerPrice' },
 );

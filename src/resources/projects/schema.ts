@@ -1,7 +1,6 @@
 /** Requests and responses of projects (docs/interface.md, "Projects and regions"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, Described, Name, Nullable, OrderBy, Paging, Timestamp } from '../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import { Collection, Described, Name, Nullable, OrderBy, OrNull, Paging, Timestamp } from '../../http/shapes.ts';
 
 const Description = Described(Nullable(Type.String({ maxLength: 255 })), 'Free text, up to 255 characters');
 
@@ -37,12 +36,12 @@ export const Project = Type.Object(
     id: Type.Integer({ description: 'ID of the project' }),
     client_id: Type.Integer({ description: 'ID of the client that owns the project' }),
     created_at: Described(Timestamp, 'When the project was created'),
-    deleted_at: Described(Nullable(Type.String()), 'When the project was deleted; null for an existing project'),
-    description: Described(Nullable(Type.String()), 'Free text'),
+    deleted_at: OrNull.text('When the project was deleted; null for an existing project'),
+    description: OrNull.text('Free text'),
     is_default: Type.Boolean({ description: "Whether this is the client's default project, which cannot be deleted" }),
     name: Type.String({ description: 'Name of the project' }),
     state: Type.Enum(['ACTIVE', 'DELETED'], { description: '`ACTIVE`, or `DELETED` once it is deleted' }),
-    task_id: Described(Nullable(Type.String()), 'ID of the task that deleted the project, or null'),
+    task_id: OrNull.text('ID of the task that deleted the project, or null'),
   },
   { title: 'Project' },
 );

@@ -1,9 +1,18 @@
 /** Requests and responses of quota requests (docs/interface.md, "Quotas"). */
-import { Type } from 'typebox';
-import type { Static, TSchema } from 'typebox';
-import { Collection, Described, FilterId, IntegerId, Nullable, Paging, Timestamp } from '../../http/shapes.ts';
-import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
-import type { Kind } from '../../quota/kinds.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import {
+  Collection,
+  Described,
+  FilterId,
+  Instant,
+  IntegerId,
+  maxFilterValues,
+  Nullable,
+  OrNull,
+  Paging,
+  Timestamp,
+} from '../../http/shapes.ts';
+import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 
 const maxLimit = Number.MAX_SAFE_INTEGER;
 const maxRegions = 100;
@@ -75,17 +84,14 @@ export const CreateQuotaRequest = Type.Object(
 );
 export type CreateQuotaRequest = Static<typeof CreateQuotaRequest>;
 
-/** Values of one query parameter that may be repeated. */
-const maxFilterValues = 1000;
-const Moment = Type.String({ format: 'iso-date-time' });
 const Status = Type.Enum([...quotaRequestStatuses], {
   description: '`in progress`, `done` (approved) or `rejected`',
 });
 
 export const ListQuotaRequests = Type.Object({
   ...Paging(1000),
-  created_from: Type.Optional(Described(Moment, 'Only requests created at or after this date')),
-  created_to: Type.Optional(Described(Moment, 'Only requests created at or before this date')),
+  created_from: Type.Optional(Described(Instant, 'Only requests created at or after this date')),
+  created_to: Type.Optional(Described(Instant, 'Only requests created at or before this date')),
   request_ids: Type.Optional(
     Type.Array(FilterId, { maxItems: maxFilterValues, description: 'Only requests with these IDs' }),
   ),
@@ -119,7 +125,7 @@ export const QuotaRequest = Type.Object(
     description: Type.String({ description: 'Why the limits are needed' }),
     requested_limits: Type.Unsafe<RequestedLimits>(Limits),
     status: Status,
-    reason: Described(Nullable(Type.String()), 'What the operator wrote about the decision, or null'),
+    reason: OrNull.text('What the operator wrote about the decision, or null'),
     created_at: Described(Timestamp, 'When the request was created'),
     updated_at: Described(Nullable(Timestamp), 'When the request was decided; null until then'),
   },

@@ -1,9 +1,7 @@
 /** Quota figures: every kind has a `_limit` and a `_usage` (docs/interface.md, "Quotas"). */
-import { Type } from 'typebox';
-import type { Static, TInteger, TOptional } from 'typebox';
-import { Collection, Described, IntegerId, Nullable } from '../../http/shapes.ts';
-import { globalKinds, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
-import type { Kind } from '../../quota/kinds.ts';
+import { type Static, type TInteger, type TOptional, Type } from 'typebox';
+import { Collection, Described, IntegerId, OrNull } from '../../http/shapes.ts';
+import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 
 const maxLimit = Number.MAX_SAFE_INTEGER;
 
@@ -36,7 +34,7 @@ export const AllClientQuotas = Type.Object(
 const QuotaDrift = Type.Object(
   {
     client_id: Type.Integer({ description: 'ID of the client' }),
-    region_id: Described(Nullable(Type.Integer()), 'ID of the region; null: a global quota'),
+    region_id: OrNull.integer('ID of the region; null: a global quota'),
     kind: Type.String({ description: 'Kind of quota, such as `volume_count`' }),
     counted: Type.Integer({ description: 'The usage that limits are checked against' }),
     in_use: Type.Integer({ description: 'The usage of the resources' }),

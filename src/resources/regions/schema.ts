@@ -1,7 +1,6 @@
 /** Responses about regions, and the file that declares the regions (docs/interface.md, "Projects and regions"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, Described, Nullable, OrderBy, Paging, ShortText } from '../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import { Collection, Described, Nullable, OrderBy, OrNull, Paging, ShortText } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
 const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
@@ -131,10 +130,10 @@ export const Region = Type.Object(
     country: Type.String({ description: 'Country code, ISO 3166-1 alpha-2' }),
     created_at: Type.String({ format: 'date-time', description: 'When the region was first declared' }),
     created_on: Type.String({ format: 'date-time', deprecated: true, description: 'Use `created_at`' }),
-    ddos_endpoint_id: Described(Nullable(Type.Integer()), Unused),
+    ddos_endpoint_id: OrNull.integer(Unused),
     display_name: Type.String({ description: 'Name of the region' }),
     endpoint_type: Type.Enum(['admin', 'internal', 'public'], { description: 'Always `public`' }),
-    external_network_id: Described(Nullable(Type.String()), Unused),
+    external_network_id: OrNull.text(Unused),
     file_share_types: Described(Nullable(Type.Array(FileShareType)), 'Types of file shares that the region offers'),
     has_ai: Missing('AI clusters'),
     has_ai_gpu: Missing('GPU clusters'),
@@ -147,12 +146,12 @@ export const Region = Type.Object(
     has_sfs: Type.Boolean({ description: 'Whether the region has file shares' }),
     keystone_id: Type.Integer({ description: 'Internal ID' }),
     keystone_name: Type.String({ description: 'Internal name' }),
-    metrics_database_id: Described(Nullable(Type.Integer()), Unused),
+    metrics_database_id: OrNull.integer(Unused),
     slug: Type.String({ description: 'Short name for URLs' }),
     state: Type.Enum(['ACTIVE', 'DELETED', 'DELETING', 'DELETION_FAILED', 'INACTIVE', 'MAINTENANCE', 'NEW'], {
       description: 'Always `ACTIVE`',
     }),
-    task_id: Described(Nullable(Type.String()), Unused),
+    task_id: OrNull.text(Unused),
     vlan_physical_network: Type.String({ description: 'Internal name of the physical network' }),
     zone: Nullable(Zone),
   },

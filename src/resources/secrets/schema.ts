@@ -1,8 +1,17 @@
 /** Requests and responses of secrets (docs/interface.md, "Secrets"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
-import { Collection, Described, noControlCharacters, Nullable, Paging, Timestamp, Uuid } from '../../http/shapes.ts';
+import {
+  Collection,
+  Described,
+  Instant,
+  noControlCharacters,
+  Nullable,
+  OrNull,
+  Paging,
+  Timestamp,
+  Uuid,
+} from '../../http/shapes.ts';
 
 const SecretType = Type.Enum(['certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric'], {
   description: 'Type of the secret; load balancers use certificates',
@@ -31,7 +40,7 @@ const SecretName = Type.String({
 });
 
 const Expiration = Described(
-  Nullable(Type.String({ format: 'iso-date-time' })),
+  Nullable(Instant),
   'From this ISO 8601 date on, resources cannot use the secret; UTC without a zone',
 );
 
@@ -126,15 +135,12 @@ export const Secret = Type.Object(
     name: Type.String({ description: 'Name of the secret' }),
     secret_type: SecretType,
     status: Type.String({ description: '`ACTIVE`' }),
-    algorithm: Described(Nullable(Type.String()), 'Algorithm'),
-    bit_length: Described(Nullable(Type.Integer()), 'Length of the key in bits'),
-    mode: Described(Nullable(Type.String()), 'Mode of the algorithm'),
+    algorithm: OrNull.text('Algorithm'),
+    bit_length: OrNull.integer('Length of the key in bits'),
+    mode: OrNull.text('Mode of the algorithm'),
     content_types: Described(Nullable(Type.Record(Type.String(), Type.String())), 'Media types of the payload'),
     created: Described(Timestamp, 'When the secret was created'),
-    expiration: Described(
-      Nullable(Type.String()),
-      'From this date on, resources cannot use the secret; null: no limit',
-    ),
+    expiration: OrNull.text('From this date on, resources cannot use the secret; null: no limit'),
   },
   { title: 'Secret' },
 );

@@ -1,6 +1,5 @@
 /** Requests and responses of snapshots. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   Collection,
   DateTime,
@@ -9,6 +8,7 @@ import {
   IntegerId,
   Name,
   Nullable,
+  OrNull,
   Paging,
   PlaceFields,
   ShortText,
@@ -16,7 +16,7 @@ import {
   TaskFields,
   Uuid,
 } from '../../http/shapes.ts';
-import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 
 const snapshotStatuses = [
   'available',
@@ -36,8 +36,7 @@ export const CreateSnapshot = Type.Object(
     name: Name,
     volume_id: Described(Uuid, 'ID of the volume'),
     description: Type.Optional(Described(Nullable(Type.String({ maxLength: 1024 })), 'Any text')),
-    tags: Type.Optional(CreateTags),
-    metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+    ...newTagFields,
   },
   {
     title: 'CreateSnapshot',
@@ -77,7 +76,7 @@ export const Snapshot = Type.Object(
     id: Described(Uuid, 'ID of the snapshot'),
     name: Type.String({ description: 'Name of the snapshot' }),
     created_at: Described(DateTime, 'When the snapshot was requested'),
-    description: Described(Nullable(Type.String()), 'Text of the request that created the snapshot'),
+    description: OrNull.text('Text of the request that created the snapshot'),
     metadata: Type.Record(Type.String(), Type.String(), {
       deprecated: true,
       description: 'Use `tags`; the Terraform provider reads this name',

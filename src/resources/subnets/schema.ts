@@ -1,6 +1,5 @@
 /** Requests and responses of subnets (docs/interface.md, "Networks and subnets"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   Collection,
   Described,
@@ -10,13 +9,14 @@ import {
   Name,
   Nullable,
   OrderBy,
+  OrNull,
   Paging,
   PlaceFields,
   TaskFields,
   Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
-import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { ListNetworks, Network } from '../networks/schema.ts';
 
@@ -53,8 +53,7 @@ export const CreateSubnet = Type.Object(
       Type.Boolean({ description: 'Accepted and ignored: packets are not routed' }),
     ),
     router_id_to_connect: Type.Optional(Described(Nullable(Uuid), 'Accepted and ignored: packets are not routed')),
-    tags: Type.Optional(CreateTags),
-    metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+    ...newTagFields,
   },
   {
     title: 'CreateSubnet',
@@ -89,14 +88,14 @@ export const Subnet = Type.Object(
   {
     id: Described(Uuid, 'ID of the subnet'),
     name: Type.String({ description: 'Name of the subnet' }),
-    available_ips: Described(Nullable(Type.Integer()), 'Number of free addresses'),
+    available_ips: OrNull.integer('Number of free addresses'),
     cidr: Type.String({ description: 'Address range in CIDR notation' }),
     created_at: Described(Timestamp, 'When the subnet was created'),
     ...TaskFields,
     creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the subnet; null for a default subnet'),
     dns_nameservers: Type.Array(Type.String(), { description: 'Addresses of DNS servers' }),
     enable_dhcp: Type.Boolean({ description: 'Whether DHCP is on' }),
-    gateway_ip: Described(Nullable(Type.String()), 'Address of the gateway; null: no gateway'),
+    gateway_ip: OrNull.text('Address of the gateway; null: no gateway'),
     has_router: Type.Boolean({ deprecated: true, description: 'Always false' }),
     host_routes: Type.Array(
       Type.Object({
@@ -110,7 +109,7 @@ export const Subnet = Type.Object(
     ...PlaceFields,
     tags: Type.Array(Tag, { description: 'Tags, by key' }),
     metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
-    total_ips: Described(Nullable(Type.Integer()), 'Number of addresses'),
+    total_ips: OrNull.integer('Number of addresses'),
     updated_at: Described(Timestamp, 'When the subnet last changed'),
   },
   { title: 'Subnet' },

@@ -1,14 +1,22 @@
 /** Requests and responses of tasks (docs/interface.md, "Tasks"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, Described, exampleUuid, IntegerId, Nullable, Paging, ShortText, Uuid } from '../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import {
+  Collection,
+  Described,
+  exampleUuid,
+  Instant,
+  IntegerId,
+  maxFilterValues,
+  Nullable,
+  OrNull,
+  Paging,
+  ShortText,
+  Uuid,
+} from '../../http/shapes.ts';
 import { taskStates } from '../../tasks/table.ts';
 
-/** Values of one query parameter that may be repeated. */
-const maxFilterValues = 1000;
 const Order = Type.Enum(['asc', 'desc'], { description: 'Order by the creation date; `desc` by default' });
 const State = Type.Enum([...taskStates], { description: 'State of the task' });
-const Instant = Type.String({ format: 'iso-date-time' });
 const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only tasks of these ${noun}` });
 
 export const GetTask = Type.Object({
@@ -54,9 +62,6 @@ export const AcknowledgeTasks = Type.Object(
 );
 export type AcknowledgeTasks = Static<typeof AcknowledgeTasks>;
 
-const text = (description: string) => Described(Nullable(Type.String()), description);
-const id = (description: string) => Described(Nullable(Type.Integer()), description);
-
 export const Task = Type.Object(
   {
     id: Described(Uuid, 'ID of the task'),
@@ -64,7 +69,7 @@ export const Task = Type.Object(
     task_type: Type.String({ description: 'What the task does, such as `create_volume`' }),
     resource_kind: Type.String({ description: 'Kind of the resource, such as `volume`' }),
     resource_id: Type.String({ description: 'ID of the resource' }),
-    error: text('Why the task failed, for people; null otherwise'),
+    error: OrNull.text('Why the task failed, for people; null otherwise'),
     created_resources: Described(
       Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
       'IDs of the resources that the task creates, by kind, such as `{"volumes": ["<id>"]}`',
@@ -74,20 +79,20 @@ export const Task = Type.Object(
       'Parameters of the task; they depend on its type',
     ),
     detailed_state: Described(Nullable(Type.Enum(['FINISHED', 'ERROR'])), 'The final state; null until the task ends'),
-    created_on: text('When the task was created'),
-    updated_on: text('When the task last changed'),
-    finished_on: text('When the task ended; null until then'),
-    acknowledged_at: text('When the task was acknowledged; null until then'),
-    acknowledged_by: id('ID of the token that acknowledged the task'),
-    client_id: id('ID of the client whose resource the task changes'),
-    user_client_id: id('ID of the client of the token'),
+    created_on: OrNull.text('When the task was created'),
+    updated_on: OrNull.text('When the task last changed'),
+    finished_on: OrNull.text('When the task ended; null until then'),
+    acknowledged_at: OrNull.text('When the task was acknowledged; null until then'),
+    acknowledged_by: OrNull.integer('ID of the token that acknowledged the task'),
+    client_id: OrNull.integer('ID of the client whose resource the task changes'),
+    user_client_id: OrNull.integer('ID of the client of the token'),
     user_id: Type.Integer({ description: 'ID of the token that started the task' }),
-    project_id: id('ID of the project'),
-    region_id: id('ID of the region'),
-    request_id: text('ID of the request that started the task'),
-    job_id: text('ID of the job, for the operator'),
-    lifecycle_policy_id: id('ID of the lifecycle policy that started the task'),
-    schedule_id: text('ID of the schedule that started the task'),
+    project_id: OrNull.integer('ID of the project'),
+    region_id: OrNull.integer('ID of the region'),
+    request_id: OrNull.text('ID of the request that started the task'),
+    job_id: OrNull.text('ID of the job, for the operator'),
+    lifecycle_policy_id: OrNull.integer('ID of the lifecycle policy that started the task'),
+    schedule_id: OrNull.text('ID of the schedule that started the task'),
   },
   { title: 'Task' },
 );

@@ -1,7 +1,6 @@
 /** Requests and responses of the notification threshold (docs/interface.md, "Notification threshold"). */
-import { Type } from 'typebox';
-import type { Static, TSchema } from 'typebox';
-import { Described, IntegerId, Nullable, ShortText } from '../../http/shapes.ts';
+import { type Static, type TSchema, Type } from 'typebox';
+import { Described, Instant, IntegerId, Nullable, ShortText } from '../../http/shapes.ts';
 import { defaultThreshold } from '../../quota/crossings.ts';
 import { globalKinds, regionalKinds } from '../../quota/kinds.ts';
 
@@ -67,7 +66,7 @@ export const SetThreshold = Type.Object(
   {
     threshold: Type.Optional(Percent),
     last_message: Type.Optional(Described(Nullable(QuotasMessage), 'Ignored')),
-    last_sending: Type.Optional(Described(Nullable(Type.String({ format: 'iso-date-time' })), 'Ignored')),
+    last_sending: Type.Optional(Described(Nullable(Instant), 'Ignored')),
   },
   { title: 'SetNotificationThreshold', additionalProperties: false, examples: [{ threshold: 80 }] },
 );

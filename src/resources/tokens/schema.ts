@@ -1,11 +1,11 @@
 /** Requests and responses of tokens. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { roles } from '../../authz/actor.ts';
 import {
   Collection,
   DateTime,
   Described,
+  Instant,
   IntegerId,
   noControlCharacters,
   Nullable,
@@ -34,10 +34,7 @@ export const CreateToken = Type.Object(
       Described(Nullable(Type.Array(IntegerId, { maxItems: 1000, uniqueItems: true })), projectsRule),
     ),
     expires_at: Type.Optional(
-      Described(
-        Nullable(Type.String({ format: 'iso-date-time' })),
-        'When the token expires, ISO 8601, UTC if it has no offset; null: never',
-      ),
+      Described(Nullable(Instant), 'When the token expires, ISO 8601, UTC if it has no offset; null: never'),
     ),
     client_id: Type.Optional(Described(IntegerId, clientRule)),
   },

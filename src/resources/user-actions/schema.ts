@@ -1,15 +1,22 @@
 /** Requests and responses of user actions (docs/interface.md, "User actions"). */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
-import { Collection, DateTime, Described, FilterId, Nullable, Paging, ShortText } from '../../http/shapes.ts';
+import {
+  Collection,
+  DateTime,
+  Described,
+  FilterId,
+  Instant,
+  maxFilterValues,
+  Nullable,
+  OrNull,
+  Paging,
+  ShortText,
+} from '../../http/shapes.ts';
 import { Attempt, State } from '../notifications/schema.ts';
 import { actionTypes, apiGroups, resourceTypes } from './actions.ts';
 
-/** Values of one query parameter that may be repeated. */
-const maxFilterValues = 1000;
 const filter = (noun: string) => ({ maxItems: maxFilterValues, description: `Only actions ${noun}` });
-const Instant = Type.String({ format: 'iso-date-time' });
 const Order = Type.Enum(['asc', 'desc'], { description: 'Order by time; `desc` by default' });
 const Action = Type.Enum([...actionTypes], { title: 'UserActionType', description: 'Type of the action' });
 const Group = Type.Enum([...apiGroups], { title: 'UserActionGroup', description: 'Group of operations' });
@@ -33,24 +40,22 @@ export type ListUserActions = Static<typeof ListUserActions>;
 
 const Json = (description: string) =>
   Nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description }));
-const NoInteger = (description: string) => Described(Nullable(Type.Integer()), description);
-const NoText = (description: string) => Described(Nullable(Type.String()), description);
 
 const ActionResource = Type.Object(
   {
     resource_id: Type.String({ description: 'ID of the resource' }),
     resource_type: Type.Enum([...new Set(Object.values(resourceTypes))], { description: 'Type of the resource' }),
     resource_body: Json('The fields that changed, or all fields of a new or deleted resource; secrets are redacted'),
-    search_field: NoText('Name of the resource, if it is among the changed fields'),
+    search_field: OrNull.text('Name of the resource, if it is among the changed fields'),
   },
   { title: 'UserActionResource' },
 );
 
 const Price = Type.Object(
   {
-    currency_code: NoText('ISO 4217 code'),
-    price_per_hour: Described(Nullable(Type.Number()), 'Price per hour'),
-    price_per_month: Described(Nullable(Type.Number()), 'Price per month'),
+    currency_code: OrNull.text('ISO 4217 code'),
+    price_per_hour: OrNull.number('Price per hour'),
+    price_per_month: OrNull.number('Price per month'),
     price_status: Type.Enum(['error', 'hide', 'show'], { description: 'Whether the price is known' }),
   },
   { title: 'UserActionPrice' },
@@ -64,16 +69,16 @@ export const UserAction = Type.Object(
     api_group: Group,
     acknowledged: Type.Boolean({ description: 'Whether the subscriber has received it' }),
     action_data: Json('`operation` and `request_id` of the request'),
-    client_id: NoInteger('ID of the client'),
-    project_id: NoInteger('ID of the project'),
-    region_id: NoInteger('ID of the region'),
+    client_id: OrNull.integer('ID of the client'),
+    project_id: OrNull.integer('ID of the project'),
+    region_id: OrNull.integer('ID of the region'),
     user_id: Type.Integer({ description: 'ID of the token; 0 for a command on the host' }),
-    token_id: NoInteger('ID of the token; null for a command on the host'),
-    issued_by_user_id: NoInteger('Always null'),
-    email: NoText('Always null'),
-    source_user_ip: NoText('Address of the client of the request'),
-    user_agent: NoText('User-Agent of the request'),
-    task_id: NoText('ID of the task that the action started; null: none, or it was removed'),
+    token_id: OrNull.integer('ID of the token; null for a command on the host'),
+    issued_by_user_id: OrNull.integer('Always null'),
+    email: OrNull.text('Always null'),
+    source_user_ip: OrNull.text('Address of the client of the request'),
+    user_agent: OrNull.text('User-Agent of the request'),
+    task_id: OrNull.text('ID of the task that the action started; null: none, or it was removed'),
     is_complete: Type.Boolean({ description: 'false: the entry was too large and is cut off' }),
     resources: Type.Array(ActionResource, { description: 'The resources that the action changed' }),
     total_price: Described(Nullable(Price), 'Always null'),

@@ -1,6 +1,5 @@
 /** Requests and responses of volumes. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
@@ -11,7 +10,7 @@ import {
   ExtendBody,
   IntegerId,
   Name,
-  Nullable,
+  OrNull,
   Paging,
   PlaceFields,
   ShortText,
@@ -21,7 +20,7 @@ import {
 } from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
-import { CreateTags, Tag, UpdateTags } from '../../tags/tags.ts';
+import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 
 const volumeTypeNames = ['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'] as const;
 export const VolumeTypeName = Type.Enum([...volumeTypeNames], {
@@ -74,8 +73,7 @@ const common = {
       description: 'IDs of lifecycle policies that take snapshots of the volume',
     }),
   ),
-  tags: Type.Optional(CreateTags),
-  metadata: Type.Optional(Described(CreateTags, 'Another name for `tags`, which the Terraform provider sends')),
+  ...newTagFields,
   type_name: Type.Optional(
     Described(
       VolumeTypeName,
@@ -189,12 +187,12 @@ export type ListVolumes = Static<typeof ListVolumes>;
 
 const VolumeAttachment = Type.Object(
   {
-    attached_at: Described(Nullable(Type.String()), 'When the volume was attached'),
+    attached_at: OrNull.text('When the volume was attached'),
     attachment_id: Type.String({ description: 'ID of the attachment' }),
-    device: Described(Nullable(Type.String()), 'Device of the instance'),
-    flavor_id: Described(Nullable(Type.String()), 'ID of the flavor of the instance'),
-    instance_name: Described(Nullable(Type.String()), 'Name of the instance'),
-    server_id: Described(Nullable(Type.String()), 'ID of the instance'),
+    device: OrNull.text('Device of the instance'),
+    flavor_id: OrNull.text('ID of the flavor of the instance'),
+    instance_name: OrNull.text('Name of the instance'),
+    server_id: OrNull.text('ID of the instance'),
     volume_id: Described(Uuid, 'ID of the volume'),
   },
   { title: 'VolumeAttachment' },

@@ -1,9 +1,18 @@
 /** Requests and responses of L7 policies. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import { l7Limits, redirectCodes } from '../../../drivers/l7-rules.ts';
-import { Collection, Described, exampleUuid, Name, Nullable, Paging, PlaceFields, Uuid } from '../../../http/shapes.ts';
+import {
+  Collection,
+  Described,
+  exampleUuid,
+  Name,
+  Nullable,
+  OrNull,
+  Paging,
+  PlaceFields,
+  Uuid,
+} from '../../../http/shapes.ts';
 import { statuses } from '../shapes.ts';
 
 export { l7Limits };
@@ -89,10 +98,10 @@ export const L7Policy = Type.Object(
     listener_id: Described(Uuid, 'ID of the listener'),
     name: Type.String({ description: meanings.name }),
     position: Type.Integer({ description: meanings.position }),
-    redirect_http_code: Described(Nullable(Type.Integer()), meanings.redirect_http_code),
+    redirect_http_code: OrNull.integer(meanings.redirect_http_code),
     redirect_pool_id: Described(Nullable(Uuid), meanings.redirect_pool_id),
-    redirect_prefix: Described(Nullable(Type.String()), meanings.redirect_prefix),
-    redirect_url: Described(Nullable(Type.String()), meanings.redirect_url),
+    redirect_prefix: OrNull.text(meanings.redirect_prefix),
+    redirect_url: OrNull.text(meanings.redirect_url),
     rules: Type.Array(
       Type.Object({ id: Described(Uuid, 'ID of the rule'), ...PlaceFields }, { title: 'L7RuleReference' }),
       {

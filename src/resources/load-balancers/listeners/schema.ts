@@ -1,15 +1,15 @@
 /** Requests and responses of load balancer listeners. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import {
   Collection,
   Described,
-  Named,
   exampleUuid,
   IpNetwork,
   Name,
+  Named,
   Nullable,
+  OrNull,
   Paging,
   ShortText,
   TaskFields,
@@ -169,13 +169,10 @@ export const Listener = Type.Object(
       description: 'Headers that requests to members get: `X-Forwarded-…` with the value `true`, or none',
     }),
     load_balancer_id: Described(Nullable(Uuid), 'ID of the load balancer'),
-    pool_count: Described(
-      Nullable(Type.Integer()),
-      'Number of pools that get its traffic: the default pool and those of L7 policies',
-    ),
+    pool_count: OrNull.integer('Number of pools that get its traffic: the default pool and those of L7 policies'),
     protocol: ListenerProtocol,
     protocol_port: Type.Integer({ description: 'Port number' }),
-    secret_id: Described(Nullable(Type.String()), 'ID of the secret with the certificate'),
+    secret_id: OrNull.text('ID of the secret with the certificate'),
     sni_secret_id: Described(Nullable(Type.Array(Type.String())), 'IDs of the secrets with further certificates'),
     stats: StatsOrNull,
     ...listenerTimeouts.output,

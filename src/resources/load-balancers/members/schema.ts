@@ -1,7 +1,16 @@
 /** Requests and responses of the members of a pool. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, Described, IpAddress, Nullable, OrderBy, Paging, ShortText, Uuid } from '../../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import {
+  Collection,
+  Described,
+  IpAddress,
+  Nullable,
+  OrderBy,
+  OrNull,
+  Paging,
+  ShortText,
+  Uuid,
+} from '../../../http/shapes.ts';
 import { Port, statusesOfPoolPart } from '../shapes.ts';
 
 export const maxMembers = 1000;
@@ -69,8 +78,8 @@ export const Member = Type.Object(
     address: Type.String({ description: 'IPv4 or IPv6 address' }),
     admin_state_up: Type.Boolean({ description: enabled }),
     backup: Type.Boolean({ description: backup }),
-    monitor_address: Described(Nullable(Type.String()), monitorAddress),
-    monitor_port: Described(Nullable(Type.Integer()), monitorPort),
+    monitor_address: OrNull.text(monitorAddress),
+    monitor_port: OrNull.integer(monitorPort),
     protocol_port: Type.Integer({ description: 'Port that receives the traffic' }),
     subnet_id: Described(Nullable(Uuid), 'ID of the subnet of the address'),
     weight: Type.Integer({ description: 'Share of the traffic in proportion to the weights of the other members' }),

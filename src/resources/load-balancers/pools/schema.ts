@@ -1,14 +1,14 @@
 /** Requests and responses of load balancer pools and their health monitors. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import {
   Collection,
   Described,
-  Named,
   exampleUuid,
   Name,
+  Named,
   Nullable,
+  OrNull,
   Paging,
   ShortText,
   TaskFields,
@@ -285,7 +285,7 @@ const SessionPersistenceView = Type.Object(
   {
     cookie_name: Described(NullableText, cookieName),
     persistence_granularity: Described(NullableText, granularity),
-    persistence_timeout: Described(Nullable(Type.Integer()), persistenceTimeout),
+    persistence_timeout: OrNull.integer(persistenceTimeout),
     type: PersistenceType,
   },
   { title: 'LbPoolSessionPersistence' },

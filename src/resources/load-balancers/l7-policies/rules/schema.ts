@@ -1,7 +1,6 @@
 /** Requests and responses of L7 rules. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Paging, PlaceFields, Uuid } from '../../../../http/shapes.ts';
+import { type Static, Type } from 'typebox';
+import { Collection, Described, Nullable, OrNull, Paging, PlaceFields, Uuid } from '../../../../http/shapes.ts';
 import { statuses } from '../../shapes.ts';
 import { L7Tags, TaskId } from '../schema.ts';
 
@@ -73,7 +72,7 @@ export const L7Rule = Type.Object(
     ...PlaceFields,
     compare_type: CompareType,
     invert: Type.Boolean({ description: meanings.invert }),
-    key: Described(Nullable(Type.String()), meanings.key),
+    key: OrNull.text(meanings.key),
     tags: Type.Array(Type.String(), { description: 'Labels' }),
     task_id: TaskId,
     type: RuleType,
