@@ -1,8 +1,7 @@
 /** `cloudyard batch`: many commands in one process, whose start costs more than most commands. */
 import { Command } from 'commander';
 import { CommandError, usageError } from './errors.ts';
-import { readTextFile } from './io.ts';
-import type { Io, Run } from './io.ts';
+import { type Io, readText, type Run } from './io.ts';
 
 export function addBatchCommand(program: Command, io: Io, run: Run): void {
   program
@@ -15,8 +14,9 @@ export function addBatchCommand(program: Command, io: Io, run: Run): void {
     .argument('[file]', 'the file, or - for standard input', '-')
     .option('--keep-going', 'run all commands; the exit code is that of the first one that failed')
     .action(async (file: string, { keepGoing }: { keepGoing?: boolean }) => {
-      const text = file === '-' ? await io.readInput() : readTextFile(file);
-      const commands = text.split('\n').map((line, i) => ({ number: i + 1, words: wordsOf(line, i + 1) }));
+      const commands = (await readText(file, io))
+        .split('\n')
+        .map((line, i) => ({ number: i + 1, words: wordsOf(line, i + 1) }));
       const nested = commands.find(({ words }) => words[0] === 'batch');
       if (nested) throw usageError(`line ${nested.number}: batch cannot run batch`);
       let failed: CommandError | undefined;

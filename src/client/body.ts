@@ -1,16 +1,12 @@
 /** The body of a request: `--body` first, then the options of its fields. */
 import { usageError } from './errors.ts';
-import { readTextFile } from './io.ts';
-import type { Io } from './io.ts';
+import { type Io, readText } from './io.ts';
 import { isObject, optionValue } from './values.ts';
-import { choicesOf, propertiesOf, resolved } from './table.ts';
-import type { Operation } from './table.ts';
+import { choicesOf, type Operation, propertiesOf, resolved } from './table.ts';
 
 /** `@FILE`, `-` for standard input, or the text itself. */
 export async function textOf(option: string, given: string, io: Io): Promise<string> {
-  if (given === '-' || given === '@-') return io.readInput();
-  if (!given.startsWith('@')) return given;
-  return readTextFile(given.slice(1), `${option}: `);
+  return given === '-' || given.startsWith('@') ? readText(given.replace('@', ''), io, `${option}: `) : given;
 }
 
 /** Files may be YAML, which includes JSON. */

@@ -11,8 +11,9 @@ export interface Io {
   readInput(): Promise<string>;
 }
 
-/** @throws CommandError that starts with `prefix` if the file cannot be read */
-export function readTextFile(file: string, prefix = ''): string {
+/** The text of a file, `-`: of standard input. @throws CommandError that starts with `prefix` if the file cannot be read */
+export async function readText(file: string, io: Io, prefix = ''): Promise<string> {
+  if (file === '-') return io.readInput();
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

@@ -1,28 +1,19 @@
 /** `cloudyard apply` and `cloudyard diff`: makes the server's resources equal to those that files describe. */
 import { Command } from 'commander';
-import { targetOf } from '../contexts.ts';
-import type { Target } from '../contexts.ts';
+import { type Target, targetOf } from '../contexts.ts';
 import { CommandError, exitCodes, usageError } from '../errors.ts';
-import { createApi, listAll } from '../http.ts';
-import type { Api } from '../http.ts';
-import { readTextFile } from '../io.ts';
-import type { Io } from '../io.ts';
-import { createNames, withIds } from '../names.ts';
-import type { Names } from '../names.ts';
+import { type Api, createApi, listAll } from '../http.ts';
+import { type Io, readText } from '../io.ts';
+import { createNames, type Names, withIds } from '../names.ts';
 import { formatted, requireColumns } from '../output.ts';
 import { addCommonOptions, collect } from '../program-options.ts';
-import { secondsOf } from '../resource-command.ts';
-import type { CommonOptions } from '../resource-command.ts';
+import { type CommonOptions, secondsOf } from '../resource-command.ts';
 import { operandNames, operationById, table } from '../table.ts';
 import { createProgress, defaultTimeout, waitForTasks } from '../waiting.ts';
-import { accessRules, kinds } from './kinds.ts';
-import type { Kind } from './kinds.ts';
-import { readManifest } from './manifest.ts';
-import type { Resource } from './manifest.ts';
-import { planUpdate, surplusOf } from './plan.ts';
-import type { FieldChange, Live, Step, Tag } from './plan.ts';
-import { createScopes } from './scopes.ts';
-import type { Scope, Scopes } from './scopes.ts';
+import { accessRules, type Kind, kinds } from './kinds.ts';
+import { readManifest, type Resource } from './manifest.ts';
+import { type FieldChange, type Live, planUpdate, type Step, surplusOf, type Tag } from './plan.ts';
+import { createScopes, type Scope, type Scopes } from './scopes.ts';
 
 interface ApplyOptions extends CommonOptions {
   file: string[];
@@ -119,8 +110,7 @@ async function plan(options: ApplyOptions, io: Io): Promise<Action[]> {
   requireColumns(options, properties);
   const resources: Resource[] = [];
   for (const file of options.file) {
-    const text = file === '-' ? await io.readInput() : readTextFile(file);
-    resources.push(...readManifest(file === '-' ? 'standard input' : file, text));
+    resources.push(...readManifest(file === '-' ? 'standard input' : file, await readText(file, io)));
   }
   // With --prune, an empty input would delete everything.
   if (resources.length === 0) throw usageError(`no resources found in ${options.file.join(', ')}`);

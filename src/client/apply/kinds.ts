@@ -1,6 +1,5 @@
 /** The kinds of resources that files can describe: those that have a name and can be created, listed and deleted. */
-import { operandNames, operationById, operationOf, propertiesOf, table } from '../table.ts';
-import type { Operation } from '../table.ts';
+import { operandNames, type Operation, operationById, operationOf, propertiesOf, table } from '../table.ts';
 
 export interface Kind {
   name: string;
@@ -20,19 +19,8 @@ export interface Kind {
 
 /** Dependencies come first: the order of creation. Deletion reverses it. */
 const order = [
-  ...[
-    'project',
-    'network',
-    'subnet',
-    'secret',
-    'file-share',
-    'volume',
-    'snapshot',
-    'load-balancer',
-    'listener',
-    'pool',
-  ],
-  ...['l7-policy', 'lifecycle-policy', 'registry', 'api-key', 'pull-secret'],
+  ...['project', 'network', 'subnet', 'secret', 'file-share', 'volume', 'snapshot', 'load-balancer', 'listener'],
+  ...['pool', 'l7-policy', 'lifecycle-policy', 'registry', 'api-key', 'pull-secret'],
 ];
 
 const creationOnly: Record<string, string[]> = { 'load-balancer': ['listeners'] };

@@ -7,42 +7,22 @@
 export const actionTypes = [
   ...['activate', 'attach', 'change_logging_resources', 'create', 'create_access_rule', 'deactivate', 'delete'],
   ...['delete_access_rule', 'delete_metadata', 'detach', 'disable_logging', 'disable_portsecurity', 'download'],
-  ...[
-    'enable_logging',
-    'enable_portsecurity',
-    'failover',
-    'get_certificate',
-    'get_console',
-    'get_kubeconfig',
-    'get_logs',
-    'put_into_servergroup',
-    'reboot',
-    'reboot_hard',
-    'rebuild',
-  ],
-  ...['regenerate_credentials', 'remove_from_servergroup', 'replace', 'replace_metadata', 'resize', 'resume', 'retype'],
-  ...['revert', 'scale_down', 'scale_up', 'start', 'stop', 'suspend', 'update', 'update_metadata', 'upgrade'],
+  ...['enable_logging', 'enable_portsecurity', 'failover', 'get_certificate', 'get_console', 'get_kubeconfig'],
+  ...['get_logs', 'put_into_servergroup', 'reboot', 'reboot_hard', 'rebuild', 'regenerate_credentials'],
+  ...['remove_from_servergroup', 'replace', 'replace_metadata', 'resize', 'resume', 'retype', 'revert', 'scale_down'],
+  ...['scale_up', 'start', 'stop', 'suspend', 'update', 'update_metadata', 'upgrade'],
 ] as const;
 type ActionType = (typeof actionTypes)[number];
 
 export const apiGroups = [
-  ...[
-    'ai_cluster',
-    'baremetal',
-    'basic_vm',
-    'caas_container',
-    'caas_key',
-    'caas_pull_secret',
-    'dbaas_postgres',
-    'ddos_profile',
-  ],
-  ...['faas_function', 'faas_key', 'faas_namespace', 'file_shares', 'floating_ip', 'image', 'inference_at_the_edge'],
-  ...['instance', 'instance_isolation', 'k8s_cluster', 'k8s_cluster_template', 'k8s_pool', 'laas', 'laas_topic'],
-  ...['lb_health_monitor', 'lb_l7policy', 'lb_l7rule', 'lblistener', 'lbpool', 'lbpool_member', 'lifecycle_policy'],
-  ...['lifecycle_policy_volume_member', 'loadbalancer', 'network', 'port', 'project', 'quota_limit_request'],
-  ...['registry', 'reservation', 'reserved_fixed_ip', 'role', 'router', 'rtbh', 'secret', 'securitygroup'],
-  ...['securitygrouprule', 'servergroup', 'shared_flavor', 'shared_image', 'shared_network', 'slurm', 'snapshot'],
-  ...['snapshot_schedule', 'ssh_key', 'subnet', 'user', 'vip_ip_addresses', 'volume'],
+  ...['ai_cluster', 'baremetal', 'basic_vm', 'caas_container', 'caas_key', 'caas_pull_secret', 'dbaas_postgres'],
+  ...['ddos_profile', 'faas_function', 'faas_key', 'faas_namespace', 'file_shares', 'floating_ip', 'image'],
+  ...['inference_at_the_edge', 'instance', 'instance_isolation', 'k8s_cluster', 'k8s_cluster_template', 'k8s_pool'],
+  ...['laas', 'laas_topic', 'lb_health_monitor', 'lb_l7policy', 'lb_l7rule', 'lblistener', 'lbpool', 'lbpool_member'],
+  ...['lifecycle_policy', 'lifecycle_policy_volume_member', 'loadbalancer', 'network', 'port', 'project'],
+  ...['quota_limit_request', 'registry', 'reservation', 'reserved_fixed_ip', 'role', 'router', 'rtbh', 'secret'],
+  ...['securitygroup', 'securitygrouprule', 'servergroup', 'shared_flavor', 'shared_image', 'shared_network', 'slurm'],
+  ...['snapshot', 'snapshot_schedule', 'ssh_key', 'subnet', 'user', 'vip_ip_addresses', 'volume'],
 ] as const;
 type ApiGroup = (typeof apiGroups)[number];
 
