@@ -1,16 +1,13 @@
 /** Schedules apart from their times: validation, responses, and the number of snapshots that they retain. */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import { cronFieldNames } from './cron.ts';
-import { durationMs, lastYear, parseTiming } from './fire-times.ts';
-import type { Duration, FireTimes, Timing } from './fire-times.ts';
-import { defaultTemplate, placeholders } from './schema.ts';
-import type { CreateSchedule, Schedule, UpdateSchedule } from './schema.ts';
+import { type Duration, durationMs, type FireTimes, lastYear, parseTiming, type Timing } from './fire-times.ts';
+import { type CreateSchedule, defaultTemplate, placeholders, type Schedule, type UpdateSchedule } from './schema.ts';
 import type { ScheduleRow } from './store.ts';
 
 export const defaultQuantity = 2;
@@ -35,13 +32,6 @@ export function readSchedules(
     checked: results.flatMap((one) => ('errors' in one ? [] : [one])),
     errors: results.flatMap((one) => ('errors' in one ? one.errors : [])),
   };
-}
-
-/** @throws ClientError 400 with all errors in all schedules */
-export function checkSchedules(schedules: CreateSchedule[], anchor: Date): CheckedSchedule[] {
-  const { checked, errors } = readSchedules(schedules, anchor);
-  requireNoErrors(errors);
-  return checked;
 }
 
 /** The faults of schedules of which some fields are invalid. */

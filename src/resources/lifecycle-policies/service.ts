@@ -4,18 +4,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { wholeSecond } from '../../platform/clock.ts';
-import { transaction } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import { pageInGroups } from '../../platform/large-rows.ts';
-import type { PageInGroups } from '../../platform/large-rows.ts';
+import { type Db, transaction, type Tx } from '../../platform/db.ts';
+import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
 import type { Quota } from '../../quota/quota.ts';
-import { changedColumns, isEmpty, requireFound, requireProject } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
-import { createEstimates } from './estimates.ts';
-import type { EstimatesDeps } from './estimates.ts';
+import { changedColumns, isEmpty, requireFound, requireProject, type ServiceDeps } from '../service-kit.ts';
+import { createEstimates, type EstimatesDeps } from './estimates.ts';
 import type { ForecastQuery } from './forecast/schema.ts';
 import { forecast } from './forecast/service.ts';
 import { uniqueIds, volumeErrors } from './requested-ids.ts';
@@ -23,15 +18,14 @@ import { scheduleExpiry } from './retention/store.ts';
 import { moveToPast as moveMissedRunsToPast } from './missed-runs/store.ts';
 import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
-import { checkSchedules, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedule-rules.ts';
-import type { CheckedSchedule } from './schedule-rules.ts';
-import { maxSchedules } from './schema.ts';
-import type {
-  CreateLifecyclePolicy,
-  CreateSchedule,
-  LifecyclePolicy,
-  ListLifecyclePolicies,
-  UpdateLifecyclePolicy,
+import { type CheckedSchedule, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedule-rules.ts';
+import {
+  type CreateLifecyclePolicy,
+  type CreateSchedule,
+  type LifecyclePolicy,
+  type ListLifecyclePolicies,
+  maxSchedules,
+  type UpdateLifecyclePolicy,
 } from './schema.ts';
 import * as store from './store.ts';
 import type { PolicyRow } from './store.ts';
@@ -125,7 +119,8 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     addSchedules: (context: RequestContext, scope: Scope, request: PolicyRequest, given: CreateSchedule[]) =>
       change(context, scope, request, async (tx, policy) => {
         const now = wholeSecond(clock.now());
-        const checked = checkSchedules(given, now);
+        const { checked, errors } = readSchedules(given, now);
+        requireNoErrors(errors);
         const before = await store.findSchedules(tx, [policy.id]);
         const added = checked.filter((one) => !before.some((schedule) => isSameSchedule(schedule.given, one.given)));
         requireRoom(before.length, added.length);

@@ -24,15 +24,11 @@ export function faultOfLogin(login: string): string | null {
 
 /** Accepts `host`, `host:port`, and either of them as a URL; a path is ignored. Returns a message if the text is invalid. */
 export function parseRegistry(text: string): Registry | string {
-  const [, scheme, rest] = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(.*)$/s.exec(text) as unknown as [
-    string,
-    string?,
-    string?,
-  ];
+  const [, scheme, rest = ''] = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):\/\/)?(.*)$/s.exec(text) ?? [];
   if (scheme !== undefined && !/^https?$/i.test(scheme)) return 'must be a host, or begin with https:// or http://';
-  const [authority = ''] = rest!.split(/[/?#]/, 1);
+  const [authority = ''] = rest.split(/[/?#]/, 1);
   if (authority.includes('@')) return 'must not contain credentials; use the fields login and password';
-  if (/[?#]/.test(rest!)) return 'must not contain a query or a fragment';
+  if (/[?#]/.test(rest)) return 'must not contain a query or a fragment';
   const [, host = '', port] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
   if (!isHost(host)) return 'must be a registry such as registry.example.com, registry.example.com:5000 or docker.io';
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) return 'must have a port from 1 to 65535';

@@ -5,19 +5,15 @@
  * and in the file that clients pull with (`dockerConfigJson`).
  */
 import { randomUUID } from 'node:crypto';
-import { requestAction } from '../../audit/audit.ts';
-import type { Audit } from '../../audit/audit.ts';
+import { type Audit, requestAction } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { EncryptionError, reencryptAll } from '../../platform/encryption.ts';
-import type { Keyring } from '../../platform/encryption.ts';
+import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import { dockerConfigJson, faultOfLogin, hasCredentials, parseRegistry } from './registry.ts';
-import type { Registry } from './registry.ts';
+import { dockerConfigJson, faultOfLogin, hasCredentials, parseRegistry, type Registry } from './registry.ts';
 import type {
   CreatePullSecret,
   DockerConfigJson,
@@ -75,7 +71,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     faults: faultsOfPullSecret,
 
     async create(context: RequestContext, scope: Scope, body: CreatePullSecret): Promise<PullSecret> {
-      requireValid(body);
+      requireNoErrors(faultsOfPullSecret(body));
       const id = randomUUID();
       const secret = {
         id,
@@ -109,7 +105,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
     /** An omitted or null field keeps its value. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
-      requireValid(body);
+      requireNoErrors(faultsOfPullSecret(body));
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
         const { registry, login, password } = body;
@@ -153,11 +149,6 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     /** See `reencryptAll`. */
     reencrypt: (): Promise<number> => reencryptAll(keyring, contextOf, store.ciphertexts(db)),
   };
-}
-
-/** @throws ClientError 400 */
-function requireValid(body: UpdatePullSecret): void {
-  requireNoErrors(faultsOfPullSecret(body));
 }
 
 /** What the schema cannot check: patterns of schemas are for shorter text. */

@@ -9,18 +9,15 @@ import type { RequestContext, RequestFacts } from '../../authz/actor.ts';
 import { ClientError } from '../../errors/catalogue.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
-import { EncryptionError } from '../../platform/encryption.ts';
-import type { Keyring } from '../../platform/encryption.ts';
+import { EncryptionError, type Keyring } from '../../platform/encryption.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { OidcSettings } from '../../platform/oidc-settings.ts';
 import { ConfigurationFileError } from '../../platform/yaml-file.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Tokens } from '../tokens/service.ts';
-import { entryOf, readGroups } from './groups.ts';
-import type { GroupEntry } from './groups.ts';
-import { createProvider } from './provider.ts';
-import type { Device, Expected, Person } from './provider.ts';
+import { entryOf, type GroupEntry, readGroups } from './groups.ts';
+import { createProvider, type Device, type Expected, type Person } from './provider.ts';
 
 interface SignInDeps {
   db: Db;
@@ -80,14 +77,12 @@ export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
   };
 
   const actionOf = ({ requestId, facts }: SignInRequest, clientId: number | null): AuditedAction => ({
-    ...{
-      operation: facts.operation,
-      actor: null,
-      clientId,
-      requestId,
-      origin: facts.origin,
-      always: clientId !== null,
-    },
+    operation: facts.operation,
+    actor: null,
+    clientId,
+    requestId,
+    origin: facts.origin,
+    always: clientId !== null,
   });
 
   /** Creates a token for the person. @throws ClientError 403 */
