@@ -39,6 +39,7 @@ interface CrashFigures {
 }
 
 const never = new AbortController().signal;
+const unwatched = { log: silentLogger, onDriverError: () => {} };
 type Moment = 'before' | 'after';
 type Kind = 'fault' | 'death' | 'meddle';
 /** Death before a step equals death after the previous step. */
@@ -151,9 +152,13 @@ async function run<D extends object>(
   given: CrashCase<D>,
   { db, reconciler, id, attempt }: { db: Db; reconciler: Reconciler; id: string; attempt: number },
 ): Promise<{ again: boolean }> {
-  const deps = { db, tasks: given.tasks, log: silentLogger, onDriverError: () => {} };
-  const end = await runReconcile(deps, reconciler, { id, attempt }, never);
+  const end = await runReconcile({ db, tasks: given.tasks, ...unwatched }, reconciler, { id, attempt }, never);
   return { again: 'againAfter' in end };
+}
+
+/** Reconciles a resource without failures, to set up a scenario. */
+export async function reconcileOnce(db: Db, tasks: Tasks, reconciler: Reconciler, id: string): Promise<void> {
+  await runReconcile({ db, tasks, ...unwatched }, reconciler, { id, attempt: 1 }, never);
 }
 
 async function named(what: string, check: () => Promise<void>): Promise<void> {
@@ -221,6 +226,17 @@ function statementOf(query: unknown): string {
 
 /** Counters, and queries for their expected values: `select client_id, region_id, n as amount …`. */
 type Truth = Record<string, string>;
+
+export const truthOfShares: Truth = {
+  sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
+  sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
+};
+export const truthOfVolumes: Truth = {
+  volume_count: 'select client_id, region_id, count(*) as amount from volumes group by 1, 2',
+  volume_size: 'select client_id, region_id, sum(size) as amount from volumes group by 1, 2',
+  volume_snapshots_count: 'select client_id, region_id, count(*) as amount from snapshots group by 1, 2',
+  volume_snapshots_size: 'select client_id, region_id, sum(size) as amount from snapshots group by 1, 2',
+};
 
 /** Messages about counters that differ from the rows; empty if none do. */
 export async function drift(db: Db, truth: Truth): Promise<string[]> {

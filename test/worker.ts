@@ -1,22 +1,16 @@
 /** A Cloudyard, workers and requests for tests of the task engine. */
-import { inject } from 'vitest';
-import type { TestContext } from 'vitest';
-import { openGate } from './crash-harness.ts';
-import type { Gate } from './crash-harness.ts';
-import { createTestHost } from './drivers.ts';
-import type { TestHost } from './drivers.ts';
-import { openCloudyard } from './harness.ts';
-import type { Answer, Cloudyard } from './harness.ts';
+import { inject, type TestContext } from 'vitest';
+import { type Gate, openGate } from './crash-harness.ts';
+import { createTestHost, type TestHost } from './drivers.ts';
+import { type Answer, type Cloudyard, openCloudyard } from './harness.ts';
 import { createFileShareReconciler } from '../src/resources/file-shares/reconcile.ts';
 import { connect } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { startWorker } from '../src/tasks/worker.ts';
 
+export { truthOfShares as truth } from './crash-harness.ts';
+
 export const shares = '/cloud/v1/file_shares/1/1';
-export const truth = {
-  sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
-  sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
-};
 /** Time to detect a dead worker and to run its jobs. */
 export const afterDeath = { timeout: 60_000, interval: 100 };
 export const soon = { timeout: 30_000, interval: 20 };

@@ -1,10 +1,10 @@
 /** The stream of events of a server: content, authorization, resumption and limits. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readEvents } from '../../../test/event-stream.ts';
-import type { EventReader } from '../../../test/event-stream.ts';
+import { type EventReader, readEvents } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { until } from '../../../test/until.ts';
 import { transaction } from '../../platform/db.ts';
+import { secretV1 } from '../secrets/test-certificates.ts';
 
 const cloud = useCloudyard({ clientLimits: { eventStreams: 3 } });
 let url: string;
@@ -31,14 +31,7 @@ async function newShare(projectId: number, token: string) {
 
 /** Creates a secret, which has no worker, and returns its id. */
 async function createSecret(projectId: number, token: string): Promise<string> {
-  const body = {
-    name: 'secret',
-    payload: 'eA==',
-    payload_content_encoding: 'base64',
-    payload_content_type: 'application/octet-stream',
-    secret_type: 'opaque',
-  };
-  const created = await cloud.post(`/cloud/v1/secrets/${projectId}/1`, body, { token });
+  const created = await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secretV1('opaque', 'x'), { token });
   const task = await cloud.ended(created, { token });
   return task.body.created_resources.secrets[0];
 }

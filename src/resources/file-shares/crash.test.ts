@@ -1,32 +1,19 @@
 /** Fails every statement and driver call of the file share reconciler once; the desired state must still be reached. */
 import { describe, expect, it } from 'vitest';
-import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
-import type { CrashCase } from '../../../test/crash-harness.ts';
-import { createTestHost, terminal } from '../../../test/drivers.ts';
-import type { DriverCall, Trouble } from '../../../test/drivers.ts';
+import { type CrashCase, crashEverywhere, drift, reconcileOnce, truthOfShares } from '../../../test/crash-harness.ts';
+import { createTestHost, type DriverCall, terminal, type Trouble } from '../../../test/drivers.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { FileShareDriver } from '../../drivers/file-share.ts';
-import { silentLogger } from '../../platform/log.ts';
-import { runReconcile } from '../../tasks/reconcile.ts';
 import { createFileShareReconciler } from './reconcile.ts';
 
 const cloud = useCloudyard({ driver: null });
 const host = createTestHost();
 const shares = '/cloud/v1/file_shares/1/1';
-const truth = {
-  sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
-  sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
-};
 
 const reconciler: CrashCase<FileShareDriver>['reconciler'] = (db, driver) =>
   createFileShareReconciler({ ...cloud.services, db, driver });
 
-/** Reconciles a share without failures, to set up a scenario. */
-const reconcileOnce = async (id: string) => {
-  const { db, services } = cloud;
-  const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
-  await runReconcile(deps, reconciler(db, host), { id, attempt: 1 }, new AbortController().signal);
-};
+const reconcile = (id: string) => reconcileOnce(cloud.db, cloud.services.tasks, reconciler(cloud.db, host), id);
 
 async function requestShare(): Promise<string> {
   const access = [
@@ -42,7 +29,7 @@ async function requestShare(): Promise<string> {
 /** An available share on which `change` was then called. */
 const changed = (change: (path: string) => Promise<unknown>) => async () => {
   const id = await requestShare();
-  await reconcileOnce(id);
+  await reconcile(id);
   await change(`${shares}/${id}`);
   return id;
 };
@@ -62,7 +49,7 @@ async function world(id: string) {
     rules: rules.map((rule: Record<string, string>) => `${rule['access_level']} ${rule['access_to']} ${rule['state']}`),
     tasks: tasks.map(({ task }) => task),
     host: host.shares.get(id),
-    drift: await drift(cloud.db, truth),
+    drift: await drift(cloud.db, truthOfShares),
     counted: await rowCountsMatch(),
     pending: (await reconciler(cloud.db, host).findPending(cloud.db, [1])).some((row) => row.id === id),
   };
@@ -320,15 +307,15 @@ describe('a change of settings that the host rejected', () => {
   it('is repeated by the same update', async () => {
     host.trouble();
     const id = await requestShare();
-    await reconcileOnce(id);
+    await reconcile(id);
     host.trouble(() => ({ error: terminal(), done: false }));
     await patch(id);
-    await reconcileOnce(id);
+    await reconcile(id);
     host.trouble();
     expect(await show(id)).toMatchObject({ status: 'error', ...settings });
     const tasks = await patch(id);
     expect(tasks).toHaveLength(1);
-    await reconcileOnce(id);
+    await reconcile(id);
     expect((await cloud.get(`/cloud/v1/tasks/${tasks[0]}`)).body.state).toBe('FINISHED');
     expect(await show(id)).toMatchObject({ status: 'available', ...settings });
     expect(host.shares.get(id)).toMatchObject({ rootSquash: true });
@@ -338,7 +325,7 @@ describe('a change of settings that the host rejected', () => {
   it('does not change a share that was never created', async () => {
     host.trouble(() => ({ error: terminal(), done: false }));
     const id = await requestShare();
-    await reconcileOnce(id);
+    await reconcile(id);
     host.trouble();
     const same = { share_settings: { root_squash: false } };
     await cloud.patch(`/cloud/v3/file_shares/1/1/${id}`, same);

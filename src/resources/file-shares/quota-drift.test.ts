@@ -1,19 +1,14 @@
 /** Random parallel requests through the API, on a host that fails at random: counters must match the rows. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { drift, retryNow } from '../../../test/crash-harness.ts';
-import { createTestHost, passing, terminal } from '../../../test/drivers.ts';
-import type { Trouble } from '../../../test/drivers.ts';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { drift, truthOfShares } from '../../../test/crash-harness.ts';
+import { createTestHost } from '../../../test/drivers.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
+import { expectRowCounts, outcomes, troubleOf, untilIdle } from '../../../test/quota-drift.ts';
 
 const host = createTestHost();
 const cloud = useCloudyard({ driver: host });
 const limits = { sfs_count_limit: 5, sfs_size_limit: 12 };
-const truth = {
-  sfs_count: 'select client_id, region_id, count(*) as amount from file_shares group by 1, 2',
-  sfs_size: 'select client_id, region_id, sum(size) as amount from file_shares group by 1, 2',
-};
 
 type Command =
   | { kind: 'create'; size: number; rules: number }
@@ -39,17 +34,6 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: kind('settings'), pick, squash: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: kind('rule'), pick, host: fc.integer({ min: 1, max: 3 }) }) },
 );
-
-/** The outcomes of the driver calls, repeated cyclically. */
-const outcomes = fc.array(fc.constantFrom('well', 'well', 'busy', 'busy, but done', 'full', 'full, but done'), {
-  minLength: 1,
-  maxLength: 12,
-});
-
-function outcomeOf(name: string): Trouble {
-  if (name === 'well') return null;
-  return { error: name.startsWith('busy') ? passing() : terminal(), done: name.endsWith('done') };
-}
 
 interface Tenant {
   clientId: number;
@@ -96,32 +80,10 @@ async function run(of: Tenant, given: Command, shares: { id: string; size: numbe
   }
 }
 
-/** Waits until no task is active and no job is left; retries skip their backoff. */
-async function idle(): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        await retryNow(cloud.db);
-        const { rows } = await cloud.db.$client.query(
-          `select (select count(*) from tasks where state in ('NEW', 'RUNNING')) as tasks,
-                  (select count(*) from jobs) as jobs`,
-        );
-        return rows[0];
-      },
-      { timeout: 30_000, interval: 20 },
-    )
-    .toEqual({ tasks: 0, jobs: 0 });
-}
-
 /** Each check is one statement, so that it holds at every instant. */
 async function expectNoDrift(of: Tenant): Promise<void> {
-  expect(await drift(cloud.db, truth)).toEqual([]);
-  const { rows } = await cloud.db.$client.query(
-    `select project_id, region_id, coalesce(c.count, 0) as counted, count(s.id) as rows
-     from (select * from row_counts where resource = 'file_share') c
-     full join file_shares s using (project_id, region_id) group by 1, 2, 3 having coalesce(c.count, 0) <> count(s.id)`,
-  );
-  expect(rows).toEqual([]);
+  expect(await drift(cloud.db, truthOfShares)).toEqual([]);
+  await expectRowCounts(cloud.db, 'file_share');
   const { body } = await cloud.get(`/cloud/v2/regional_quotas/${of.clientId}/1`, { token: of.token });
   expect(body.sfs_count_usage).toBeLessThanOrEqual(limits.sfs_count_limit);
   expect(body.sfs_size_usage).toBeLessThanOrEqual(limits.sfs_size_limit);
@@ -143,8 +105,7 @@ describe('the quota of file shares', () => {
         fc.array(fc.array(command, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 5 }),
         outcomes,
         async (batches, plan) => {
-          let calls = 0;
-          host.trouble(() => outcomeOf(plan[calls++ % plan.length]!));
+          host.trouble(troubleOf(plan));
           const of = await tenant();
           for (const batch of batches) {
             const shares = await sharesOf(of);
@@ -154,7 +115,7 @@ describe('the quota of file shares', () => {
             }
             await expectNoDrift(of);
           }
-          await idle();
+          await untilIdle(cloud.db);
           await expectNoDrift(of);
           await expectUsageAsListed(of);
           for (const share of (await cloud.get(of.path, { token: of.token })).body.results) {
@@ -166,7 +127,7 @@ describe('the quota of file shares', () => {
           for (const { id } of await sharesOf(of)) {
             expect((await cloud.delete(`${of.path}/${id}`, { token: of.token })).status).toBe(200);
           }
-          await idle();
+          await untilIdle(cloud.db);
           await expectNoDrift(of);
           await expectUsageAsListed(of);
           expect(await sharesOf(of)).toEqual([]);

@@ -1,16 +1,12 @@
 /** Fails every statement and driver call of the load balancer reconciler once; the desired state must still be reached. */
 import { describe, expect, it } from 'vitest';
-import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
-import type { CrashCase } from '../../../test/crash-harness.ts';
-import { terminal } from '../../../test/drivers.ts';
-import type { Trouble } from '../../../test/drivers.ts';
+import { type CrashCase, crashEverywhere, drift, reconcileOnce } from '../../../test/crash-harness.ts';
+import { terminal, type Trouble } from '../../../test/drivers.ts';
 import { useCloudyard } from '../../../test/harness.ts';
-import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
-import type { LoadBalancerCall } from '../../../test/load-balancer-host.ts';
+import { createTestLoadBalancerHost, type LoadBalancerCall } from '../../../test/load-balancer-host.ts';
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import { createSimulatedLoadBalancerDriver } from '../../drivers/simulated/load-balancer.ts';
 import { silentLogger } from '../../platform/log.ts';
-import { runReconcile } from '../../tasks/reconcile.ts';
 import { createLoadBalancerReconciler } from './reconcile.ts';
 
 const cloud = useCloudyard({
@@ -29,12 +25,7 @@ const truth = {
 const reconciler: CrashCase<LoadBalancerDriver>['reconciler'] = (db, driver) =>
   createLoadBalancerReconciler({ ...cloud.services, db, driver, pemOf: cloud.services.secrets.pemOf });
 
-/** Reconciles a load balancer without a failure. */
-const reconcileOnce = async (id: string) => {
-  const { db, services } = cloud;
-  const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
-  await runReconcile(deps, reconciler(db, host), { id, attempt: 1 }, new AbortController().signal);
-};
+const reconcile = (id: string) => reconcileOnce(cloud.db, cloud.services.tasks, reconciler(cloud.db, host), id);
 
 const pool = {
   name: 'a pool',
@@ -58,7 +49,7 @@ async function requestBalancer(): Promise<string> {
 /** A working load balancer after the requests of `change`. */
 const changed = (change: (id: string) => Promise<unknown>) => async () => {
   const id = await requestBalancer();
-  await reconcileOnce(id);
+  await reconcile(id);
   await change(id);
   return id;
 };
@@ -165,7 +156,7 @@ const scenarios: Record<string, Scenario> = {
     arrange: changed(async (id) => {
       const first = await addPolicy(id);
       await addPolicy(id);
-      await reconcileOnce(id);
+      await reconcile(id);
       await cloud.delete(first);
     }),
     end: {
@@ -310,28 +301,28 @@ describe('a rejected change', () => {
   it('is retried by the next change, and a failed deletion can be repeated', async () => {
     host.trouble(() => ({ error: terminal('the port is taken on the host'), done: false }));
     const id = await requestBalancer();
-    await reconcileOnce(id);
+    await reconcile(id);
     expect((await cloud.get(`${balancers}/${id}`)).body.provisioning_status).toBe('ERROR');
     host.trouble();
     await cloud.post(`${balancers}/${id}/failover`, {});
-    await reconcileOnce(id);
+    await reconcile(id);
     expect(await world(id)).toMatchObject(working);
     host.trouble(() => ({ error: terminal(), done: false }));
     await remove(id);
-    await reconcileOnce(id);
+    await reconcile(id);
     host.trouble();
     const refused = await cloud.patch(`/cloud/v2/loadbalancers/1/1/${id}`, { name: 'renamed' });
     expect(refused).toMatchObject({ status: 409, headers: { 'x-should-retry': 'false' } });
     expect(refused.body.message).toContain('delete it again');
     await remove(id);
-    await reconcileOnce(id);
+    await reconcile(id);
     expect(await world(id)).toMatchObject(gone);
   });
 });
 
 it('a simulated host that has restarted gets its load balancers again, also if damage cannot be found', async () => {
   const id = await requestBalancer();
-  await reconcileOnce(id);
+  await reconcile(id);
   const findDamaged = () => Promise.reject(new Error('its files cannot be read'));
   const restarted = { ...createSimulatedLoadBalancerDriver(), findDamaged };
   const drift = await reconciler(cloud.db, restarted).findDrift(cloud.db, [1], silentLogger);

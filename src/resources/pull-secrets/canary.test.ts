@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer } from '../../drivers/registry-login/test-registry.ts';
 import { useCloudyard } from '../../../test/harness.ts';
+import { dumpTables } from '../../../test/table-dump.ts';
 import { createVerifyLogin } from '../../drivers/registry-login/login.ts';
 
 const lines: string[] = [];
@@ -107,23 +108,10 @@ describe('a password', () => {
     expectNoCanary('a response', JSON.stringify(answers));
     expectNoCanary('the log', lines.join(''));
     expect(lines.some((line) => line.includes('request failed'))).toBe(true);
-    for (const [table, text] of await dumpTables()) expectNoCanary(table, text);
+    const tables = await dumpTables(cloud.db);
+    const seen = ['public.pull_secrets', 'public.audit_entries', 'public.idempotency_keys'];
+    expect(tables.map(([table]) => table)).toEqual(expect.arrayContaining(seen));
+    for (const [table, text] of tables) expectNoCanary(table, text);
     expect(registry.requests.some(({ headers }) => headers.authorization?.startsWith('Basic '))).toBe(true);
   });
 });
-
-/** All rows of all tables, as text. */
-async function dumpTables(): Promise<[string, string][]> {
-  const { rows: tables } = await cloud.db.$client.query<{ name: string }>(
-    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
-     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
-  );
-  const seen = ['public.pull_secrets', 'public.audit_entries', 'public.idempotency_keys'];
-  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(seen));
-  const texts: [string, string][] = [];
-  for (const { name } of tables) {
-    const { rows } = await cloud.db.$client.query<{ text: string }>(`select to_jsonb(t)::text as text from ${name} t`);
-    texts.push([name, rows.map((row) => row.text).join('\n')]);
-  }
-  return texts;
-}

@@ -1,6 +1,7 @@
 /** Registries through the API: validation, quota, users and visibility. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
+import { tablesContaining } from '../../../test/table-dump.ts';
 
 const cloud = useCloudyard();
 let client: { clientId: number; projectId: number; token: string };
@@ -200,7 +201,7 @@ describe('a user', () => {
     expect((await cloud.post(users, body, { ...by(), headers })).body).toEqual(made);
     const { secret, ...shown } = made;
     expect((await cloud.get(users, by())).body).toEqual({ count: 1, results: [shown] });
-    expect(await tablesContaining(secret)).toEqual([]);
+    expect(await tablesContaining(cloud.db, secret, Buffer.from(secret).toString('hex'))).toEqual([]);
     const fresh = (await cloud.post(`${users}/${made.id}/refresh_secret`, undefined, by())).body;
     expect(fresh).toEqual({ ...shown, secret: expect.stringMatching(/^[\w-]{43}$/) });
     expect(fresh.secret).not.toBe(secret);
@@ -282,19 +283,3 @@ describe('a user', () => {
     expect((await cloud.get(users, by())).body.results.map((each: { name: string }) => each.name)).toEqual(['a', 'b']);
   });
 });
-
-/** Names of the tables with a row that contains the text. */
-async function tablesContaining(text: string): Promise<string[]> {
-  const { rows } = await cloud.db.$client.query<{ name: string }>(
-    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
-  );
-  const found = [];
-  for (const { name } of rows) {
-    const { rowCount } = await cloud.db.$client.query(
-      `select 1 from "${name}" t where strpos(t::text, $1) > 0 or strpos(t::text, $2) > 0 limit 1`,
-      [text, Buffer.from(text).toString('hex')],
-    );
-    if (rowCount) found.push(name);
-  }
-  return found;
-}

@@ -2,7 +2,8 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
-import { aCertificate, aKey } from './test-certificates.ts';
+import { dumpTables } from '../../../test/table-dump.ts';
+import { aCertificate, aKey, secretV1 } from './test-certificates.ts';
 
 const lines: string[] = [];
 const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
@@ -29,13 +30,6 @@ function expectNoCanary(where: string, text: string): void {
   for (const canary of encodings) if (text.includes(canary)) throw new Error(`${where} contains ${canary}`);
 }
 
-const v1 = (secret_type: string, payload: string) => ({
-  name: 'canary',
-  secret_type,
-  payload: base64(payload),
-  payload_content_encoding: 'base64',
-  payload_content_type: 'application/octet-stream',
-});
 const v2 = (payload: object) => ({ name: 'canary', payload });
 
 describe('the payload of a secret', () => {
@@ -49,18 +43,19 @@ describe('the payload of a secret', () => {
 
     const valid = { certificate: rsa.pem, certificate_chain: '', private_key: rsa.keyPem };
     expect(await post(of2, v2(valid), options)).toBe(200);
-    expect(await post(of1, v1('certificate', ec.pem + ec.keyPem))).toBe(200);
-    expect(await post(of1, v1('private', ec.keyPem))).toBe(200);
-    for (const type of ['opaque', 'passphrase', 'symmetric']) expect(await post(of1, v1(type, passphrase))).toBe(200);
+    expect(await post(of1, secretV1('certificate', ec.pem + ec.keyPem))).toBe(200);
+    expect(await post(of1, secretV1('private', ec.keyPem))).toBe(200);
+    for (const type of ['opaque', 'passphrase', 'symmetric'])
+      expect(await post(of1, secretV1(type, passphrase))).toBe(200);
 
     expect(await post(of2, v2(valid), { ...options, headers: { 'idempotency-key': 'once' } })).toBe(200);
     expect(await post(of2, v2({ ...valid, certificate: ec.pem }))).toBe(400);
     expect(await post(of2, v2({ ...valid, certificate: rsa.keyPem, certificate_chain: ec.keyPem }))).toBe(400);
     expect(await post(of2, v2({ ...valid, private_key: rsa.keyPem.slice(0, -40) }))).toBe(400);
     expect(await post(of2, { name: 'x', payload: { key: rsa.keyPem }, private_key: ec.keyPem })).toBe(400);
-    expect(await post(of1, v1(rsa.keyPem, passphrase))).toBe(400);
-    expect(await post(of1, { ...v1('private', ''), payload: passphrase })).toBe(400);
-    expect(await post(of1, v1('certificate', passphrase))).toBe(400);
+    expect(await post(of1, secretV1(rsa.keyPem, passphrase))).toBe(400);
+    expect(await post(of1, { ...secretV1('private', ''), payload: passphrase })).toBe(400);
+    expect(await post(of1, secretV1('certificate', passphrase))).toBe(400);
     const headers = { authorization: `apikey ${client.token}`, 'content-type': 'application/json' };
     const broken = await cloud.app.inject({ method: 'POST', url: of2, headers, payload: `{"payload": ${rsa.keyPem}` });
     answers.push({ status: broken.statusCode, body: broken.body, headers: broken.headers });
@@ -80,27 +75,14 @@ describe('the payload of a secret', () => {
     expectNoCanary('a response', JSON.stringify(answers));
     expectNoCanary('the log', lines.join(''));
     expect(lines.some((line) => line.includes('request failed'))).toBe(true);
-    for (const [table, text] of await dumpTables()) expectNoCanary(table, text);
+    const tables = await dumpTables(cloud.db);
+    expect(tables.map(([table]) => table)).toEqual(expect.arrayContaining(['public.secrets', 'public.tasks']));
+    for (const [table, text] of tables) expectNoCanary(table, text);
     expect(await cloud.services.secrets.pemOf(cloud.db, await ids())).toSatisfy(
       (pems: Map<string, string>) => pems.size === 2,
     );
   });
 });
-
-/** All rows of all tables, as text. */
-async function dumpTables(): Promise<[string, string][]> {
-  const { rows: tables } = await cloud.db.$client.query<{ name: string }>(
-    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
-     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
-  );
-  expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['public.secrets', 'public.tasks']));
-  const texts: [string, string][] = [];
-  for (const { name } of tables) {
-    const { rows } = await cloud.db.$client.query<{ text: string }>(`select to_jsonb(t)::text as text from ${name} t`);
-    texts.push([name, rows.map((row) => row.text).join('\n')]);
-  }
-  return texts;
-}
 
 async function ids(): Promise<string[]> {
   const { rows } = await cloud.db.$client.query<{ id: string }>('select id from secrets');

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
-import { aCertificate, aKey } from './test-certificates.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
+import { aCertificate, aKey, secretV1 } from './test-certificates.ts';
 
 const cloud = useCloudyard({ driver: null });
 
@@ -11,15 +10,6 @@ const leaf = aCertificate({ name: 'leaf', issuer: root, key: aKey('rsa') });
 const payload = { certificate: leaf.pem, certificate_chain: root.pem, private_key: leaf.keyPem };
 
 const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
-
-const v1 = (secret_type: string, text: string, changes: object = {}) => ({
-  name: 'a secret',
-  secret_type,
-  payload: Buffer.from(text).toString('base64'),
-  payload_content_encoding: 'base64',
-  payload_content_type: 'text/plain',
-  ...changes,
-});
 
 async function newClient() {
   const client = await cloud.newClient();
@@ -126,8 +116,8 @@ describe('storing a certificate', () => {
     expect(paths(await client.post({ name: 'x', payload: padded(262_144) }))).toEqual(['payload.certificate_chain']);
     expect(paths(await client.post({ name: 'x', payload: padded(261_000) }))).toEqual(['payload']);
     expect(await client.post({ name: 'x', payload: padded(255_000) })).toMatchObject({ status: 200 });
-    expect(paths(await client.postV1(v1('opaque', 'x'.repeat(262_145))))).toEqual(['payload']);
-    expect(await client.postV1(v1('opaque', 'x'.repeat(262_144)))).toMatchObject({ status: 200 });
+    expect(paths(await client.postV1(secretV1('opaque', 'x'.repeat(262_145))))).toEqual(['payload']);
+    expect(await client.postV1(secretV1('opaque', 'x'.repeat(262_144)))).toMatchObject({ status: 200 });
   });
 
   it('is refused above the quota and runs once per Idempotency-Key', async () => {
@@ -147,21 +137,21 @@ describe('storing a secret of another type', () => {
     const client = await newClient();
     const shown = async (body: object) => client.get(await client.idOf(await client.postV1(body)));
     const said = { algorithm: 'aes', bit_length: 256, mode: 'cbc', expiration: '2099-01-01T00:00:00+00:00' };
-    expect(await shown(v1('symmetric', 'x'.repeat(32), said))).toMatchObject({
+    expect(await shown(secretV1('symmetric', 'x'.repeat(32), said))).toMatchObject({
       ...said,
       secret_type: 'symmetric',
       content_types: { default: 'text/plain' },
     });
     const none = { algorithm: null, bit_length: null, mode: null };
-    expect(await shown(v1('opaque', 'hush', none))).toMatchObject({ ...none, secret_type: 'opaque' });
-    expect(await shown(v1('private', leaf.keyPem))).toMatchObject({ algorithm: 'rsa', bit_length: 2048 });
-    expect(await shown(v1('certificate', leaf.pem + leaf.keyPem))).toMatchObject({ algorithm: 'rsa' });
+    expect(await shown(secretV1('opaque', 'hush', none))).toMatchObject({ ...none, secret_type: 'opaque' });
+    expect(await shown(secretV1('private', leaf.keyPem))).toMatchObject({ algorithm: 'rsa', bit_length: 2048 });
+    expect(await shown(secretV1('certificate', leaf.pem + leaf.keyPem))).toMatchObject({ algorithm: 'rsa' });
     expect(await client.usage()).toBe(4);
   });
 
   it('refuses invalid input and names the field', async () => {
     const client = await newClient();
-    const refusedAt = async (changes: object) => paths(await client.postV1(v1('opaque', 'x', changes)));
+    const refusedAt = async (changes: object) => paths(await client.postV1(secretV1('opaque', 'x', changes)));
     expect(await refusedAt({ secret_type: 'CERTIFICATE' })).toEqual(['secret_type']);
     expect(await refusedAt({ payload_content_encoding: 'hex' })).toEqual(['payload_content_encoding']);
     expect(await refusedAt({ payload_content_type: 'text' })).toEqual(['payload_content_type']);
@@ -184,7 +174,7 @@ describe('listing secrets', () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
       cloud.clock.advance(1);
-      ids.push(await client.idOf(await client.postV1(v1('opaque', 'x'))));
+      ids.push(await client.idOf(await client.postV1(secretV1('opaque', 'x'))));
     }
     cloud.clock.set(null);
     const list = async (query: string) => {
@@ -213,14 +203,14 @@ describe('deleting a secret', () => {
     const made = await cloud.post('/cloud/v1/projects', { name: 'other' }, client.options);
     const { id: projectId } = made.body;
     const secrets = `/cloud/v1/secrets/${projectId}/1`;
-    const created = await cloud.post(secrets, v1('opaque', 'x'), client.options);
+    const created = await cloud.post(secrets, secretV1('opaque', 'x'), client.options);
     const id = await client.idOf(created);
     const refused = await cloud.delete(`/cloud/v1/projects/${projectId}`, client.options);
     expect(refused).toMatchObject({ status: 409, body: { exception_class: 'InUse' } });
     expect(refused.body.message).toContain(`1 secret (${id})`);
     await cloud.delete(`${secrets}/${id}`, client.options);
     expect(await cloud.delete(`/cloud/v1/projects/${projectId}`, client.options)).toMatchObject({ status: 200 });
-    expect(await cloud.post(secrets, v1('opaque', 'x'), client.options)).toMatchObject({ status: 404 });
+    expect(await cloud.post(secrets, secretV1('opaque', 'x'), client.options)).toMatchObject({ status: 404 });
   });
 });
 
@@ -234,7 +224,7 @@ describe('a secret of another client', () => {
       expect(await cloud.delete(path, other.options)).toMatchObject({ status: 404 });
     }
     expect(await cloud.get(owner.secrets, other.options)).toMatchObject({ status: 404 });
-    expect(await cloud.post(owner.secrets, v1('opaque', 'x'), other.options)).toMatchObject({ status: 404 });
+    expect(await cloud.post(owner.secrets, secretV1('opaque', 'x'), other.options)).toMatchObject({ status: 404 });
   });
 
   it('cannot be written with a reader token', async () => {
@@ -243,7 +233,7 @@ describe('a secret of another client', () => {
     const reader = { token: await cloud.newToken(client.clientId, 'reader') };
     expect(await cloud.get(`${client.secrets}/${id}`, reader)).toMatchObject({ status: 200 });
     expect(await client.post({ name: 'x', payload }, reader)).toMatchObject({ status: 403 });
-    expect(await client.postV1(v1('opaque', 'x'), reader)).toMatchObject({ status: 403 });
+    expect(await client.postV1(secretV1('opaque', 'x'), reader)).toMatchObject({ status: 403 });
     expect(await cloud.delete(`${client.secrets}/${id}`, reader)).toMatchObject({ status: 403 });
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Certificates, keys and revocation lists for tests, with given dates, issuers and keys. Writes just enough DER
- * for OpenSSL to read them.
+ * for OpenSSL to read them. And the request that stores a text as a secret.
  */
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -110,3 +110,12 @@ function alternativeNames(names: string[]): Buffer {
   const each = names.map((name) => der(0x82, Buffer.from(name)));
   return sequence(oid('551d11'), der(0x04, sequence(...each)));
 }
+
+export const secretV1 = (secret_type: string, text: string, changes: object = {}) => ({
+  name: 'a secret',
+  secret_type,
+  payload: Buffer.from(text).toString('base64'),
+  payload_content_encoding: 'base64',
+  payload_content_type: 'text/plain',
+  ...changes,
+});

@@ -3,13 +3,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { transaction } from '../../platform/db.ts';
-import type { Tx } from '../../platform/db.ts';
-import { createKeyring, EncryptionError } from '../../platform/encryption.ts';
-import type { EncryptionKey } from '../../platform/encryption.ts';
-import { createSecrets } from './service.ts';
-import type { SecretReference } from './service.ts';
-import { aCertificate, aRevocationList } from './test-certificates.ts';
+import { transaction, type Tx } from '../../platform/db.ts';
+import { createKeyring, EncryptionError, type EncryptionKey } from '../../platform/encryption.ts';
+import { createSecrets, type SecretReference } from './service.ts';
+import { aCertificate, aRevocationList, secretV1 } from './test-certificates.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 const unknownId = '11111111-1111-4111-8111-111111111111';
@@ -20,15 +17,6 @@ const pair = {
   name: 'pair',
   payload: { certificate: leaf.pem, certificate_chain: root.pem, private_key: leaf.keyPem },
 };
-
-const v1 = (secret_type: string, text: string, changes: object = {}) => ({
-  name: 'a secret',
-  secret_type,
-  payload: Buffer.from(text).toString('base64'),
-  payload_content_encoding: 'base64',
-  payload_content_type: 'text/plain',
-  ...changes,
-});
 
 async function newClient() {
   const client = await cloud.newClient();
@@ -74,11 +62,11 @@ describe('a secret in use', () => {
     const client = await newClient();
     const expiration = '2098-01-01T00:00:00Z';
     const [both, ca, crl, text, short] = await Promise.all([
-      client.stored(v1('opaque', leaf.pem + leaf.keyPem)),
-      client.stored(v1('public', root.pem)),
-      client.stored(v1('certificate', aRevocationList(root, null))),
-      client.stored(v1('opaque', 'x')),
-      client.stored(v1('certificate', aRevocationList(root, null), { expiration })),
+      client.stored(secretV1('opaque', leaf.pem + leaf.keyPem)),
+      client.stored(secretV1('public', root.pem)),
+      client.stored(secretV1('certificate', aRevocationList(root, null))),
+      client.stored(secretV1('opaque', 'x')),
+      client.stored(secretV1('certificate', aRevocationList(root, null), { expiration })),
     ]);
     await lock(client);
     await lock(

@@ -271,11 +271,6 @@ describe('changing a subnet', () => {
     cloud.clock.set(null);
   });
 
-  it.each(['ten', '10.0.0.1', '10.0.0.1/24'])('needs a network, not %s', async (cidr) => {
-    const message = 'must be an IPv4 or IPv6 network such as 10.0.0.0/24 without host bits';
-    expect((await post(await newNetwork(), { cidr })).body.errors).toEqual([{ path: 'cidr', message }]);
-  });
-
   it('reports all invalid fields at once', async () => {
     const at = await newNetwork();
     const { id } = await createSubnet(at);

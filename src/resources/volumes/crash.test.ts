@@ -1,15 +1,11 @@
 /** Fails every statement and driver call of the volume and snapshot reconcilers once; the desired state must still be reached. */
 import { describe, expect, it } from 'vitest';
-import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
-import { terminal } from '../../../test/drivers.ts';
-import type { Trouble } from '../../../test/drivers.ts';
+import { crashEverywhere, drift, reconcileOnce, truthOfVolumes } from '../../../test/crash-harness.ts';
+import { terminal, type Trouble } from '../../../test/drivers.ts';
 import { useCloudyard } from '../../../test/harness.ts';
-import { createVolumeHost } from '../../../test/volume-host.ts';
-import type { VolumeCall } from '../../../test/volume-host.ts';
+import { createVolumeHost, type VolumeCall } from '../../../test/volume-host.ts';
 import type { SnapshotDriver, VolumeDriver } from '../../drivers/volume.ts';
-import { silentLogger } from '../../platform/log.ts';
 import type { Db } from '../../platform/db.ts';
-import { runReconcile } from '../../tasks/reconcile.ts';
 import { createSnapshotReconciler } from '../snapshots/reconcile.ts';
 import { createVolumeReconciler } from './reconcile.ts';
 
@@ -17,23 +13,14 @@ const cloud = useCloudyard({ driver: null });
 const host = createVolumeHost();
 const volumes = '/cloud/v1/volumes/1/1';
 const snapshots = '/cloud/v1/snapshots/1/1';
-const truth = {
-  volume_count: 'select client_id, region_id, count(*) as amount from volumes group by 1, 2',
-  volume_size: 'select client_id, region_id, sum(size) as amount from volumes group by 1, 2',
-  volume_snapshots_count: 'select client_id, region_id, count(*) as amount from snapshots group by 1, 2',
-  volume_snapshots_size: 'select client_id, region_id, sum(size) as amount from snapshots group by 1, 2',
-};
 
 const ofVolumes = (db: Db, driver: VolumeDriver) => createVolumeReconciler({ ...cloud.services, db, driver });
 const ofSnapshots = (db: Db, driver: SnapshotDriver) => createSnapshotReconciler({ ...cloud.services, db, driver });
 
-/** Reconciles a resource without failures, to set up a scenario. */
-const reconcileOnce = async (resource: 'volume' | 'snapshot', id: string) => {
-  const { db, services } = cloud;
-  const deps = { db, tasks: services.tasks, log: silentLogger, onDriverError: () => {} };
-  const reconciler = resource === 'volume' ? ofVolumes(db, host) : ofSnapshots(db, host.snapshots);
-  await runReconcile(deps, reconciler, { id, attempt: 1 }, new AbortController().signal);
-};
+const reconcilerOf = (kind: 'volume' | 'snapshot') =>
+  kind === 'volume' ? ofVolumes(cloud.db, host) : ofSnapshots(cloud.db, host.snapshots);
+const reconcile = (kind: 'volume' | 'snapshot', id: string) =>
+  reconcileOnce(cloud.db, cloud.services.tasks, reconcilerOf(kind), id);
 
 const createdId = async (answer: { body: { tasks: string[] } }, kind: 'volumes' | 'snapshots') =>
   (await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.created_resources[kind][0] as string;
@@ -45,10 +32,10 @@ const requestSnapshot = async (volume_id: string) =>
 /** A volume and a snapshot of it whose bytes differ. */
 async function withSnapshot(): Promise<{ volume: string; snapshot: string }> {
   const volume = await requestVolume();
-  await reconcileOnce('volume', volume);
+  await reconcile('volume', volume);
   host.contents.volumes.get(volume)!.bytes = 'before';
   const snapshot = await requestSnapshot(volume);
-  await reconcileOnce('snapshot', snapshot);
+  await reconcile('snapshot', snapshot);
   host.contents.volumes.get(volume)!.bytes = 'after';
   return { volume, snapshot };
 }
@@ -65,7 +52,7 @@ async function world(kind: 'volumes' | 'snapshots', id: string) {
     row: status === 200 ? { status: body.status, size: body.size, task_id: body.task_id } : status,
     tasks: tasks.map(({ task }) => task),
     host: host.contents[kind].get(id),
-    drift: await drift(cloud.db, truth),
+    drift: await drift(cloud.db, truthOfVolumes),
     counted: await rowCountsMatch(),
     pending: (await reconciler.findPending(cloud.db, [1])).some((row) => row.id === id),
   };
@@ -140,7 +127,7 @@ const scenarios: Record<string, Scenario> = {
     arrange: async () => {
       const { volume, snapshot } = await withSnapshot();
       await cloud.delete(`${volumes}/${volume}`);
-      await reconcileOnce('snapshot', snapshot);
+      await reconcile('snapshot', snapshot);
       return volume;
     },
     end: { row: 404, tasks: ['create_volume FINISHED', 'delete_volume FINISHED'], host: undefined },
@@ -175,7 +162,7 @@ const scenarios: Record<string, Scenario> = {
     kind: 'volumes',
     arrange: async () => {
       const volume = await requestVolume();
-      await reconcileOnce('volume', volume);
+      await reconcile('volume', volume);
       await cloud.delete(`${volumes}/${volume}`);
       return volume;
     },
@@ -192,7 +179,7 @@ const scenarios: Record<string, Scenario> = {
       const { volume, snapshot } = await withSnapshot();
       await cloud.delete(`${volumes}/${volume}`);
       host.trouble(refused);
-      await reconcileOnce('snapshot', snapshot);
+      await reconcile('snapshot', snapshot);
       host.trouble();
       return volume;
     },

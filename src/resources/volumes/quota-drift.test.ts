@@ -1,11 +1,9 @@
 /** Random parallel requests through the API, on a host that fails at random: counters must match the rows, and the host must match the rows. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { drift, retryNow } from '../../../test/crash-harness.ts';
-import { passing, terminal } from '../../../test/drivers.ts';
-import type { Trouble } from '../../../test/drivers.ts';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { drift, truthOfVolumes } from '../../../test/crash-harness.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
+import { expectRowCounts, outcomes, troubleOf, untilIdle } from '../../../test/quota-drift.ts';
 import { createVolumeHost } from '../../../test/volume-host.ts';
 
 const host = createVolumeHost();
@@ -16,12 +14,6 @@ const limits = {
   volume_snapshots_count_limit: 6,
   volume_snapshots_size_limit: 14,
 };
-const truth = {
-  volume_count: 'select client_id, region_id, count(*) as amount from volumes group by 1, 2',
-  volume_size: 'select client_id, region_id, sum(size) as amount from volumes group by 1, 2',
-  volume_snapshots_count: 'select client_id, region_id, count(*) as amount from snapshots group by 1, 2',
-  volume_snapshots_size: 'select client_id, region_id, sum(size) as amount from snapshots group by 1, 2',
-};
 
 const kinds = ['create', 'copy', 'extend', 'revert', 'rename', 'delete', 'delete all', 'snapshot', 'delete snapshot'];
 const command = fc.record({
@@ -30,17 +22,6 @@ const command = fc.record({
   size: fc.integer({ min: 1, max: 4 }),
 });
 type Command = { kind: string; pick: number; size: number };
-
-/** The outcomes of the driver calls, repeated cyclically. */
-const outcomes = fc.array(fc.constantFrom('well', 'well', 'busy', 'busy, but done', 'full', 'full, but done'), {
-  minLength: 1,
-  maxLength: 12,
-});
-
-function outcomeOf(name: string): Trouble {
-  if (name === 'well') return null;
-  return { error: name.startsWith('busy') ? passing() : terminal(), done: name.endsWith('done') };
-}
 
 interface Tenant {
   clientId: number;
@@ -85,33 +66,9 @@ async function run(of: Tenant, { kind, pick, size }: Command, seen: Awaited<Retu
   return cloud.delete(kind === 'delete' ? one : `${one}?snapshots=${volume.snapshot_ids.join(',')}`, { token });
 }
 
-/** Waits until no task is active and no job is left; retries skip their backoff. */
-async function idle(): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        await retryNow(cloud.db);
-        const { rows } = await cloud.db.$client.query(
-          `select (select count(*) from tasks where state in ('NEW', 'RUNNING')) as tasks,
-                  (select count(*) from jobs) as jobs`,
-        );
-        return rows[0];
-      },
-      { timeout: 60_000, interval: 20 },
-    )
-    .toEqual({ tasks: 0, jobs: 0 });
-}
-
 async function expectNoDrift(of: Tenant): Promise<void> {
-  expect(await drift(cloud.db, truth)).toEqual([]);
-  for (const table of ['volume', 'snapshot']) {
-    const { rows } = await cloud.db.$client.query(
-      `select project_id, region_id, coalesce(c.count, 0) as counted, count(s.id) as rows
-       from (select * from row_counts where resource = '${table}') c
-       full join ${table}s s using (project_id, region_id) group by 1, 2, 3 having coalesce(c.count, 0) <> count(s.id)`,
-    );
-    expect(rows).toEqual([]);
-  }
+  expect(await drift(cloud.db, truthOfVolumes)).toEqual([]);
+  for (const resource of ['volume', 'snapshot']) await expectRowCounts(cloud.db, resource);
   const { body } = await cloud.get(`/cloud/v2/regional_quotas/${of.clientId}/1`, { token: of.token });
   for (const [name, limit] of Object.entries(limits)) {
     expect(body[name.replace('_limit', '_usage')]).toBeLessThanOrEqual(limit);
@@ -126,8 +83,7 @@ describe('the quotas of volumes and snapshots', () => {
         fc.array(fc.array(command, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 5 }),
         outcomes,
         async (batches, plan) => {
-          let calls = 0;
-          host.trouble(() => outcomeOf(plan[calls++ % plan.length]!));
+          host.trouble(troubleOf(plan));
           const of = await tenant();
           for (const batch of batches) {
             const seen = await listed(of);
@@ -135,7 +91,7 @@ describe('the quotas of volumes and snapshots', () => {
             for (const answer of answers) if (answer) expect([200, 400, 404, 409]).toContain(answer.status);
             await expectNoDrift(of);
           }
-          await idle();
+          await untilIdle(cloud.db);
           await expectNoDrift(of);
           const left = await listed(of);
           for (const row of [...left.volumes, ...left.snapshots]) {
@@ -151,7 +107,7 @@ describe('the quotas of volumes and snapshots', () => {
             const answer = await cloud.delete(`${of.volumes}/${id}?snapshots=${snapshot_ids.join(',')}`, of);
             expect(answer.status).toBe(200);
           }
-          await idle();
+          await untilIdle(cloud.db);
           await expectNoDrift(of);
           expect(await listed(of)).toEqual({ volumes: [], snapshots: [] });
           expect([[...host.contents.volumes.keys()], [...host.contents.snapshots.keys()]]).toEqual([[], []]);

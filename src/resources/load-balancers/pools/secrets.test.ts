@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../../test/load-balancer-host.ts';
-import { aCertificate } from '../../secrets/test-certificates.ts';
+import { aCertificate, secretV1 } from '../../secrets/test-certificates.ts';
 import { balancers, builders, freshPort, listeners, paths, pools, v2 } from '../test-balancers.ts';
 
 const host = createTestLoadBalancerHost();
@@ -16,14 +16,7 @@ async function createCertificate(): Promise<string> {
   return created(await cloud.post(v2(secrets), { name: 'a certificate', payload }), 'secrets');
 }
 async function createBundle(): Promise<string> {
-  const body = {
-    name: 'a bundle',
-    secret_type: 'certificate',
-    payload: Buffer.from(own.pem).toString('base64'),
-    payload_content_encoding: 'base64',
-    payload_content_type: 'application/octet-stream',
-  };
-  return created(await cloud.post(secrets, body), 'secrets');
+  return created(await cloud.post(secrets, secretV1('certificate', own.pem)), 'secrets');
 }
 
 describe('a secret', () => {
