@@ -1,10 +1,9 @@
 /** The settings in words: for `cloudyard help`, and for docs/settings.md. */
 import { settingMeanings } from '../platform/setting-meanings.ts';
 import type { SettingDescription } from '../platform/setting-reader.ts';
-import { coreSettingNames } from '../platform/settings.ts';
 import { driverSettings } from './settings.ts';
 
-const coreSettings: SettingDescription[] = coreSettingNames.map((name) => ({ name, ...settingMeanings[name] }));
+const coreSettings: SettingDescription[] = Object.entries(settingMeanings).map(([name, text]) => ({ name, ...text }));
 
 /** The page docs/settings.md. */
 export function settingsPage(): string {

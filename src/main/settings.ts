@@ -1,12 +1,10 @@
 /** All settings: those of Cloudyard itself (platform/settings.ts) and those that the kinds of drivers declare. */
 import { isIP } from 'node:net';
 import { clientVariables } from '../client/contexts.ts';
-import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
-import type { DriverSettings } from '../drivers/kinds.ts';
-import { createSettingReader } from '../platform/setting-reader.ts';
-import type { SettingDescription } from '../platform/setting-reader.ts';
-import { coreSettingNames, readCoreSettings } from '../platform/settings.ts';
-import type { Settings as CoreSettings } from '../platform/settings.ts';
+import { deliveryDriverKinds, type DriverSettings, hostDriverKinds } from '../drivers/kinds.ts';
+import { settingMeanings } from '../platform/setting-meanings.ts';
+import { createSettingReader, type SettingDescription } from '../platform/setting-reader.ts';
+import { readCoreSettings, type Settings as CoreSettings } from '../platform/settings.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import type { Places } from '../platform/program-files.ts';
 
@@ -20,7 +18,7 @@ const kinds = { ...hostDriverKinds, ...deliveryDriverKinds };
 export const driverSettings: SettingDescription[] = Object.values(kinds).flatMap(({ settings }) => settings);
 
 /** The names of all settings. */
-export const settingNames: string[] = [...coreSettingNames, ...driverSettings.map(({ name }) => name)];
+export const settingNames: string[] = [...Object.keys(settingMeanings), ...driverSettings.map(({ name }) => name)];
 
 /** @throws SettingsError that names every setting at fault */
 export function readSettings(env: Record<string, string | undefined>, places: Places, terminal: boolean): Settings {

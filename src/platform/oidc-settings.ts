@@ -1,5 +1,6 @@
 /** The settings of sign-in with OpenID Connect. */
 import { isIP } from 'node:net';
+import type { CoreSettingName } from './setting-meanings.ts';
 import type { SettingReader } from './setting-reader.ts';
 
 export interface OidcSettings {
@@ -16,21 +17,11 @@ export interface OidcSettings {
   seconds: number;
 }
 
-export const oidcSettingNames = [
-  'CLOUDYARD_OIDC_ISSUER',
-  'CLOUDYARD_OIDC_CLIENT_ID',
-  'CLOUDYARD_OIDC_CLIENT_SECRET',
-  'CLOUDYARD_OIDC_GROUPS_FILE',
-  'CLOUDYARD_OIDC_GROUPS_CLAIM',
-  'CLOUDYARD_OIDC_SCOPES',
-  'CLOUDYARD_OIDC_SECONDS',
-] as const;
-
 const required = ['CLOUDYARD_OIDC_CLIENT_ID', 'CLOUDYARD_OIDC_CLIENT_SECRET', 'CLOUDYARD_OIDC_GROUPS_FILE'] as const;
 
 /** Null without CLOUDYARD_OIDC_ISSUER. */
 export function readOidcSettings(
-  reader: SettingReader<(typeof oidcSettingNames)[number]>,
+  reader: SettingReader<CoreSettingName>,
   publicUrl: string | undefined,
 ): OidcSettings | null {
   const { text, path, integer, reject } = reader;

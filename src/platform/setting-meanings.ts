@@ -3,10 +3,9 @@
  * drivers describe their own (drivers/kinds.ts).
  */
 import type { SettingDescription } from './setting-reader.ts';
-import type { CoreSettingName } from './settings.ts';
 
-/** Markdown, with links relative to docs/. */
-export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, 'name'>> = {
+/** Markdown, with links relative to docs/. In the order of the help and of docs/settings.md. */
+export const settingMeanings = {
   CLOUDYARD_HOST: {
     default: '`127.0.0.1`',
     meaning:
@@ -284,4 +283,6 @@ export const settingMeanings: Record<CoreSettingName, Omit<SettingDescription, '
     default: '`1`',
     meaning: '0: do not back up the database before a migration: see [Upgrade](guides/upgrade.md).',
   },
-};
+} satisfies Record<string, Omit<SettingDescription, 'name'>>;
+
+export type CoreSettingName = keyof typeof settingMeanings;

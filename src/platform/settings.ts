@@ -6,13 +6,11 @@ import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
-import { oidcSettingNames, readOidcSettings } from './oidc-settings.ts';
-import type { OidcSettings } from './oidc-settings.ts';
+import { type OidcSettings, readOidcSettings } from './oidc-settings.ts';
+import type { CoreSettingName } from './setting-meanings.ts';
 import type { SettingReader } from './setting-reader.ts';
-import { readTlsSettings, tlsSettingNames } from './tls/settings.ts';
-import type { TlsSettings } from './tls/settings.ts';
-import { readTracingSettings, tracingSettingNames } from './tracing/settings.ts';
-import type { TracingSettings } from './tracing/settings.ts';
+import { readTlsSettings, type TlsSettings } from './tls/settings.ts';
+import { readTracingSettings, type TracingSettings } from './tracing/settings.ts';
 
 export interface Settings {
   /** The address that the API listens on. */
@@ -116,61 +114,6 @@ export interface Settings {
     withData: boolean;
   };
 }
-
-/** In the order of the help and of docs/settings.md. */
-export const coreSettingNames = [
-  'CLOUDYARD_HOST',
-  'CLOUDYARD_PORT',
-  'CLOUDYARD_PROCESSES',
-  ...tlsSettingNames,
-  'CLOUDYARD_DATA_DIR',
-  'DATABASE_URL',
-  'CLOUDYARD_DATABASE_POOL_SIZE',
-  'CLOUDYARD_KEY_FILE',
-  'CLOUDYARD_BOOTSTRAP_TOKEN',
-  'CLOUDYARD_REGIONS_FILE',
-  'CLOUDYARD_QUOTAS_FILE',
-  'CLOUDYARD_TRUSTED_PROXIES',
-  'CLOUDYARD_RATE_LIMIT',
-  'CLOUDYARD_CLIENT_REQUESTS_PER_SECOND',
-  'CLOUDYARD_CLIENT_OPEN_REQUESTS',
-  'CLOUDYARD_CLIENT_OPEN_WAITS',
-  'CLOUDYARD_CLIENT_EVENT_STREAMS',
-  'CLOUDYARD_CLIENT_TASKS',
-  'CLOUDYARD_CLIENT_RECONCILE_SLOTS',
-  'CLOUDYARD_MAX_BACKLOG',
-  'CLOUDYARD_AUDIT_DAYS',
-  'CLOUDYARD_TASK_DAYS',
-  'CLOUDYARD_NOTIFICATION_DAYS',
-  'CLOUDYARD_VERIFY_NETWORKS',
-  'CLOUDYARD_LOG_LEVEL',
-  'CLOUDYARD_LOG_FORMAT',
-  'CLOUDYARD_PUBLIC_URL',
-  ...oidcSettingNames,
-  ...tracingSettingNames,
-  'CLOUDYARD_NOTIFICATION_WINDOW_SECONDS',
-  'CLOUDYARD_WORKER_CONCURRENCY',
-  'CLOUDYARD_WORKER_PORT',
-  'CLOUDYARD_SWEEP_SECONDS',
-  'CLOUDYARD_SCHEDULE_LATE_SECONDS',
-  'CLOUDYARD_DISK_RESERVE',
-  'CLOUDYARD_HOST_NAME',
-  'CLOUDYARD_HOST_ADDRESS',
-  'CLOUDYARD_HOST_INTERFACE',
-  'CLOUDYARD_KEEP_DATA_PLANES',
-  'CLOUDYARD_CONSOLE',
-  'CLOUDYARD_SESSION_IDLE_TIMEOUT',
-  'CLOUDYARD_DEV',
-  'CLOUDYARD_BACKUP_DIR',
-  'CLOUDYARD_BACKUP_PASSPHRASE_FILE',
-  'CLOUDYARD_BACKUP_AGE_RECIPIENT',
-  'CLOUDYARD_BACKUP_SCHEDULE',
-  'CLOUDYARD_BACKUP_KEEP',
-  'CLOUDYARD_BACKUP_WITH_DATA',
-  'CLOUDYARD_BACKUP_BEFORE_MIGRATION',
-] as const;
-
-export type CoreSettingName = (typeof coreSettingNames)[number];
 
 export const defaultSessionIdleSeconds = 8 * 3600;
 /** A session ends after this time in any case. */

@@ -1,5 +1,6 @@
 /** The settings of ACME. */
 import { domainToASCII } from 'node:url';
+import type { CoreSettingName } from '../setting-meanings.ts';
 import type { SettingReader } from '../setting-reader.ts';
 
 export interface AcmeSettings {
@@ -16,17 +17,7 @@ export interface AcmeSettings {
   caFile: string | null;
 }
 
-export const acmeSettingNames = [
-  'CLOUDYARD_ACME_DOMAINS',
-  'CLOUDYARD_ACME_EMAIL',
-  'CLOUDYARD_ACME_SERVER',
-  'CLOUDYARD_ACME_CHALLENGE',
-  'CLOUDYARD_ACME_DNS_HOOK',
-  'CLOUDYARD_ACME_DNS_RESOLVERS',
-  'CLOUDYARD_ACME_CA_FILE',
-] as const;
-
-type Reader = SettingReader<(typeof acmeSettingNames)[number]>;
+type Reader = SettingReader<CoreSettingName>;
 
 const defaultServer = 'https://acme-v02.api.letsencrypt.org/directory';
 const domainPattern = /^(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$/;

@@ -1,6 +1,6 @@
 /** The settings of HTTPS. */
-import { acmeSettingNames, readAcmeSettings } from '../acme/settings.ts';
-import type { AcmeSettings } from '../acme/settings.ts';
+import { type AcmeSettings, readAcmeSettings } from '../acme/settings.ts';
+import type { CoreSettingName } from '../setting-meanings.ts';
 import type { SettingReader } from '../setting-reader.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
@@ -15,16 +15,8 @@ export interface TlsSettings {
   hstsSeconds: number;
 }
 
-export const tlsSettingNames = [
-  'CLOUDYARD_TLS_CERTIFICATE',
-  'CLOUDYARD_TLS_KEY',
-  'CLOUDYARD_HTTP_REDIRECT_PORT',
-  'CLOUDYARD_HSTS_SECONDS',
-  ...acmeSettingNames,
-] as const;
-
 /** Faults are rejected through the reader, which throws them together. */
-export function readTlsSettings(reader: SettingReader<(typeof tlsSettingNames)[number]>): TlsSettings {
+export function readTlsSettings(reader: SettingReader<CoreSettingName>): TlsSettings {
   const { integer, reject } = reader;
   const files = certificateFilesIn(reader, 'CLOUDYARD_TLS_CERTIFICATE', 'CLOUDYARD_TLS_KEY');
   const redirectPort = integer('CLOUDYARD_HTTP_REDIRECT_PORT', 0, 0, 65535);

@@ -1,4 +1,5 @@
 /** The settings of traces. */
+import type { CoreSettingName } from '../setting-meanings.ts';
 import type { SettingReader } from '../setting-reader.ts';
 
 export interface TracingSettings {
@@ -9,16 +10,8 @@ export interface TracingSettings {
   ratio: number;
 }
 
-export const tracingSettingNames = [
-  'CLOUDYARD_OTLP_ENDPOINT',
-  'CLOUDYARD_OTLP_HEADERS',
-  'CLOUDYARD_TRACE_PERCENT',
-] as const;
-
 /** Null without CLOUDYARD_OTLP_ENDPOINT. */
-export function readTracingSettings(
-  reader: SettingReader<(typeof tracingSettingNames)[number]>,
-): TracingSettings | null {
+export function readTracingSettings(reader: SettingReader<CoreSettingName>): TracingSettings | null {
   const { text, integer, reject } = reader;
   const ratio = integer('CLOUDYARD_TRACE_PERCENT', 100, 1, 100) / 100;
   const headers = (text('CLOUDYARD_OTLP_HEADERS') ?? '').split(',').flatMap((part) => {
