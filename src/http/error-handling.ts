@@ -12,7 +12,7 @@ import {
   postgresCode,
   shortageOf,
 } from '../platform/db-errors.ts';
-import { KeyFileError } from '../platform/encryption.ts';
+import { KeyFileError } from '../platform/key-file.ts';
 import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
 import type { App } from './app.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
-import { openKeyFile } from '../platform/encryption.ts';
+import { openKeyFile } from '../platform/key-file.ts';
 import { aCertificate } from '../resources/secrets/test-certificates.ts';
 import { checkInstallation } from './installation-checks.ts';
 import { checkoutPlaces } from '../platform/program-files.ts';

@@ -11,7 +11,7 @@ import { schemaOf } from '../backup/migrations.ts';
 import { runChild } from '../platform/child-process.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
-import { openKeyFile } from '../platform/encryption.ts';
+import { openKeyFile } from '../platform/key-file.ts';
 import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';

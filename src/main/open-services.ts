@@ -1,20 +1,17 @@
 /** Opens what every part of a long-running command needs: the configuration, the migrated database and the services. */
 import { mkdirSync } from 'node:fs';
-import { openKeyFile } from '../platform/encryption.ts';
+import { openKeyFile } from '../platform/key-file.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { openClock } from './clock.ts';
-import { configurationFiles, readConfiguration } from './configuration.ts';
-import type { Configuration } from './configuration.ts';
-import { findControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane.ts';
+import { type Configuration, configurationFiles, readConfiguration } from './configuration.ts';
+import { type ControlPlane, findControlPlane } from './control-plane.ts';
 import type { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from './migration-backup.ts';
-import { createServices } from './services.ts';
-import type { Services } from './services.ts';
+import { createServices, type Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { storageOf, withStorage } from './storage.ts';
@@ -101,6 +98,7 @@ export async function openServices({ settings: given, roles, log, closing, openi
   // Needed even if the server never listens: its connection would keep the database open.
   closing.push(services.apiKeys.stop);
   if (!isServerProcess) await services.clients.bootstrap();
+  const tracer = await openTracer(settings, log, closing);
   const opened = {
     settings,
     log,
@@ -111,7 +109,6 @@ export async function openServices({ settings: given, roles, log, closing, openi
     isStart,
     isAgent: roles.agent === true,
   };
-  const tracer = await openTracer(settings, log, closing);
   return { ...opened, database, controlPlane, keyring, tracer, services };
 }
 

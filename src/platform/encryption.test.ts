@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createKeyring, EncryptionError, openKeyFile } from './encryption.ts';
+import { createKeyring, EncryptionError } from './encryption.ts';
+import { openKeyFile } from './key-file.ts';
 
 const aKey = (id: string) => ({ id, key: randomBytes(32) });
 const old = aKey('old');
@@ -122,7 +123,7 @@ describe('a key file', () => {
   });
 
   it('is created once by concurrent processes, and all of them use it', () => {
-    const module = JSON.stringify(new URL('./encryption.ts', import.meta.url).href);
+    const module = JSON.stringify(new URL('./key-file.ts', import.meta.url).href);
     const script = `
       import { openKeyFile } from ${module};
       const ciphertext = openKeyFile(${JSON.stringify(file)}).encrypt(Buffer.from('hush'), 'a');
@@ -166,7 +167,7 @@ describe('a key file', () => {
 
   it.skipIf(process.getuid?.() !== 0)('that this account cannot use is named with the command that fixes it', () => {
     chmodSync(directory, 0o755);
-    const module = JSON.stringify(new URL('./encryption.ts', import.meta.url).href);
+    const module = JSON.stringify(new URL('./key-file.ts', import.meta.url).href);
     const problem = () => {
       const script = `
         const { openKeyFile } = await import(${module});

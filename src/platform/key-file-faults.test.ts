@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { recordTree } from '../../test/power-loss.ts';
-import { storageFaults, withFault, withLayer } from '../../test/storage-layer.ts';
-import type { Around, StorageFault } from '../../test/storage-layer.ts';
-import { addKey, keyIds, openKeyFile, useKey } from './encryption.ts';
+import { type Around, type StorageFault, storageFaults, withFault, withLayer } from '../../test/storage-layer.ts';
+import { addKey, keyIds, openKeyFile, useKey } from './key-file.ts';
 
 vi.mock('node:fs', async (original) => (await import('../../test/storage-layer.ts')).layered(await original()));
 

@@ -1,6 +1,5 @@
-import { addKey, keyIds, useKey } from '../../platform/encryption.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { addKey, keyIds, useKey } from '../../platform/key-file.ts';
+import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';

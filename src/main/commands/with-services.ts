@@ -1,7 +1,7 @@
 /** What the commands that read or change the database share. */
 import { mkdirSync } from 'node:fs';
 import { aligned } from '../../client/output.ts';
-import { openKeyFile } from '../../platform/encryption.ts';
+import { openKeyFile } from '../../platform/key-file.ts';
 import type { Logger } from '../../platform/log.ts';
 import { openClock } from '../clock.ts';
 import type { Settings } from '../settings.ts';
