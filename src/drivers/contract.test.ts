@@ -4,41 +4,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../test/requires.ts';
 import { labWorks } from '../../test/several-hosts/lab.ts';
 import { createNfsRegion, GROUP } from '../../test/several-hosts/nfs-hosts.ts';
-import type { DesiredFileShare, FileShareDriver } from './file-share.ts';
+import type { FileShareDriver } from './file-share.ts';
 import { testHost } from './ganesha/test-host.ts';
 import { createSimulatedFileShareDriver } from './simulated/file-share.ts';
+import { fileShare as share } from './test-desired.ts';
+import { adoptingSubject, simulatedSubject, type Subject } from './test-subject.ts';
 
-interface Subject {
-  driver: FileShareDriver;
-  /** Kills the process without a stop and returns the driver of the next one. */
-  crash(): Promise<FileShareDriver>;
-  cleanUp(): Promise<void>;
-}
+const simulated = simulatedSubject(() => createSimulatedFileShareDriver({ host: 'nfs.example' }));
 
-const simulated = async (): Promise<Subject> => ({
-  driver: createSimulatedFileShareDriver({ host: 'nfs.example' }),
-  crash: async () => createSimulatedFileShareDriver({ host: 'nfs.example' }),
-  cleanUp: async () => undefined,
-});
-
-const ganesha = (finding: { sizeEnforced: boolean }) => async (): Promise<Subject> => {
+const ganesha = (finding: { sizeEnforced: boolean }) => async () => {
   const host = await testHost();
-  let driver = host.driver(finding);
-  return {
-    driver,
-    async crash() {
-      await driver.release();
-      driver = host.driver(finding);
-      return driver;
-    },
-    async cleanUp() {
-      await driver.stop().finally(host.cleanUp);
-    },
-  };
+  return adoptingSubject({ ...host, driver: () => host.driver(finding) });
 };
 
 /** One host; the place of each share is what the region's rows would have. */
-const ceph = async (): Promise<Subject> => {
+const ceph = async (): Promise<Subject<FileShareDriver>> => {
   const region = await createNfsRegion({ hosts: 1 });
   await region.hosts[0]!.start();
   const exportIds = new Map<string, number>();
@@ -74,19 +54,11 @@ describe.skipIf(!requires(...cephParts) || !labWorks())(
   },
 );
 
-function contract(name: string, make: () => Promise<Subject>): void {
+function contract(name: string, make: () => Promise<Subject<FileShareDriver>>): void {
   describe(`file share driver ${name}`, () => {
     const signal = new AbortController().signal;
-    let subject: Subject;
+    let subject: Subject<FileShareDriver>;
     let driver: FileShareDriver;
-    const share = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
-      id: randomUUID(),
-      sizeGib: 1,
-      settledGib: null,
-      rootSquash: true,
-      access: [{ network: '127.0.0.1', mode: 'rw' }],
-      ...changes,
-    });
 
     beforeAll(async () => {
       subject = await make();

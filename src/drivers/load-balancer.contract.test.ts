@@ -5,47 +5,19 @@ import { requires, skipReason } from '../../test/requires.ts';
 import { balancer, listener, member, testHost, withListener, withPool } from './haproxy/test-host.ts';
 import type { LoadBalancerDriver } from './load-balancer.ts';
 import { createSimulatedLoadBalancerDriver } from './simulated/load-balancer.ts';
-
-interface Subject {
-  driver: LoadBalancerDriver;
-  /** Kills the process without a stop and returns the driver of the next one. */
-  crash(): Promise<LoadBalancerDriver>;
-  cleanUp(): Promise<void>;
-}
-
-const simulated = async (): Promise<Subject> => ({
-  driver: createSimulatedLoadBalancerDriver(),
-  crash: async () => createSimulatedLoadBalancerDriver(),
-  cleanUp: async () => undefined,
-});
-
-const haproxy = async (): Promise<Subject> => {
-  const host = testHost();
-  let driver = host.driver();
-  return {
-    driver,
-    async crash() {
-      await driver.release();
-      driver = host.driver();
-      return driver;
-    },
-    async cleanUp() {
-      await driver.stop().finally(host.cleanUp);
-    },
-  };
-};
+import { adoptingSubject, simulatedSubject, type Subject } from './test-subject.ts';
 
 const skipHaproxy = skipReason('haproxy', 'root');
 
-contract('simulated', simulated);
+contract('simulated', simulatedSubject(createSimulatedLoadBalancerDriver));
 describe.skipIf(!requires('haproxy', 'root'))(skipHaproxy ?? 'on this host', () => {
-  contract('haproxy', haproxy);
+  contract('haproxy', async () => adoptingSubject(testHost()));
 });
 
-function contract(name: string, make: () => Promise<Subject>): void {
+function contract(name: string, make: () => Promise<Subject<LoadBalancerDriver>>): void {
   describe(`load balancer driver ${name}`, () => {
     const signal = new AbortController().signal;
-    let subject: Subject;
+    let subject: Subject<LoadBalancerDriver>;
     let driver: LoadBalancerDriver;
     const three = () => ({ members: [member(8001), member(8002), member(8003)] });
     const readingOf = async (id: string) => (await driver.read()).find((each) => each.id === id);

@@ -4,38 +4,23 @@ import { requires, skipReason } from '../../test/requires.ts';
 import { registryTestHost, testHosting } from './distribution/test-host.ts';
 import type { RequestHold, RegistryDriver } from './registry.ts';
 import { createSimulatedRegistryDriver } from './simulated/registry.ts';
+import { adoptingSubject, simulatedSubject, type Subject } from './test-subject.ts';
 
-interface Subject {
-  driver: RegistryDriver;
+interface RegistrySubject extends Subject<RegistryDriver> {
   /** Stores an image, as a push does; null if the driver has no storage. */
   push: ((repository: string, tag: string) => Promise<string>) | null;
-  /** Simulates a crash of the process; returns the driver of the next process. */
-  crash(): Promise<RegistryDriver>;
-  cleanUp(): Promise<void>;
 }
 
-const simulated = async (): Promise<Subject> => ({
-  driver: createSimulatedRegistryDriver(),
-  push: null,
-  crash: async () => createSimulatedRegistryDriver(),
-  cleanUp: async () => undefined,
-});
+const simulated = async (): Promise<RegistrySubject> => {
+  return { ...(await simulatedSubject(createSimulatedRegistryDriver)()), push: null };
+};
 
-const distribution = async (): Promise<Subject> => {
+const distribution = async (): Promise<RegistrySubject> => {
   const host = await registryTestHost();
-  let driver = host.driver();
   return {
-    driver,
+    ...adoptingSubject(host),
     push: async (repository, tag) =>
       host.storage.image(repository, tag, [await host.storage.layer(repository, `layer of ${repository}`)]),
-    async crash() {
-      await driver.release();
-      driver = host.driver();
-      return driver;
-    },
-    async cleanUp() {
-      await driver.stop().finally(host.cleanUp);
-    },
   };
 };
 
@@ -44,11 +29,11 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   contract('distribution', distribution);
 });
 
-function contract(name: string, make: () => Promise<Subject>): void {
+function contract(name: string, make: () => Promise<RegistrySubject>): void {
   describe(`registry driver ${name}`, () => {
     const signal = new AbortController().signal;
     const refuseHold: RequestHold = async () => null;
-    let subject: Subject;
+    let subject: RegistrySubject;
     let driver: RegistryDriver;
     const push = async (repository: string, tag = 'v1') => (await subject.push?.(repository, tag)) ?? null;
     const contentsOf = async (prefix: string) =>

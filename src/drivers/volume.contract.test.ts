@@ -5,26 +5,16 @@ import { requires, skipReason } from '../../test/requires.ts';
 import { cephTestHost, needed as neededForCeph } from './ceph/test-host.ts';
 import { folder, type Place, xfs } from './disk/test-host.ts';
 import { createSimulatedVolumeDriver } from './simulated/volume.ts';
+import { volume } from './test-desired.ts';
+import { simulatedSubject, type Subject } from './test-subject.ts';
 import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from './volume.ts';
 
-interface Subject {
-  driver: VolumeDriver;
-  /** Kills the process without a stop and returns the driver of the next one. */
-  crash(): VolumeDriver;
-  cleanUp(): Promise<void>;
-}
-
-const simulated = async (): Promise<Subject> => ({
-  driver: createSimulatedVolumeDriver(),
-  crash: () => createSimulatedVolumeDriver(),
-  cleanUp: async () => undefined,
-});
-const disk = (place: () => Promise<Place>) => async (): Promise<Subject> => {
+const disk = (place: () => Promise<Place>) => async () => {
   const host = await place();
-  return { driver: host.driver(), crash: () => host.driver(), cleanUp: host.cleanUp };
+  return { driver: host.driver(), crash: async () => host.driver(), cleanUp: host.cleanUp };
 };
 
-contract('simulated', simulated);
+contract('simulated', simulatedSubject(createSimulatedVolumeDriver));
 contract('disk', disk(folder));
 describe.skipIf(!requires('xfsprogs', 'root'))(skipReason('xfsprogs', 'root') ?? 'on this host', () => {
   contract('disk with reflinks', disk(xfs));
@@ -33,7 +23,7 @@ describe.skipIf(!requires(...neededForCeph))(skipReason(...neededForCeph) ?? 'on
   contract('ceph', ceph);
 });
 
-async function ceph(): Promise<Subject> {
+async function ceph(): Promise<Subject<VolumeDriver>> {
   const host = await cephTestHost({ filesystem: false, osds: 1 });
   const drivers: VolumeDriver[] = [];
   const driver = () => {
@@ -42,7 +32,7 @@ async function ceph(): Promise<Subject> {
   };
   return {
     driver: driver(),
-    crash: driver,
+    crash: async () => driver(),
     async cleanUp() {
       await Promise.all(drivers.map((each) => each.stop()));
       await host.cleanUp();
@@ -50,19 +40,11 @@ async function ceph(): Promise<Subject> {
   };
 }
 
-function contract(name: string, make: () => Promise<Subject>): void {
+function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): void {
   describe(`volume driver ${name}`, () => {
     const signal = new AbortController().signal;
-    let subject: Subject;
+    let subject: Subject<VolumeDriver>;
     let driver: VolumeDriver;
-    const volume = (changes: Partial<DesiredVolume> = {}): DesiredVolume => ({
-      id: randomUUID(),
-      sizeGib: 1,
-      settledGib: null,
-      source: null,
-      revertTo: null,
-      ...changes,
-    });
     const snapshot = (volumeId: string): DesiredSnapshot => ({ id: randomUUID(), volumeId, settled: false });
     const made = async (changes: Partial<DesiredVolume> = {}) => {
       const desired = volume(changes);
@@ -166,7 +148,7 @@ function contract(name: string, make: () => Promise<Subject>): void {
     it('converges after a crash of its process', async () => {
       const [kept, removed] = [await made({ sizeGib: 2 }), await made()];
       const copy = await madeSnapshot(kept.id);
-      driver = subject.crash();
+      driver = await subject.crash();
       await driver.start();
       await driver.apply(kept, signal);
       await driver.snapshots.apply(copy, signal);

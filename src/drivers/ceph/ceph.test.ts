@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { groupRecords } from '../nfs-groups/records.ts';
+import { volume } from '../test-desired.ts';
 import type { DesiredVolume, VolumeDriver } from '../volume.ts';
 import type { CephBridge } from './bridge.ts';
 import { managerCommand } from './commands.ts';
@@ -14,10 +15,6 @@ import { type CephTestHost, cephTestHost, needed } from './test-host.ts';
 
 const GIB = 1024 ** 3;
 const signal = new AbortController().signal;
-const volume = (changes: Partial<DesiredVolume> = {}): DesiredVolume => ({
-  ...{ id: randomUUID(), sizeGib: 1, settledGib: null, source: null, revertTo: null },
-  ...changes,
-});
 const name = (id: string) => `snapshot.${id}`;
 
 describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Ceph pool', () => {

@@ -7,20 +7,13 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
+import { volume } from '../test-desired.ts';
 import type { DesiredVolume, VolumeDriver } from '../volume.ts';
 import { hasVolumes } from './layout.ts';
 import { folder, type Place, read, write, xfs } from './test-host.ts';
 
 const GIB = 1024 ** 3;
 const signal = new AbortController().signal;
-const volume = (changes: Partial<DesiredVolume> = {}): DesiredVolume => ({
-  id: randomUUID(),
-  sizeGib: 1,
-  settledGib: null,
-  source: null,
-  revertTo: null,
-  ...changes,
-});
 const blocksOf = (path: string) => statSync(path).blocks * 512;
 
 onPlace('a plain folder', folder, true);

@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { liveProcess } from '../../platform/running-processes.ts';
 import type { DesiredFileShare } from '../file-share.ts';
+import { fileShare as share } from '../test-desired.ts';
 import type { GaneshaDriver } from './driver.ts';
 import { freePort, type TestHost, testHost } from './test-host.ts';
 
@@ -29,14 +30,6 @@ describe.skipIf(!runs)(skip ?? 'file shares on NFS-Ganesha', () => {
   let host: TestHost;
   let driver: GaneshaDriver;
   let big: string;
-  const share = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
-    id: randomUUID(),
-    sizeGib: 1,
-    settledGib: null,
-    rootSquash: true,
-    access: [{ network: '127.0.0.1', mode: 'rw' }],
-    ...changes,
-  });
   const applied = async (changes: Partial<DesiredFileShare> = {}) => {
     const desired = share(changes);
     await driver.apply(desired, signal);

@@ -1,11 +1,11 @@
 /** Files that something else removes or damages while NFS-Ganesha runs, or before a start. */
-import { randomUUID } from 'node:crypto';
 import { readdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { until } from '../../../test/until.ts';
 import type { DesiredFileShare } from '../file-share.ts';
+import { fileShare as share } from '../test-desired.ts';
 import type { GaneshaDriver } from './driver.ts';
 import { layoutOf } from './layout.ts';
 import { type TestHost, testHost } from './test-host.ts';
@@ -19,13 +19,6 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of N
   let host: TestHost;
   let driver: GaneshaDriver;
   const layout = () => layoutOf(host.dataDir);
-  const share = (): DesiredFileShare => ({
-    id: randomUUID(),
-    sizeGib: 1,
-    settledGib: null,
-    rootSquash: true,
-    access: [{ network: '127.0.0.1', mode: 'rw' }],
-  });
   const applied = async (desired = share()) => {
     await driver.apply(desired, signal);
     return { ...desired, settledGib: desired.sizeGib };
