@@ -1,11 +1,9 @@
 /** HTTP through a listener of Cloudyard, against the same HAProxy with a handwritten configuration. */
-import { createBalancer } from './balancers.ts';
-import { startCloudyard } from './cloudyard.ts';
+import { createBalancer, startBalancing } from './balancers.ts';
 import { requestsPerSecond } from './load.ts';
 import { missingHaproxy, startHandwritten, startMembers } from './proxies.ts';
 import { interleave, ratios } from './rounds.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const what = 'HTTP through a listener / handwritten HAProxy';
@@ -16,10 +14,7 @@ const connections = 32;
 
 export async function balanceHttp(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, {
-    command: 'start',
-    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
-  });
+  const cloudyard = await startBalancing(workplace, 'start');
   const member = await startMembers(workplace);
   const members = [member(0), member(1)];
   const { url } = await createBalancer(cloudyard, [members]);

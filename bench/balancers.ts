@@ -1,8 +1,8 @@
 /** Creates load balancers for benchmarks. */
-import { finished } from './client.ts';
-import type { Client } from './client.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Client, finished } from './client.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import type { Member } from './proxies.ts';
+import type { Workplace } from './workplace.ts';
 
 export const balancersPath = '/cloud/v1/loadbalancers/1/1';
 export const listenersPath = '/cloud/v1/lblisteners/1/1';
@@ -15,6 +15,10 @@ export interface Balancer {
   url: string;
   pools: string[];
 }
+
+/** Starts Cloudyard with real load balancers. */
+export const startBalancing = (workplace: Workplace, command: 'start' | 'serve') =>
+  startCloudyard(workplace, { command, settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' } });
 
 /** Creates a load balancer with one listener for each pool. Health checks use TCP every ten seconds. */
 export async function createBalancer(cloudyard: Cloudyard, pools: Member[][], checked = false): Promise<Balancer> {

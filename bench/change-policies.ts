@@ -4,9 +4,8 @@
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBalancer, listenersPath, policiesPath } from './balancers.ts';
+import { createBalancer, listenersPath, policiesPath, startBalancing } from './balancers.ts';
 import { createClient, finished } from './client.ts';
-import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
 import { missingHaproxy, startMembers } from './proxies.ts';
 import { quiet } from './quiet.ts';
@@ -26,10 +25,7 @@ const pauseMs = 20;
 
 export async function changePolicies(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, {
-    command: 'start',
-    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
-  });
+  const cloudyard = await startBalancing(workplace, 'start');
   const member = await startMembers(workplace);
   const { url } = await createBalancer(cloudyard, [[member(0)]]);
   const ids = await createPolicies(cloudyard);

@@ -6,10 +6,9 @@ import { requestsPerSecond } from './load.ts';
 import { missingPgbench, transactionsPerSecond } from './pgbench.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
-import { liftQuotas, newShare, scope, sharesPath } from './shares.ts';
+import { liftQuotas, scope, shareLoad } from './shares.ts';
 import { recordStatements, scriptOf } from './statements.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const what = 'create share / pgbench transaction';
@@ -23,18 +22,17 @@ export async function createShare(workplace: Workplace): Promise<Row[]> {
   const cloudyard = await startCloudyard(workplace, { command: 'serve' });
   const services = await openServices(workplace, cloudyard);
   await liftQuotas(cloudyard);
-  const body = await newShare(cloudyard);
+  const load = await shareLoad(cloudyard);
 
   const actor = { tokenId: 1, clientId: 1, role: 'admin', projectIds: null, operator: true } as const;
-  const create = () => services.fileShares.create({ actor, requestId: randomUUID() }, scope, body);
+  const create = () => services.fileShares.create({ actor, requestId: randomUUID() }, scope, load.body);
   // The first create counts the tasks of its client; later creates of the same second do not.
   await create();
   const script = await scriptOf(services.db, await recordStatements(create), await recordStatements(create));
 
-  const { url, headers, database } = cloudyard;
-  const load = { method: 'POST', url: url + sharesPath, headers, body, connections } as const;
-  const accept = (length: number) => requestsPerSecond(workplace, { ...load, seconds: length });
-  const transact = () => transactionsPerSecond(workplace, database, script, { clients: connections, seconds });
+  const accept = (length: number) => requestsPerSecond(workplace, { ...load, connections, seconds: length });
+  const transact = () =>
+    transactionsPerSecond(workplace, cloudyard.database, script, { clients: connections, seconds });
   await accept(warmUpSeconds);
   const measured = await interleave(rounds, { cloudyard: () => accept(seconds), pgbench: transact });
   await checkCounts(services.db);

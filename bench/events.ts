@@ -1,20 +1,17 @@
 /** Streams of events: memory and latency of 500, and what the announcements cost a create. Simulated drivers. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { request } from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { cpuTimeOf } from './cpu-time.ts';
 import { requestsPerSecond } from './load.ts';
 import { untilIdle } from './path.ts';
 import { interleave, quantile, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
-import { liftQuotas, newShare, sharesPath } from './shares.ts';
+import { liftQuotas, shareLoad } from './shares.ts';
 import type { Row } from './table.ts';
-import { createWorkplace } from './workplace.ts';
-import type { Workplace } from './workplace.ts';
+import { createWorkplace, type Workplace } from './workplace.ts';
 
 const streams = 500;
 const changes = 50;
@@ -29,12 +26,7 @@ export async function events(workplace: Workplace): Promise<Row[]> {
   await liftQuotas(cloudyard);
   const { db } = await openServices(workplace, cloudyard);
   // The server compiles most of its code.
-  const load = {
-    method: 'POST',
-    url: cloudyard.url + sharesPath,
-    headers: cloudyard.headers,
-    body: await newShare(cloudyard),
-  } as const;
+  const load = await shareLoad(cloudyard);
   await requestsPerSecond(workplace, { ...load, connections, seconds });
   await untilIdle(db);
   const before = await settledMegabytes(cloudyard.pid);
@@ -109,12 +101,7 @@ async function costOfCreate(workplace: Workplace) {
   const { db } = await openServices(own, cloudyard);
   const cpuTime = await cpuTimeOf(cloudyard);
   const ofServer = () => cpuTime().node + cpuTime().postgres;
-  const load = {
-    method: 'POST',
-    url: cloudyard.url + sharesPath,
-    headers: cloudyard.headers,
-    body: await newShare(cloudyard),
-  } as const;
+  const load = await shareLoad(cloudyard);
   const count = async () =>
     (await db.$client.query(`select count(*) as count from tasks where state = 'FINISHED'`)).rows[0].count;
   const measure = async () => {

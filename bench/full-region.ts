@@ -1,14 +1,10 @@
 /** A region with 1,000 pools of 10 checked members: latency of an update, and recovery time after the loss of a worker. */
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBalancer, updateMembers } from './balancers.ts';
-import type { Balancer } from './balancers.ts';
-import { createClient } from './client.ts';
-import type { Client } from './client.ts';
-import { startCloudyard } from './cloudyard.ts';
+import { type Balancer, createBalancer, startBalancing, updateMembers } from './balancers.ts';
+import { type Client, createClient } from './client.ts';
 import type { Cloudyard } from './cloudyard.ts';
-import { missingHaproxy, startMembers } from './proxies.ts';
-import type { Member } from './proxies.ts';
+import { type Member, missingHaproxy, startMembers } from './proxies.ts';
 import { quiet } from './quiet.ts';
 import { median } from './rounds.ts';
 import { liftQuotas } from './shares.ts';
@@ -33,10 +29,7 @@ type MemberOf = (n: number) => Member;
 
 export async function fullRegion(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, {
-    command: 'serve',
-    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
-  });
+  const cloudyard = await startBalancing(workplace, 'serve');
   const worker = await startWorker(workplace, cloudyard);
   const member = await startMembers(workplace);
   await liftQuotas(cloudyard);

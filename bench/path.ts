@@ -1,12 +1,10 @@
 /** The whole path of a create, from the request to FINISHED. Simulated drivers. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { transaction } from '../src/platform/db.ts';
-import type { Db } from '../src/platform/db.ts';
+import { type Db, transaction } from '../src/platform/db.ts';
 import type { Services } from '../src/main/services.ts';
 import { startBareRoute } from './bare-server.ts';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { minimalTransactions } from './minimal-path.ts';
 import { kindsFinished } from './path-kinds.ts';
@@ -14,11 +12,9 @@ import { statementsOfCreate } from './path-statements.ts';
 import { missingPgbench } from './pgbench.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
-import { liftQuotas, newShare, scope, sharesPath } from './shares.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
-import { createWorkplace } from './workplace.ts';
-import type { Workplace } from './workplace.ts';
+import { liftQuotas, scope, shareLoad } from './shares.ts';
+import { perSecond, type Row } from './table.ts';
+import { createWorkplace, type Workplace } from './workplace.ts';
 
 const rounds = 5;
 const seconds = 3;
@@ -78,11 +74,6 @@ async function sharesFinished(workplace: Workplace, cloudyard: Cloudyard, db: Db
     bar: { atLeast: bar },
   });
   return [row(`${connections} connections`, measured.many, 0.2), row('1 connection', measured.one, 0.05)];
-}
-
-async function shareLoad(cloudyard: Cloudyard) {
-  const { url, headers } = cloudyard;
-  return { method: 'POST', url: url + sharesPath, headers, body: await newShare(cloudyard) } as const;
 }
 
 /** Waits until all tasks have ended. */

@@ -1,6 +1,5 @@
 /** Creates and seeds file shares for benchmarks. */
-import { transaction } from '../src/platform/db.ts';
-import type { Db } from '../src/platform/db.ts';
+import { type Db, transaction } from '../src/platform/db.ts';
 import type { CreateFileShare } from '../src/resources/file-shares/schema.ts';
 import type { Cloudyard } from './cloudyard.ts';
 
@@ -13,6 +12,12 @@ export const sharesPath = '/cloud/v1/file_shares/1/1';
 export async function newShare(cloudyard: Requester): Promise<CreateFileShare> {
   const { network_id, subnet_id } = await defaultNetwork(cloudyard);
   return { name: 'bench', protocol: 'NFS', size: 1, network: { network_id, subnet_id } };
+}
+
+/** Requests that create shares, for `requestsPerSecond`. */
+export async function shareLoad(cloudyard: Cloudyard) {
+  const { url, headers } = cloudyard;
+  return { method: 'POST', url: url + sharesPath, headers, body: await newShare(cloudyard) } as const;
 }
 
 async function defaultNetwork(cloudyard: Requester): Promise<{ network_id: string; subnet_id: string }> {

@@ -1,7 +1,6 @@
 /** Time from the update of a pool's members to the response that the task is FINISHED, with HAProxy. */
-import { createBalancer, updateMembers } from './balancers.ts';
+import { createBalancer, startBalancing, updateMembers } from './balancers.ts';
 import { createClient } from './client.ts';
-import { startCloudyard } from './cloudyard.ts';
 import { missingHaproxy, startMembers } from './proxies.ts';
 import { quiet } from './quiet.ts';
 import { median } from './rounds.ts';
@@ -14,10 +13,7 @@ const updates = 50;
 
 export async function updatePool(workplace: Workplace): Promise<Row[]> {
   if (missingHaproxy) return [{ what, why: missingHaproxy }];
-  const cloudyard = await startCloudyard(workplace, {
-    command: 'start',
-    settings: { CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' },
-  });
+  const cloudyard = await startBalancing(workplace, 'start');
   const member = await startMembers(workplace);
   const { pools } = await createBalancer(cloudyard, [[member(0)]]);
   const client = createClient(cloudyard);
