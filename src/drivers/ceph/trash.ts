@@ -11,12 +11,12 @@ import { UNFINISHED } from './volumes.ts';
 
 interface Trash {
   empty(): Promise<void>;
-  /** Empties it after a failure, and from time to time: what shared data with it may have been removed by other clients. */
+  /** Empties it after a failure, and periodically, because other clients may remove clones that share its data. */
   emptyWhenDue(): Promise<void>;
 }
 
 const SECONDS = 300;
-/** How long the lock of the trash outlives its holder. A client that died counts as using its images as long. */
+/** How long the lock of the trash outlives its holder: as long as a client that died counts as using its images. */
 const LOCK_SECONDS = 30;
 
 /** Failures to delete are retried by `emptyWhenDue`; only a failure to list the trash rejects. */
@@ -42,7 +42,7 @@ async function alone<T>({ trashLock }: Images, work: () => Promise<T>): Promise<
   const cookie = randomUUID();
   if (!(await trashLock.acquire(cookie, LOCK_SECONDS))) return null;
   let renewal: Promise<unknown> = Promise.resolve();
-  // What a renewal could not do, the next one may.
+  // If one fails, the next one may succeed.
   const renew = () => (renewal = trashLock.acquire(cookie, LOCK_SECONDS).catch(() => undefined));
   const timer = setInterval(renew, (LOCK_SECONDS / 3) * 1000);
   try {
@@ -56,7 +56,7 @@ async function alone<T>({ trashLock }: Images, work: () => Promise<T>): Promise<
   }
 }
 
-/** Deletes what no clone shares, and returns the failures. */
+/** Deletes the volumes whose data no clone shares, and returns the failures. */
 async function removeUnshared(images: Images): Promise<Error[]> {
   for (;;) {
     const failures: Error[] = [];
@@ -71,7 +71,7 @@ async function removeUnshared(images: Images): Promise<Error[]> {
   }
 }
 
-/** Others may use the trash of the pool, too. */
+/** Other programs may use the trash of the pool, too. */
 function isVolume(name: string): boolean {
   return isId(name.endsWith(UNFINISHED) ? name.slice(0, -UNFINISHED.length) : name);
 }
