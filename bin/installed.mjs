@@ -16,7 +16,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { modified, withLock } from './directory-lock.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
-/** An installed package contains dist/ in place of src/. */
 export const isCheckout = existsSync(join(root, 'src'));
 
 /** Node does not strip types below node_modules, so an installed package contains dist/ in place of src/. */
@@ -33,6 +32,8 @@ const compileCache = isCheckout
   ? join(root, 'node_modules', '.cache', 'node-compile')
   : join(userCache(), 'cloudyard', 'node-compile');
 const oldestNode = 24;
+/** Whether the Node of this process can run everything. */
+const isNewEnough = Number.parseInt(process.versions.node, 10) >= oldestNode;
 /** For scripts that load sources. */
 export const preload = pathToFileURL(join(root, 'bin', 'module-resolution.mjs')).href;
 
@@ -66,10 +67,9 @@ function reportWait() {
  * Does not return: this process exits with the exit code of the script. The working directory is unchanged. `cache` is the folder
  * of compiled code.
  */
-export async function runPinned(script, args, { flags = [], environment = {}, cache = compileCache } = {}) {
-  process.exit(
-    await runNode(script, args, { flags, environment: { ...environment, ...process.env, ...cacheSetting(cache) } }),
-  );
+export async function runPinned(script, args, { flags, environment, cache = compileCache } = {}) {
+  const all = { ...environment, ...process.env, ...cacheSetting(cache) };
+  process.exit(await runNode(script, args, { flags, environment: all }));
 }
 
 /** Resolves with the exit code of the script. */
@@ -86,11 +86,8 @@ function userCache() {
 /** Runs a command of the client, in this process if its Node is new enough: a second Node would double the start-up. */
 export async function runClient(args) {
   const script = programFile('client/start.ts');
-  if (Number.parseInt(process.versions.node, 10) < oldestNode) {
-    const options = { stdio: 'inherit', env: { ...process.env, ...cacheSetting() } };
-    process.exit(await run(nodeToUse(), [script, ...args], options));
-  }
-  const { NODE_COMPILE_CACHE: folder } = cacheSetting();
+  if (!isNewEnough) await runPinned(script, args);
+  const { NODE_COMPILE_CACHE: folder } = cacheSetting(compileCache);
   // Without a folder, Node would use one in /tmp that every account can create.
   if (folder !== undefined) module.enableCompileCache(folder);
   await import(pathToFileURL(script).href);
@@ -99,7 +96,7 @@ export async function runClient(args) {
 /** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */
 export const ownsModules = () => statSync(join(root, 'node_modules')).uid === process.getuid?.();
 
-function cacheSetting(folder = compileCache) {
+function cacheSetting(folder) {
   const isAllowed = !isCheckout || ownsModules();
   return isAllowed && process.env.NODE_COMPILE_CACHE === undefined ? { NODE_COMPILE_CACHE: folder } : {};
 }
@@ -125,7 +122,7 @@ function dependenciesAreCurrent() {
 /** Without development dependencies, the Node of this process is used if it is new enough. */
 function nodeToUse() {
   if (existsSync(pinnedNode)) return pinnedNode;
-  return Number.parseInt(process.versions.node, 10) >= oldestNode ? process.execPath : null;
+  return isNewEnough ? process.execPath : null;
 }
 
 async function npm(...args) {
@@ -147,7 +144,7 @@ function withoutSettings() {
  * Resolves with the exit code, in the form of a shell. Forwards SIGTERM and SIGHUP. On a terminal Ctrl-C reaches the child
  * directly, and forwarding would deliver it twice; without a terminal SIGINT is forwarded as well.
  */
-function run(file, args, options = { stdio: 'inherit' }) {
+function run(file, args, options) {
   return new Promise((done, fail) => {
     const child = spawn(file, args, options);
     const atTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
