@@ -13,7 +13,6 @@ interface LockedPackage {
   version: string;
   license?: string;
   dev?: boolean;
-  devOptional?: boolean;
 }
 
 /** Sorted by path. Packages for other platforms are not installed and not listed, nor are types for the compiler. */

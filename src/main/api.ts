@@ -4,13 +4,11 @@ import { createApp } from '../http/create-app.ts';
 import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
-import { systemRoutes } from '../http/system.ts';
-import type { StatusOfWorkers, SystemDeps } from '../http/system.ts';
+import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/system.ts';
 import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
-import { diskKind } from '../platform/disk-space.ts';
-import type { DiskSpace } from '../platform/disk-space.ts';
+import { diskKind, type DiskSpace } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
@@ -129,15 +127,8 @@ type DriverOfWorker = DriverStatus & { worker: string; region_ids: number[] };
 
 function toDataDirectory(status: DriverOfWorker & DiskSpace): StatusOfWorkers['data_directories'][number] {
   const { healthy, detail, freeBytes, totalBytes, reserveBytes, worker, region_ids } = status;
-  return {
-    healthy,
-    detail,
-    free_bytes: freeBytes,
-    total_bytes: totalBytes,
-    reserve_bytes: reserveBytes,
-    worker,
-    region_ids,
-  };
+  const bytes = { free_bytes: freeBytes, total_bytes: totalBytes, reserve_bytes: reserveBytes };
+  return { healthy, detail, ...bytes, worker, region_ids };
 }
 
 /** Answers the requests that were read, and closes the server. */

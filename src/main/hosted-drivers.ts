@@ -5,8 +5,7 @@ import { hostDriverKinds } from '../drivers/kinds.ts';
 import { nfsGroupPrograms } from '../drivers/nfs-groups/detect.ts';
 import { missingOf, packagesOf } from '../drivers/programs.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { hostedRegion } from '../resources/regions/host-configuration.ts';
-import type { HostedRegion } from '../resources/regions/host-configuration.ts';
+import { hostedRegion, type HostedRegion } from '../resources/regions/host-configuration.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
 import { hasNfsGroups } from './host-parts.ts';
 import type { Settings } from './settings.ts';
@@ -38,12 +37,8 @@ const simulated = (detail: string): DriverStatus => ({ driver: 'simulated', real
 function statusWith(programs: HostProgram[], driver: string, detail: string): DriverStatus {
   const missing = missingOf(programs);
   if (missing.length === 0) return { driver, real: true, healthy: true, detail };
-  const reason = `missing: ${missing.map(({ name }) => name).join(', ')}`;
   return {
-    driver,
-    real: true,
-    healthy: false,
-    detail: reason,
+    ...{ driver, real: true, healthy: false, detail: `missing: ${missing.map(({ name }) => name).join(', ')}` },
     remedy: `sudo apt-get install ${packagesOf(missing).join(' ')}`,
   };
 }

@@ -38,13 +38,8 @@ export async function checkReplication(client: pg.ClientBase, required: boolean)
   return [{ name, ok: true, detail: `${found.synchronous} synchronous of ${found.standbys} standbys` }];
 }
 
-function faultOf({
-  role,
-  names,
-  commit,
-  standbys,
-  synchronous,
-}: Replication): Pick<Finding, 'detail' | 'remedy'> | null {
+function faultOf(found: Replication): Pick<Finding, 'detail' | 'remedy'> | null {
+  const { role, names, commit, standbys, synchronous } = found;
   if (doNotWait.includes(commit)) {
     const detail = `synchronous_commit is ${commit} for the role ${role}, so a failover loses acknowledged changes`;
     return { detail, remedy: onPrimary(`alter role "${role}" set synchronous_commit = on`) };

@@ -4,17 +4,14 @@
  * Invariant: every function that writes takes `tx` as its first argument and never uses the pool, so a write cannot escape
  * its transaction. A transaction makes no driver call and no other network request: a long one would exhaust the pool.
  */
-import { drizzle } from 'drizzle-orm/node-postgres';
-import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
-import { defineWrite, sendWrites } from './deferred-writes.ts';
-import type { Write, WriteOptions } from './deferred-writes.ts';
+import { defineWrite, sendWrites, type Write, type WriteOptions } from './deferred-writes.ts';
 import type { Logger } from './log.ts';
 import { closeLostConnections } from './lost-servers.ts';
 import { isContended, isRetryable, isUnavailable, postgresCode } from './db-errors.ts';
 import { createPrimaryClient } from './primary-client.ts';
-import { nameStatement, PreparedQuery } from './prepared-query.ts';
-import type { Statement } from './prepared-query.ts';
+import { nameStatement, PreparedQuery, type Statement } from './prepared-query.ts';
 import { parseInstant } from './timestamps.ts';
 
 type Query = NodePgDatabase<Record<string, never>>;
@@ -172,7 +169,8 @@ function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone }
     });
   const query = async (...statement: Parameters<pg.ClientBase['query']>): Promise<unknown> => {
     const client = await (opening ??= open());
-    const run = () => (isPrepared(statement[0]) ? statement[0].run(client) : client.query(...statement));
+    const [first] = statement as unknown[];
+    const run = () => (first instanceof PreparedQuery ? first.run(client) : client.query(...statement));
     if (pending.length === 0) return run();
     return afterWrites(send(client, pending.splice(0)), run() as unknown as Promise<unknown>);
   };
@@ -329,10 +327,6 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   const query = new PreparedQuery<Row>(statement, values);
   const { rows } = 'pending' in on ? await on.$client.query<Row>(query as never) : await query.run(on.$client);
   return rows;
-}
-
-function isPrepared(statement: unknown): statement is PreparedQuery<pg.QueryResultRow> {
-  return statement instanceof PreparedQuery;
 }
 
 /**

@@ -100,16 +100,8 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
   const host = socketDirOfRunning(pgData) ?? placeSocket(cluster, SOCKET_FILE);
   const logFile = join(dataDir, 'postgres.log');
   createLog(logFile, cluster.account);
-  const daemon = await superviseOnceFree(() =>
-    supervisePostgres({
-      binaries,
-      pgData,
-      host,
-      logFile,
-      cluster,
-      log,
-    }),
-  );
+  const server = { binaries, pgData, host, logFile, cluster, log };
+  const daemon = await superviseOnceFree(() => supervisePostgres(server));
   const watch = setInterval(() => endSmartShutdown(pgData, daemon, log), SHUTDOWN_POLL_MS).unref();
   const use = await registerUse(host).catch(async (err: unknown) => {
     await daemon.release();
