@@ -71,6 +71,12 @@ export function useReadOnlyReason(): string | null {
   return /read/i.test(role) ? 'The token of this session is read-only' : null;
 }
 
+/** Why the resource cannot be changed now; null when it can. `kind`: for example `load balancer`. */
+export function useLockReason({ task_id }: { readonly task_id: string | null }, kind: string): string | null {
+  const readOnly = useReadOnlyReason();
+  return readOnly ?? (task_id ? `A task is changing this ${kind}` : null);
+}
+
 /** Why this session may not change what all projects of the client share, such as limits; null when it may. */
 export function useLimitedReason(): string | null {
   const readOnly = useReadOnlyReason();

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { useLockReason } from '../api/session.ts';
 import { driversQuery } from '../api/drivers.ts';
-import { useReadOnlyReason } from '../api/session.ts';
 import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -35,11 +35,7 @@ export function FileShareDetail() {
       tabs={(share) => [
         { key: 'overview', title: 'Overview', render: () => <Overview share={share} /> },
         { key: 'access', title: 'Access rules', render: () => <AccessRules share={share} /> },
-        ...resourceTabs({
-          tags: share.tags,
-          table: 'file_shares',
-          id: share.id,
-        }),
+        ...resourceTabs({ tags: share.tags, table: 'file_shares', id: share.id }),
       ]}
     />
   );
@@ -47,22 +43,9 @@ export function FileShareDetail() {
 
 function Actions({ share }: { share: FileShare }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const reason = readOnly ?? (share.task_id ? 'A task is changing this file share' : null);
+  const reason = useLockReason(share, 'file share');
   const to = (action: string) => scope.path('file-shares', share.id, action);
-  return (
-    <>
-      <ActionLink to={to('edit')} disabledReason={reason}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('extend')} disabledReason={reason}>
-        Extend
-      </ActionLink>
-      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
-        Delete
-      </ActionLink>
-    </>
-  );
+  return <ActionLinks actions={{ edit: 'Edit', extend: 'Extend', delete: 'Delete' }} to={to} disabledReason={reason} />;
 }
 
 function Overview({ share }: { share: FileShare }) {

@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLink, ActionLinks } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -14,11 +14,11 @@ import { loadBalancerQuery, treeQuery } from './data.ts';
 import type { LoadBalancer, Tree } from './data.ts';
 import { Flow } from './flow.tsx';
 import { Listeners } from './listeners/listeners.tsx';
-import { useLockReason } from './lock.ts';
 import { Pools } from './pools/pools.tsx';
 import { StatusTree } from './status-tree.tsx';
 import { Traffic } from './traffic.tsx';
 import { addressesOf, flavorSize } from './values.ts';
+import { useLockReason } from '../api/session.ts';
 import './load-balancers.css';
 
 export function LoadBalancerDetail() {
@@ -55,11 +55,7 @@ export function LoadBalancerDetail() {
           render: () => <WithTree id={balancer.id}>{(tree) => <Pools balancer={balancer} tree={tree} />}</WithTree>,
         },
         { key: 'traffic', title: 'Traffic', render: () => <Traffic id={balancer.id} /> },
-        ...resourceTabs({
-          tags: balancer.tags_v2,
-          table: 'load_balancers',
-          id: balancer.id,
-        }),
+        ...resourceTabs({ tags: balancer.tags_v2, table: 'load_balancers', id: balancer.id }),
       ]}
     />
   );
@@ -67,7 +63,7 @@ export function LoadBalancerDetail() {
 
 function Actions({ balancer }: { balancer: LoadBalancer }) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   const to = (action: string) => scope.path('load-balancers', balancer.id, action);
   return (
     <>
@@ -76,15 +72,11 @@ function Actions({ balancer }: { balancer: LoadBalancer }) {
           Repair
         </ActionLink>
       )}
-      <ActionLink to={to('edit')} disabledReason={reason}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('resize')} disabledReason={reason}>
-        Change flavor
-      </ActionLink>
-      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
-        Delete
-      </ActionLink>
+      <ActionLinks
+        actions={{ edit: 'Edit', resize: 'Change flavor', delete: 'Delete' }}
+        to={to}
+        disabledReason={reason}
+      />
     </>
   );
 }
@@ -101,7 +93,7 @@ function WithTree({ id, children }: WithTreeProps) {
 
 function Overview({ balancer }: { balancer: LoadBalancer }) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   const { flavor } = balancer;
   const addresses = addressesOf(balancer);
   return (

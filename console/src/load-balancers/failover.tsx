@@ -1,9 +1,8 @@
+import { useLockReason } from '../api/session.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
-import { BALANCER, KIND } from './data.ts';
-import type { LoadBalancer } from './data.ts';
-import { useLockReason } from './lock.ts';
+import { BALANCER, KIND, type LoadBalancer } from './data.ts';
 
 /** Retries a change that failed: the operation compares the hosts with the requested configuration. */
 export function FailoverLoadBalancer() {
@@ -28,7 +27,7 @@ function FailoverDialog({ balancer }: { balancer: LoadBalancer }) {
       texts={{ busy: `Repairing load balancer ${balancer.name}`, done: `Repaired load balancer ${balancer.name}` }}
       queryKind={KIND}
       to={scope.path('load-balancers', balancer.id)}
-      disabledReason={useLockReason(balancer)}
+      disabledReason={useLockReason(balancer, 'load balancer')}
     >
       <p>
         The hosts are compared with the configuration of the load balancer, and differences are removed. This repeats a

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useLockReason } from '../api/session.ts';
 import { SubnetTable } from '../subnets/table.tsx';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -28,11 +28,7 @@ export function NetworkDetail() {
       actions={(network) => <Actions network={network} />}
       tabs={(network) => [
         { key: 'overview', title: 'Overview', render: () => <Overview network={network} /> },
-        ...resourceTabs({
-          tags: network.tags,
-          table: 'networks',
-          id: network.id,
-        }),
+        ...resourceTabs({ tags: network.tags, table: 'networks', id: network.id }),
       ]}
     />
   );
@@ -40,19 +36,9 @@ export function NetworkDetail() {
 
 function Actions({ network }: { network: Network }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const reason = readOnly ?? (network.task_id ? 'A task is changing this network' : null);
+  const reason = useLockReason(network, 'network');
   const to = (action: string) => scope.path('networks', network.id, action);
-  return (
-    <>
-      <ActionLink to={to('edit')} disabledReason={reason}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
-        Delete
-      </ActionLink>
-    </>
-  );
+  return <ActionLinks actions={{ edit: 'Edit', delete: 'Delete' }} to={to} disabledReason={reason} />;
 }
 
 function Overview({ network }: { network: Network }) {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { auditTabByName } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -37,19 +37,8 @@ function Actions({ secret }: { secret: PullSecret }) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
   const to = (action: string) => scope.path('pull-secrets', secret.name, action);
-  return (
-    <>
-      <ActionLink to={to('verify')} disabledReason={readOnly}>
-        Verify
-      </ActionLink>
-      <ActionLink to={to('edit')} disabledReason={readOnly}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('delete')} className="danger" disabledReason={readOnly}>
-        Delete
-      </ActionLink>
-    </>
-  );
+  const actions = { verify: 'Verify', edit: 'Edit', delete: 'Delete' };
+  return <ActionLinks actions={actions} to={to} disabledReason={readOnly} />;
 }
 
 function Overview({ secret }: { secret: PullSecret }) {

@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { auditTab } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -48,16 +48,8 @@ export function RegistryDetail() {
 function Actions({ registry }: { registry: Registry }) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
-  return (
-    <>
-      <ActionLink to={scope.path('registries', registry.id, 'resize')} disabledReason={readOnly}>
-        Resize
-      </ActionLink>
-      <ActionLink to={scope.path('registries', registry.id, 'delete')} className="danger" disabledReason={readOnly}>
-        Delete
-      </ActionLink>
-    </>
-  );
+  const to = (action: string) => scope.path('registries', registry.id, action);
+  return <ActionLinks actions={{ resize: 'Resize', delete: 'Delete' }} to={to} disabledReason={readOnly} />;
 }
 
 function Overview({ registry }: { registry: Registry }) {

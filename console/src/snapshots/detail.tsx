@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useLockReason } from '../api/session.ts';
 import { RunningTask } from '../tasks/progress.tsx';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { usePageActions } from '../ui/page-actions.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -32,11 +32,7 @@ export function SnapshotDetail() {
       actions={(snapshot) => <Actions snapshot={snapshot} />}
       tabs={(snapshot) => [
         { key: 'overview', title: 'Overview', render: () => <Overview snapshot={snapshot} /> },
-        ...resourceTabs({
-          tags: snapshot.tags,
-          table: 'snapshots',
-          id: snapshot.id,
-        }),
+        ...resourceTabs({ tags: snapshot.tags, table: 'snapshots', id: snapshot.id }),
       ]}
     />
   );
@@ -44,8 +40,7 @@ export function SnapshotDetail() {
 
 function Actions({ snapshot }: { snapshot: Snapshot }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const reason = readOnly ?? (snapshot.task_id ? 'A task is changing this snapshot' : null);
+  const reason = useLockReason(snapshot, 'snapshot');
   const to = (action: string) => scope.path('snapshots', snapshot.id, action);
   return (
     <>
@@ -54,12 +49,7 @@ function Actions({ snapshot }: { snapshot: Snapshot }) {
           Create volume
         </Link>
       )}
-      <ActionLink to={to('edit')} disabledReason={reason}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
-        Delete
-      </ActionLink>
+      <ActionLinks actions={{ edit: 'Edit', delete: 'Delete' }} to={to} disabledReason={reason} />
     </>
   );
 }

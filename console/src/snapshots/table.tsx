@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useLockReason } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
@@ -65,14 +64,10 @@ export const textOf = ({ name, id, description, tags }: Snapshot) =>
 /** The snapshots of a volume, for its detail page. */
 export function SnapshotTable({ volume }: { volume: Volume }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
+  const reason = useLockReason(volume, 'volume');
   const query = useQuery(snapshotsQuery(scope, volume.id));
   const create = (
-    <ActionLink
-      to={scope.path('volumes', volume.id, 'snapshots', 'new')}
-      className="small"
-      disabledReason={readOnly ?? (volume.task_id ? 'A task is changing this volume' : null)}
-    >
+    <ActionLink to={scope.path('volumes', volume.id, 'snapshots', 'new')} className="small" disabledReason={reason}>
       <Icon name="plus" /> Add snapshot
     </ActionLink>
   );

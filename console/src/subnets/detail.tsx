@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
-import { networkQuery, subnetQuery } from '../networks/data.ts';
-import type { Subnet } from '../networks/data.ts';
+import { useLockReason } from '../api/session.ts';
+import { networkQuery, type Subnet, subnetQuery } from '../networks/data.ts';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Table } from '../ui/table.tsx';
@@ -28,11 +27,7 @@ export function SubnetDetail() {
       actions={(subnet) => <Actions subnet={subnet} />}
       tabs={(subnet) => [
         { key: 'overview', title: 'Overview', render: () => <Overview subnet={subnet} /> },
-        ...resourceTabs({
-          tags: subnet.tags,
-          table: 'subnets',
-          id: subnet.id,
-        }),
+        ...resourceTabs({ tags: subnet.tags, table: 'subnets', id: subnet.id }),
       ]}
     />
   );
@@ -40,19 +35,9 @@ export function SubnetDetail() {
 
 function Actions({ subnet }: { subnet: Subnet }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const reason = readOnly ?? (subnet.task_id ? 'A task is changing this subnet' : null);
+  const reason = useLockReason(subnet, 'subnet');
   const to = (action: string) => scope.path('subnets', subnet.id, action);
-  return (
-    <>
-      <ActionLink to={to('edit')} disabledReason={reason}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
-        Delete
-      </ActionLink>
-    </>
-  );
+  return <ActionLinks actions={{ edit: 'Edit', delete: 'Delete' }} to={to} disabledReason={reason} />;
 }
 
 function Overview({ subnet }: { subnet: Subnet }) {

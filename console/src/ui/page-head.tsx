@@ -74,5 +74,26 @@ export function ActionLink({ to, children, className = '', disabledReason, short
   );
 }
 
+interface ActionLinksProps {
+  /** The texts of the actions, by the last part of their paths. */
+  readonly actions: Readonly<Record<string, string>>;
+  readonly to: (action: string) => string;
+  readonly disabledReason: string | null;
+}
+
+/** The actions of a page; `delete` is shown as dangerous. */
+export function ActionLinks({ actions, to, disabledReason }: ActionLinksProps) {
+  return Object.entries(actions).map(([action, text]) => (
+    <ActionLink
+      key={action}
+      to={to(action)}
+      className={action === 'delete' ? 'danger' : ''}
+      disabledReason={disabledReason}
+    >
+      {text}
+    </ActionLink>
+  ));
+}
+
 /** The page below a dialog keeps its tab, filter and page. */
 const keepSearch = ((search: object) => search) as never;

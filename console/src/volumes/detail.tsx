@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useReadOnlyReason } from '../api/session.ts';
+import { useLockReason } from '../api/session.ts';
 import { SnapshotTable } from '../snapshots/table.tsx';
 import { RunningTask } from '../tasks/progress.tsx';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { usePageActions } from '../ui/page-actions.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLink, ActionLinks } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -40,11 +40,7 @@ export function VolumeDetail() {
           title: `Snapshots (${volume.snapshot_ids.length})`,
           render: () => <SnapshotTable volume={volume} />,
         },
-        ...resourceTabs({
-          tags: volume.tags,
-          table: 'volumes',
-          id: volume.id,
-        }),
+        ...resourceTabs({ tags: volume.tags, table: 'volumes', id: volume.id }),
       ]}
     />
   );
@@ -52,23 +48,18 @@ export function VolumeDetail() {
 
 function Actions({ volume }: { volume: Volume }) {
   const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const reason = readOnly ?? (volume.task_id ? 'A task is changing this volume' : null);
+  const reason = useLockReason(volume, 'volume');
   const to = (...action: readonly string[]) => scope.path('volumes', volume.id, ...action);
   return (
     <>
       <ActionLink to={to('snapshots', 'new')} disabledReason={reason}>
         Create snapshot
       </ActionLink>
-      <ActionLink to={to('edit')} disabledReason={reason}>
-        Edit
-      </ActionLink>
-      <ActionLink to={to('extend')} disabledReason={reason}>
-        Extend
-      </ActionLink>
-      <ActionLink to={to('retype')} disabledReason={reason}>
-        Change type
-      </ActionLink>
+      <ActionLinks
+        actions={{ edit: 'Edit', extend: 'Extend', retype: 'Change type' }}
+        to={to}
+        disabledReason={reason}
+      />
       <ActionLink
         to={to('revert')}
         className="danger"

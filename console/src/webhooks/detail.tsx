@@ -6,7 +6,7 @@ import type { Notification } from '../notifications/data.ts';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { auditTab } from '../ui/resource-tabs.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
@@ -14,6 +14,7 @@ import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
 import { hostOf, webhookQuery } from './data.ts';
+const ACTIONS = { edit: 'Edit', 'new-secret': 'Replace secret', delete: 'Delete' };
 import type { Webhook } from './data.ts';
 
 /** Listed notifications; the page of notifications has all. */
@@ -35,19 +36,7 @@ export function WebhookDetail() {
       query={useQuery(webhookQuery(useClientId(), id))}
       driverKind="webhook deliveries"
       titleOf={hostOf}
-      actions={() => (
-        <>
-          <ActionLink to={to('edit')} disabledReason={reason}>
-            Edit
-          </ActionLink>
-          <ActionLink to={to('new-secret')} disabledReason={reason}>
-            Replace secret
-          </ActionLink>
-          <ActionLink to={to('delete')} className="danger" disabledReason={reason}>
-            Delete
-          </ActionLink>
-        </>
-      )}
+      actions={() => <ActionLinks actions={ACTIONS} to={to} disabledReason={reason} />}
       tabs={(webhook) => [
         { key: 'deliveries', title: 'Deliveries', render: () => <Deliveries key={webhook.id} webhook={webhook} /> },
         auditTab({ table: 'webhooks', id: webhook.id }),

@@ -1,10 +1,8 @@
+import { useLockReason } from '../../api/session.ts';
 import { ActionDialog } from '../../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
-import { CurrentPart } from '../current.tsx';
-import type { Current } from '../current.tsx';
-import { KIND } from '../data.ts';
-import type { L7Policy } from '../data.ts';
-import { useLockReason } from '../lock.ts';
+import { type Current, CurrentPart } from '../current.tsx';
+import { KIND, type L7Policy } from '../data.ts';
 import { actionOf, policyCall, policyTitle } from './policy.ts';
 
 export function MovePolicyUp() {
@@ -42,7 +40,7 @@ function MoveDialog({ balancer, tree, policy, by }: MoveDialogProps) {
       texts={{ busy: `Moving ${title}`, done: `Moved ${title} to position ${position}` }}
       queryKind={KIND}
       to={scope.path('load-balancers', balancer.id)}
-      disabledReason={useLockReason(balancer) ?? end}
+      disabledReason={useLockReason(balancer, 'load balancer') ?? end}
     >
       <p>The policy is evaluated at position {position}. Requests that are being served are not interrupted.</p>
     </ActionDialog>

@@ -1,10 +1,10 @@
+import { useLockReason } from '../../api/session.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ActionLink } from '../../ui/page-head.tsx';
 import { useScope } from '../../ui/scope.tsx';
 import { StatusBadge } from '../../ui/status.tsx';
 import { Table } from '../../ui/table.tsx';
 import type { L7Policy, LoadBalancer, Tree } from '../data.ts';
-import { useLockReason } from '../lock.ts';
 import { actionText, policyTitle, ruleText } from './policy.ts';
 
 interface PoliciesProps {
@@ -48,7 +48,7 @@ export function Policies({ balancer, tree, policies }: PoliciesProps) {
 
 function Rules({ policy, balancer }: { policy: L7Policy; balancer: LoadBalancer }) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   if (policy.rules.length === 0) return <span className="muted">No rules yet: it matches nothing.</span>;
   return (
     <ul>
@@ -84,7 +84,7 @@ interface PolicyActionsProps {
 
 function PolicyActions({ policy, balancer, count }: PolicyActionsProps) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   const to = (...segments: string[]) =>
     scope.path('load-balancers', balancer.id, 'l7-policies', policy.id, ...segments);
   const label = <span className="visually-hidden">{policyTitle(policy)}</span>;

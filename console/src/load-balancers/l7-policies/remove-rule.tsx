@@ -1,9 +1,8 @@
+import { useLockReason } from '../../api/session.ts';
 import { ActionDialog } from '../../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart, CurrentRule } from '../current.tsx';
-import { KIND } from '../data.ts';
-import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
-import { useLockReason } from '../lock.ts';
+import { KIND, type L7Policy, type L7Rule, type LoadBalancer } from '../data.ts';
 import { policyTitle, ruleText } from './policy.ts';
 
 export function RemoveL7Rule() {
@@ -44,7 +43,7 @@ function RemoveDialog({ balancer, policy, rule }: RemoveDialogProps) {
       texts={{ busy: `Removing the rule ${text}`, done: `Removed the rule ${text}` }}
       queryKind={KIND}
       to={scope.path('load-balancers', balancer.id)}
-      disabledReason={useLockReason(balancer)}
+      disabledReason={useLockReason(balancer, 'load balancer')}
     >
       <p>
         <bdi>{policyTitle(policy)}</bdi> applies to requests that match its other rules. Without a rule it matches

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useLockReason } from '../../api/session.ts';
 import { Expiry } from '../../secrets/expiry.tsx';
 import { secretsQuery } from '../../secrets/data.ts';
 import { Card, Properties } from '../../ui/detail-page.tsx';
@@ -10,7 +11,6 @@ import { useScope } from '../../ui/scope.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { StatusBadge } from '../../ui/status.tsx';
 import type { Listener, LoadBalancer, Tree } from '../data.ts';
-import { useLockReason } from '../lock.ts';
 import { Policies } from '../l7-policies/policies.tsx';
 import { hasHeaders } from './protocols.ts';
 
@@ -22,7 +22,7 @@ interface ListenersProps {
 /** The listeners of a load balancer, each with its settings and L7 policies. */
 export function Listeners({ balancer, tree }: ListenersProps) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   const to = (...segments: string[]) => scope.path('load-balancers', balancer.id, ...segments);
   return (
     <>
@@ -48,7 +48,7 @@ export function Listeners({ balancer, tree }: ListenersProps) {
 
 function ListenerCard({ listener, balancer, tree }: ListenersProps & { listener: Listener }) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   const to = (action: string) => scope.path('load-balancers', balancer.id, 'listeners', listener.id, action);
   const label = <span className="visually-hidden">listener {listener.name}</span>;
   return (

@@ -1,3 +1,4 @@
+import { useLockReason } from '../../api/session.ts';
 import { Card, Properties } from '../../ui/detail-page.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { ActionLink } from '../../ui/page-head.tsx';
@@ -8,7 +9,6 @@ import { Table } from '../../ui/table.tsx';
 import type { Column } from '../../ui/table.tsx';
 import type { LbPool, LbPoolMember, LoadBalancer, Tree } from '../data.ts';
 import { policyTitle } from '../l7-policies/policy.ts';
-import { useLockReason } from '../lock.ts';
 
 interface PoolsProps {
   readonly balancer: LoadBalancer;
@@ -18,7 +18,7 @@ interface PoolsProps {
 /** The pools of a load balancer with their members. */
 export function Pools({ balancer, tree }: PoolsProps) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   return (
     <>
       <div className="row">
@@ -63,7 +63,7 @@ const memberColumns: Column<LbPoolMember>[] = [
 
 function PoolCard({ pool, balancer, tree }: PoolsProps & { pool: LbPool }) {
   const scope = useScope();
-  const reason = useLockReason(balancer);
+  const reason = useLockReason(balancer, 'load balancer');
   const to = (action: string) => scope.path('load-balancers', balancer.id, 'pools', pool.id, action);
   const label = <span className="visually-hidden">pool {pool.name}</span>;
   return (
