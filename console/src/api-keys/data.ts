@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type ApiKey = components['schemas']['ApiKey'];
 
@@ -27,3 +27,5 @@ export const apiKeyQuery = (scope: Scope, name: string) =>
     // A key becomes active when this server has read it, and expires without an event.
     refetchInterval: ({ state }) => (state.data?.status === 'pending' ? 2000 : 60_000),
   });
+
+export const CurrentKey = currentResource(apiKeyQuery, 'name');

@@ -1,7 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentKey } from './current-key.tsx';
-import { KEY, keyParams, KIND } from './data.ts';
+import { CurrentKey, KEY, keyParams, KIND } from './data.ts';
 
 export function DeleteApiKey() {
   const scope = useScope();

@@ -7,9 +7,7 @@ import type { Form, Values } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentKey } from './current-key.tsx';
-import { KEY, keyParams, KIND } from './data.ts';
-import type { ApiKey } from './data.ts';
+import { type ApiKey, CurrentKey, KEY, keyParams, KIND } from './data.ts';
 import { KeyFields } from './fields.tsx';
 
 /** A form that changes one key, without a task. */

@@ -3,10 +3,8 @@ import type { SubmitEvent } from 'react';
 import { ConnectionError, messageOf } from '../api/errors.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { DialogRoute } from '../ui/dialog.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
-import { CurrentKey } from './current-key.tsx';
-import type { ApiKey } from './data.ts';
+import { type Scope, useScope } from '../ui/scope.tsx';
+import { type ApiKey, CurrentKey } from './data.ts';
 
 /** Checks a secret against a container, as a proxy does. */
 export function VerifyApiKey() {

@@ -7,9 +7,7 @@ import { useForm } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentShare } from './current-share.tsx';
-import { KIND } from './data.ts';
-import type { FileShare } from './data.ts';
+import { CurrentShare, type FileShare, KIND } from './data.ts';
 
 const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/access_rule';
 const MODES = [

@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type FileShare = components['schemas']['FileShare'];
 export type FileShareUsage = components['schemas']['FileShareUsage'];
@@ -29,6 +29,8 @@ export const fileShareQuery = (scope: Scope, id: string) =>
     queryKey: [KIND, scope.project, scope.region, id],
     queryFn: () => unwrap(api.GET(SHARE, { params: { path: { ...scopeParams(scope), file_share_id: id } } })),
   });
+
+export const CurrentShare = currentResource(fileShareQuery);
 
 /** By the ID of the share, of one or all; without shares that were not measured. */
 export const usageQuery = (scope: Scope, id?: string) =>

@@ -1,7 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare } from './current-share.tsx';
-import { KIND } from './data.ts';
+import { CurrentShare, KIND } from './data.ts';
 
 export function DeleteFileShare() {
   const scope = useScope();

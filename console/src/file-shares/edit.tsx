@@ -8,9 +8,7 @@ import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
-import { CurrentShare } from './current-share.tsx';
-import { KIND } from './data.ts';
-import type { FileShare } from './data.ts';
+import { CurrentShare, type FileShare, KIND } from './data.ts';
 
 const PATH = '/cloud/v3/file_shares/{project_id}/{region_id}/{file_share_id}';
 

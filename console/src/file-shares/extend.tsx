@@ -9,9 +9,7 @@ import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
-import { CurrentShare } from './current-share.tsx';
-import { KIND } from './data.ts';
-import type { FileShare } from './data.ts';
+import { CurrentShare, type FileShare, KIND } from './data.ts';
 
 const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/extend';
 

@@ -3,9 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare } from './current-share.tsx';
-import { accessRulesQuery, KIND } from './data.ts';
-import type { AccessRule, FileShare } from './data.ts';
+import { type AccessRule, accessRulesQuery, CurrentShare, type FileShare, KIND } from './data.ts';
 
 export function RemoveAccessRule() {
   return <CurrentShare>{(share) => <CurrentRule share={share} />}</CurrentShare>;

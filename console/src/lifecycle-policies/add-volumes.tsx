@@ -1,9 +1,7 @@
 import schema from 'schema:LifecyclePolicyVolumeIds';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy } from './current-policy.tsx';
-import { POLICY, policyParams } from './data.ts';
-import type { Policy } from './data.ts';
+import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
 import { Foresight } from './foresight.tsx';
 import { usePolicyForm } from './policy-form.ts';
 import { scheduleForEdit, toScheduleInput } from './schedule-input.ts';

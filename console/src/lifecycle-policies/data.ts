@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type Policy = components['schemas']['LifecyclePolicy'];
 export type Schedule = components['schemas']['LifecyclePolicySchedule'];
@@ -43,6 +43,8 @@ export const policyQuery = (scope: Scope, id: number | string) =>
     queryFn: () =>
       unwrap(api.GET(POLICY, { params: { path: policyParams(scope, id), query: { need_volumes: true } } })),
   });
+
+export const CurrentPolicy = currentResource(policyQuery);
 
 /** The newest run comes first. */
 export const runsQuery = (scope: Scope, id: number | string) =>

@@ -1,7 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy } from './current-policy.tsx';
-import { KIND, POLICY, policyParams } from './data.ts';
+import { CurrentPolicy, KIND, POLICY, policyParams } from './data.ts';
 
 export function DeletePolicy() {
   const scope = useScope();

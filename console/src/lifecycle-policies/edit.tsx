@@ -3,9 +3,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useInitial } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy } from './current-policy.tsx';
-import { POLICY, policyParams } from './data.ts';
-import type { Policy } from './data.ts';
+import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
 import { usePolicyForm } from './policy-form.ts';
 
 export function EditPolicy() {

@@ -3,9 +3,7 @@ import type { Call } from '../ui/by-code.tsx';
 import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy } from './current-policy.tsx';
-import { KIND, POLICY, policyParams } from './data.ts';
-import type { Policy } from './data.ts';
+import { CurrentPolicy, KIND, POLICY, type Policy, policyParams } from './data.ts';
 
 export function RemoveSchedule() {
   const { schedule: id } = useParams({ strict: false }) as { schedule: string };

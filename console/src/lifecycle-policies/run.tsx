@@ -1,9 +1,7 @@
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy } from './current-policy.tsx';
-import { KIND, OWN_POLICY, policyParams } from './data.ts';
-import type { Policy } from './data.ts';
+import { CurrentPolicy, KIND, OWN_POLICY, type Policy, policyParams } from './data.ts';
 
 /** Runs the schedules of a policy at once. */
 export function RunPolicy() {

@@ -1,9 +1,7 @@
 import schema from 'schema:UpdateLifecyclePolicy';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy } from './current-policy.tsx';
-import { POLICY, policyParams } from './data.ts';
-import type { Policy } from './data.ts';
+import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
 import { usePolicyForm } from './policy-form.ts';
 
 export function PausePolicy() {

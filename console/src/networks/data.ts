@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 /** Without the field that is always null. */
 export type Network = Omit<components['schemas']['Network'], 'segmentation_id'>;
@@ -45,8 +45,12 @@ export const networkQuery = (scope: Scope, id: string) =>
     queryFn: () => unwrap(api.GET(NETWORK, { params: { path: networkParams(scope, id) } })),
   });
 
+export const CurrentNetwork = currentResource(networkQuery);
+
 export const subnetQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: ['subnets', scope.project, scope.region, id],
     queryFn: () => unwrap(api.GET(SUBNET, { params: { path: subnetParams(scope, id) } })),
   });
+
+export const CurrentSubnet = currentResource(subnetQuery);

@@ -1,7 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentNetwork } from './current-network.tsx';
-import { NETWORK, networkParams } from './data.ts';
+import { CurrentNetwork, NETWORK, networkParams } from './data.ts';
 
 export function DeleteNetwork() {
   const scope = useScope();

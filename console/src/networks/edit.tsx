@@ -8,9 +8,7 @@ import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
-import { CurrentNetwork } from './current-network.tsx';
-import { networkParams } from './data.ts';
-import type { Network } from './data.ts';
+import { CurrentNetwork, type Network, networkParams } from './data.ts';
 
 const PATH = '/cloud/v2/networks/{project_id}/{region_id}/{network_id}';
 

@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type PullSecret = components['schemas']['PullSecret'];
 
@@ -26,3 +26,5 @@ export const pullSecretQuery = (scope: Scope, name: string) =>
     queryKey: [KIND, scope.project, scope.region, name],
     queryFn: () => unwrap(api.GET(SECRET, { params: { path: secretParams(scope, name) } })),
   });
+
+export const CurrentSecret = currentResource(pullSecretQuery, 'name');

@@ -9,9 +9,7 @@ import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentSecret } from './current-secret.tsx';
-import { KIND, SECRET, secretParams, SECRETS } from './data.ts';
-import type { PullSecret } from './data.ts';
+import { CurrentSecret, KIND, type PullSecret, SECRET, secretParams, SECRETS } from './data.ts';
 
 export function CreatePullSecret() {
   const scope = useScope();

@@ -4,9 +4,7 @@ import type { components } from '../api/openapi.d.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentSecret } from './current-secret.tsx';
-import { secretParams, VERIFY } from './data.ts';
-import type { PullSecret } from './data.ts';
+import { CurrentSecret, type PullSecret, secretParams, VERIFY } from './data.ts';
 
 type Verification = components['schemas']['PullSecretVerification'];
 

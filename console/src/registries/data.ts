@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type Registry = components['schemas']['Registry'];
 export type RegistryUser = components['schemas']['RegistryUser'];
@@ -31,6 +31,8 @@ export const registryQuery = (scope: Scope, id: number | string) =>
     queryKey: [KIND, scope.project, scope.region, String(id)],
     queryFn: () => unwrap(api.GET(REGISTRY, { params: { path: registryParams(scope, id) } })),
   });
+
+export const CurrentRegistry = currentResource(registryQuery);
 
 export const usersQuery = (scope: Scope, id: number | string) =>
   queryOptions({

@@ -1,8 +1,8 @@
 import { useSearch } from '@tanstack/react-router';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentRegistry, CurrentUser } from './current-registry.tsx';
-import { KIND, REGISTRY, registryParams, USER } from './data.ts';
+import { CurrentUser } from './current-user.tsx';
+import { CurrentRegistry, KIND, REGISTRY, registryParams, USER } from './data.ts';
 
 const REPOSITORY = `${REGISTRY}/repositories/{repository_name}`;
 const ARTIFACT = `${REPOSITORY}/artifacts/{digest}`;

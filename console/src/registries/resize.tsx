@@ -8,9 +8,7 @@ import { useLeave } from '../ui/form/use-leave.ts';
 import { formatBytes, formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentRegistry } from './current-registry.tsx';
-import { KIND, REGISTRY, registryParams } from './data.ts';
-import type { Registry } from './data.ts';
+import { CurrentRegistry, KIND, REGISTRY, type Registry, registryParams } from './data.ts';
 
 const PATH = `${REGISTRY}/resize` as const;
 

@@ -13,9 +13,8 @@ import { useScope } from '../ui/scope.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { loginCommand } from './commands.ts';
-import { CurrentRegistry, CurrentUser } from './current-registry.tsx';
-import { KIND, REGISTRY, registryParams, USER } from './data.ts';
-import type { Registry, RegistryUser } from './data.ts';
+import { CurrentUser } from './current-user.tsx';
+import { CurrentRegistry, KIND, REGISTRY, type Registry, registryParams, type RegistryUser, USER } from './data.ts';
 
 const USERS = `${REGISTRY}/users` as const;
 const DURATION_HELP = 'Days from now until the user expires; -1: never';

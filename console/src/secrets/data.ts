@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type Secret = components['schemas']['Secret'];
 
@@ -29,3 +29,5 @@ export const secretQuery = (scope: Scope, id: string) =>
         }),
       ),
   });
+
+export const CurrentSecret = currentResource(secretQuery);

@@ -1,7 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentSecret } from './current-secret.tsx';
-import { KIND } from './data.ts';
+import { CurrentSecret, KIND } from './data.ts';
 
 export function DeleteSecret() {
   const scope = useScope();

@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type Snapshot = components['schemas']['Snapshot'];
 
@@ -32,6 +32,8 @@ export const snapshotQuery = (scope: Scope, id: string) =>
     queryKey: [KIND, scope.project, scope.region, id],
     queryFn: () => unwrap(api.GET(SNAPSHOT, { params: { path: snapshotParams(scope, id) } })),
   });
+
+export const CurrentSnapshot = currentResource(snapshotQuery);
 
 export function snapshotParams(scope: Scope, id: string) {
   return { ...scopeParams(scope), snapshot_id: id };

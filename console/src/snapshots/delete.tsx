@@ -1,7 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentSnapshot } from './current-snapshot.tsx';
-import { KIND, SNAPSHOT, snapshotParams } from './data.ts';
+import { CurrentSnapshot, KIND, SNAPSHOT, snapshotParams } from './data.ts';
 
 export function DeleteSnapshot() {
   const scope = useScope();

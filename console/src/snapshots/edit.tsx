@@ -8,9 +8,7 @@ import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentSnapshot } from './current-snapshot.tsx';
-import { KIND, SNAPSHOT, snapshotParams } from './data.ts';
-import type { Snapshot } from './data.ts';
+import { CurrentSnapshot, KIND, SNAPSHOT, type Snapshot, snapshotParams } from './data.ts';
 
 export function EditSnapshot() {
   return <CurrentSnapshot>{(snapshot) => <EditDialog snapshot={snapshot} />}</CurrentSnapshot>;

@@ -1,7 +1,6 @@
-import { SUBNET, subnetParams } from '../networks/data.ts';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentSubnet } from './current-subnet.tsx';
+import { CurrentSubnet, SUBNET, subnetParams } from '../networks/data.ts';
 
 export function DeleteSubnet() {
   const scope = useScope();

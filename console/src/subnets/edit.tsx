@@ -1,8 +1,6 @@
 import schema from 'schema:UpdateSubnet';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
-import { SUBNET, subnetParams } from '../networks/data.ts';
-import type { Subnet } from '../networks/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
@@ -11,7 +9,7 @@ import type { Values } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentSubnet } from './current-subnet.tsx';
+import { CurrentSubnet, SUBNET, type Subnet, subnetParams } from '../networks/data.ts';
 import { AddressFields } from './fields.tsx';
 
 export function EditSubnet() {

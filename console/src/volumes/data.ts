@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { currentResource } from '../ui/current-resource.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 /** Without the fields that are always null. */
 export type Volume = Omit<components['schemas']['Volume'], 'limiter_stats' | 'volume_image_metadata'>;
@@ -28,6 +28,8 @@ export const volumeQuery = (scope: Scope, id: string) =>
     queryKey: [KIND, scope.project, scope.region, id],
     queryFn: () => unwrap(api.GET(VOLUME, { params: { path: volumeParams(scope, id) } })),
   });
+
+export const CurrentVolume = currentResource(volumeQuery);
 
 /** The types that the region offers. */
 export const volumeTypesQuery = ({ region }: Scope) =>

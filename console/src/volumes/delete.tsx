@@ -1,8 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentVolume } from './current-volume.tsx';
-import { KIND, VOLUME, volumeParams } from './data.ts';
-import type { Volume } from './data.ts';
+import { CurrentVolume, KIND, VOLUME, type Volume, volumeParams } from './data.ts';
 
 export function DeleteVolume() {
   const scope = useScope();

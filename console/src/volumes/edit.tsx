@@ -8,9 +8,7 @@ import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentVolume } from './current-volume.tsx';
-import { KIND, VOLUME, volumeParams } from './data.ts';
-import type { Volume } from './data.ts';
+import { CurrentVolume, KIND, VOLUME, type Volume, volumeParams } from './data.ts';
 
 export function EditVolume() {
   return <CurrentVolume>{(volume) => <EditDialog volume={volume} />}</CurrentVolume>;

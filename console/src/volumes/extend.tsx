@@ -9,9 +9,7 @@ import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
-import { CurrentVolume } from './current-volume.tsx';
-import { KIND, newVolumePrice, VOLUME, volumeParams, volumePricePath } from './data.ts';
-import type { Volume } from './data.ts';
+import { CurrentVolume, KIND, newVolumePrice, VOLUME, type Volume, volumeParams, volumePricePath } from './data.ts';
 
 const PATH = `${VOLUME}/extend` as const;
 

@@ -10,9 +10,16 @@ import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentVolume } from './current-volume.tsx';
-import { KIND, newVolumePrice, VOLUME, volumeParams, volumePricePath, volumeTypesQuery } from './data.ts';
-import type { Volume } from './data.ts';
+import {
+  CurrentVolume,
+  KIND,
+  newVolumePrice,
+  VOLUME,
+  type Volume,
+  volumeParams,
+  volumePricePath,
+  volumeTypesQuery,
+} from './data.ts';
 
 const PATH = `${VOLUME}/retype` as const;
 

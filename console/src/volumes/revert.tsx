@@ -9,9 +9,7 @@ import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { FullDate } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { CurrentVolume } from './current-volume.tsx';
-import { KIND, VOLUME, volumeParams, volumeQuery } from './data.ts';
-import type { Volume } from './data.ts';
+import { CurrentVolume, KIND, VOLUME, type Volume, volumeParams, volumeQuery } from './data.ts';
 
 const PATH = `${VOLUME}/revert` as const;
 
