@@ -53,7 +53,6 @@ function EditDialog({ apiKey: current }: { apiKey: ApiKey }) {
       title={`Edit ${apiKey.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateApiKey', method: 'PATCH', path: KEY, params }}
     >
       <KeyFields form={form} />

@@ -54,7 +54,6 @@ function EditDialog({ client: current }: { client: Client }) {
       title={`Edit ${client.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateClient', method: 'PATCH', path: PATH, params }}
     >
       <Field form={form} path="name" label="Name" help="" />

@@ -52,7 +52,6 @@ function EditDialog({ share: current }: { share: FileShare }) {
       title={`Edit ${share.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateFileShare', method: 'PATCH', path: PATH, params }}
     >
       <Field form={form} path="name" label="Name" />

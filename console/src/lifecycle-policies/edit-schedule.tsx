@@ -43,14 +43,7 @@ function EditDialog({ policy, schedule: current }: { policy: Policy; schedule: S
   });
   const edited = toScheduleInput(valuesOf(form));
   return (
-    <FormDialog
-      title={`Edit a schedule of ${policy.name}`}
-      form={form}
-      submitLabel="Save"
-      segments={2}
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit a schedule of ${policy.name}`} form={form} submitLabel="Save" segments={2} call={call}>
       <ScheduleFields form={{ ...form, body: valuesOf(form) }} prefix="" title="Schedule" />
       <Foresight
         schedules={policy.schedules.map((each) =>

@@ -23,13 +23,7 @@ function EditDialog({ policy: current }: { policy: Policy }) {
     done: ({ name }) => `Renamed ${policy.name} to ${String(name)}`,
   });
   return (
-    <FormDialog
-      title={`Edit ${policy.name}`}
-      form={form}
-      submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit ${policy.name}`} form={form} submitLabel="Save" call={call}>
       <Field form={form} path="name" label="Name" />
     </FormDialog>
   );

@@ -38,13 +38,7 @@ function EditDialog({ balancer }: { balancer: LoadBalancer }) {
       }),
   });
   return (
-    <FormDialog
-      title={`Edit ${balancer.name}`}
-      form={form}
-      submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit ${balancer.name}`} form={form} submitLabel="Save" call={call}>
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="admin_state_up" label="Accept connections" help="" />
       <Field form={form} path="tags" label="Tags" help="" />

@@ -31,13 +31,7 @@ function ResizeDialog({ balancer }: { balancer: LoadBalancer }) {
       }),
   });
   return (
-    <FormDialog
-      title={`Change the flavor of ${balancer.name}`}
-      form={form}
-      submitLabel="Change flavor"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Change the flavor of ${balancer.name}`} form={form} submitLabel="Change flavor" call={call}>
       <FlavorField form={form} />
     </FormDialog>
   );

@@ -42,7 +42,6 @@ function EditDialog({ network: current }: { network: Network }) {
       title={`Edit ${network.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateNetwork', method: 'PATCH', path: PATH, params }}
     >
       <Field form={form} path="name" label="Name" />

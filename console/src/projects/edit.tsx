@@ -45,7 +45,7 @@ function EditDialog({ project: current }: { project: Project }) {
       title={`Edit ${project.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={reason ?? (form.isDirty || form.isSubmitting ? null : 'Nothing has changed')}
+      disabledReason={reason}
       call={{ operationId: 'updateProject', method: 'PATCH', path: PATH, params }}
     >
       <Field form={form} path="name" label="Name" />

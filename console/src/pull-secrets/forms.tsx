@@ -68,7 +68,6 @@ function EditDialog({ secret: current }: { secret: PullSecret }) {
       title={`Edit ${secret.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params }}
     >
       <Field form={form} path="registry" label="Registry" help="" />

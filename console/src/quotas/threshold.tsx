@@ -39,6 +39,7 @@ function ThresholdDialog({ threshold }: { threshold: Threshold }) {
     <FormDialog
       title="Notification threshold"
       form={form}
+      canBeUnchanged
       submitLabel="Save"
       call={{ operationId: 'setNotificationThreshold', method: 'PUT', path: THRESHOLD, params }}
     >

@@ -37,7 +37,6 @@ function ResizeDialog({ registry }: { registry: Registry }) {
       title={`Resize ${registry.name}`}
       form={form}
       submitLabel="Resize"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'resizeRegistry', method: 'PATCH', path: PATH, params }}
     >
       <Field

@@ -94,6 +94,7 @@ function EditDialog({ registry, user }: UserProps) {
     <FormDialog
       title={`Edit user ${user.name}`}
       form={form}
+      canBeUnchanged
       submitLabel="Save"
       segments={3}
       call={{ operationId: 'updateRegistryUser', method: 'PATCH', path: USER, params }}

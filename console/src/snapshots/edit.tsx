@@ -36,7 +36,6 @@ function EditDialog({ snapshot: current }: { snapshot: Snapshot }) {
       title={`Edit ${snapshot.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateSnapshot', method: 'PATCH', path: SNAPSHOT, params }}
     >
       <Field form={form} path="name" label="Name" />

@@ -44,7 +44,6 @@ function EditDialog({ subnet: current }: { subnet: Subnet }) {
       title={`Edit ${subnet.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateSubnet', method: 'PATCH', path: SUBNET, params }}
     >
       <Field form={form} path="name" label="Name" />

@@ -36,7 +36,6 @@ function EditDialog({ volume: current }: { volume: Volume }) {
       title={`Edit ${volume.name}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateVolume', method: 'PATCH', path: VOLUME, params }}
     >
       <Field form={form} path="name" label="Name" />

@@ -36,7 +36,6 @@ function EditDialog({ client }: { client: Client }) {
       title="Edit e-mail addresses"
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateClient', method: 'PATCH', path: CLIENT, params }}
     >
       <RowsField

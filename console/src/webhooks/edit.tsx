@@ -40,7 +40,6 @@ function EditDialog({ webhook: current, clientId }: { webhook: Webhook; clientId
       title={`Edit ${hostOf(webhook)}`}
       form={form}
       submitLabel="Save"
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
       call={{ operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params }}
     >
       <Field form={form} path="url" label="URL" help="Pending and repeated deliveries go to the new URL." />

@@ -31,14 +31,7 @@ function EditDialog({ policy, current: { balancer, tree } }: { policy: L7Policy;
     send: (body) => send(call, body, { busy: `Updating ${title}`, done: `Updated ${title}`, tab: 'listeners' }),
   });
   return (
-    <FormDialog
-      title={`Edit ${title}`}
-      form={form}
-      submitLabel="Save"
-      segments={3}
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit ${title}`} form={form} submitLabel="Save" segments={3} call={call}>
       <PolicyFields form={form} pools={tree.pools} />
     </FormDialog>
   );

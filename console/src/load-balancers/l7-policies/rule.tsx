@@ -85,14 +85,7 @@ function EditDialog({ policy, balancer, rule }: PolicyProps & { rule: L7Rule }) 
     send: (body) => send(call, body, { busy: 'Updating the rule', done: 'Updated the rule', tab: 'listeners' }),
   });
   return (
-    <FormDialog
-      title={`Edit a rule of ${policyTitle(policy)}`}
-      form={form}
-      submitLabel="Save"
-      segments={5}
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit a rule of ${policyTitle(policy)}`} form={form} submitLabel="Save" segments={5} call={call}>
       <RuleFields form={form} />
     </FormDialog>
   );

@@ -39,14 +39,7 @@ function EditDialog({ listener, balancer }: { listener: Listener; balancer: Load
       }),
   });
   return (
-    <FormDialog
-      title={`Edit listener ${listener.name}`}
-      form={form}
-      submitLabel="Save"
-      segments={3}
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit listener ${listener.name}`} form={form} submitLabel="Save" segments={3} call={call}>
       <ListenerFields form={form} protocol={listener.protocol} />
     </FormDialog>
   );

@@ -35,14 +35,7 @@ function EditDialog({ pool, current: { balancer, tree } }: { pool: LbPool; curre
   });
   const listener = tree.listeners.find(({ id }) => id === pool.listeners[0]?.id);
   return (
-    <FormDialog
-      title={`Edit pool ${pool.name}`}
-      form={form}
-      submitLabel="Save"
-      segments={3}
-      disabledReason={form.isDirty || form.isSubmitting ? null : 'Nothing has changed'}
-      call={call}
-    >
+    <FormDialog title={`Edit pool ${pool.name}`} form={form} submitLabel="Save" segments={3} call={call}>
       <PoolFields form={form} listenerProtocol={listener?.protocol} />
     </FormDialog>
   );

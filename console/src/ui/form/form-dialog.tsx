@@ -18,6 +18,8 @@ interface FormDialogProps {
   /** Its requests, if they are several or do not have the body of the form. */
   readonly calls?: readonly Call[];
   readonly isDangerous?: boolean;
+  /** An edit that can be sent without a change. */
+  readonly canBeUnchanged?: boolean;
   /** Why the form cannot be sent yet. */
   readonly disabledReason?: string | null | undefined;
   /** How many segments of the URL belong to the dialog. */
@@ -30,7 +32,8 @@ export function FormDialog(props: FormDialogProps) {
   const { title, form, call, children } = props;
   const close = useClose(props.segments);
   const readOnly = useReadOnlyReason();
-  const disabledReason = readOnly ?? props.disabledReason;
+  const isUnchanged = form.isEdit && !props.canBeUnchanged && !form.isDirty && !form.isSubmitting;
+  const disabledReason = readOnly ?? props.disabledReason ?? (isUnchanged ? 'Nothing has changed' : null);
   useTitle(title);
   useBlocker({
     shouldBlockFn: () => form.isDirty && !confirm('Discard what you typed?'),
