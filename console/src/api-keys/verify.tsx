@@ -1,5 +1,4 @@
-import { useId, useRef, useState } from 'react';
-import type { SubmitEvent } from 'react';
+import { type SubmitEvent, useId, useRef, useState } from 'react';
 import { ConnectionError, messageOf } from '../api/errors.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { DialogRoute } from '../ui/dialog.tsx';

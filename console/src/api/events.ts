@@ -1,5 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
-import type { Query } from '@tanstack/react-query';
+import { type Query, useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { ApiError } from './errors.ts';
 import { queryClient } from './query-client.ts';
@@ -227,7 +226,7 @@ const isOf =
     String(queryKey[0]) === kind && !isRefused(state.error);
 
 /** `file_share`, `file-shares` and `file_shares` are the queries `file_shares`. */
-export function queryKindOf(kind: string): string {
+function queryKindOf(kind: string): string {
   const name = kind.toLowerCase().replaceAll('-', '_');
   if (name.endsWith('s')) return name;
   return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;

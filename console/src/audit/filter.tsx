@@ -1,6 +1,5 @@
 import { FilterInput } from '../ui/filter-input.tsx';
-import { useListState } from '../ui/list-state.ts';
-import type { ListState } from '../ui/list-state.ts';
+import { type ListState, useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
 import type { AuditFilter } from './data.ts';
 
@@ -36,7 +35,7 @@ export function isFiltered(state: ListState): boolean {
   return NAMES.some((name) => state.get(name) !== '');
 }
 
-export const NO_FILTER = Object.fromEntries(NAMES.map((name) => [name, '']));
+const NO_FILTER = Object.fromEntries(NAMES.map((name) => [name, '']));
 
 export function AuditTools() {
   const state = useListState();

@@ -19,7 +19,7 @@ export interface ApiRequest {
   readonly url: string;
 }
 
-export type QueryValue = string | number | boolean;
+type QueryValue = string | number | boolean;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -11,8 +11,7 @@ import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { AccessRules } from './access-rules.tsx';
-import { fileShareQuery, usageQuery } from './data.ts';
-import type { FileShare } from './data.ts';
+import { type FileShare, fileShareQuery, usageQuery } from './data.ts';
 import { Usage } from './usage.tsx';
 
 export function FileShareDetail() {

@@ -2,8 +2,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
-import { scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 type Schemas = components['schemas'];
 /** Without the fields that are always null. */
@@ -133,7 +132,7 @@ export const flavorsQuery = (scope: Scope) =>
       ),
   });
 
-export interface SecretUse {
+interface SecretUse {
   readonly id: string;
   readonly balancerId: string;
   readonly kind: 'listener' | 'pool';

@@ -10,16 +10,15 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Ago } from '../ui/time.tsx';
-import { loadBalancerQuery, treeQuery } from './data.ts';
-import type { LoadBalancer, Tree } from './data.ts';
+import { type LoadBalancer, loadBalancerQuery, type Tree, treeQuery } from './data.ts';
 import { Flow } from './flow.tsx';
 import { Listeners } from './listeners/listeners.tsx';
 import { Pools } from './pools/pools.tsx';
 import { StatusTree } from './status-tree.tsx';
 import { Traffic } from './traffic.tsx';
 import { addressesOf, flavorSize } from './values.ts';
-import { useLockReason } from '../api/session.ts';
 import './load-balancers.css';
+import { useLockReason } from '../api/session.ts';
 
 export function LoadBalancerDetail() {
   const { id } = useParams({ strict: false }) as { id: string };

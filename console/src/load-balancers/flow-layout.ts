@@ -1,6 +1,5 @@
 /** Pure: the boxes and lines of the picture "How a request flows", drawn from the parts of a load balancer. */
-import { toneOf } from '../ui/status.tsx';
-import type { Tone } from '../ui/status.tsx';
+import { type Tone, toneOf } from '../ui/status.tsx';
 import type { L7Policy, LbPool, Listener, Tree } from './data.ts';
 import { actionText, policyTitle } from './l7-policies/policy.ts';
 
@@ -18,7 +17,7 @@ interface Node {
   readonly from: readonly string[];
 }
 
-export interface Box extends Node {
+interface Box extends Node {
   readonly x: number;
   readonly y: number;
 }

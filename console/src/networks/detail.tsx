@@ -9,8 +9,7 @@ import { ActionLinks } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
-import { networkQuery } from './data.ts';
-import type { Network } from './data.ts';
+import { type Network, networkQuery } from './data.ts';
 
 export function NetworkDetail() {
   const { id } = useParams({ strict: false }) as { id: string };

@@ -7,8 +7,7 @@ import { usePageActions } from '../ui/page-actions.ts';
 import { auditTabByName } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
-import { pullSecretQuery } from './data.ts';
-import type { PullSecret } from './data.ts';
+import { type PullSecret, pullSecretQuery } from './data.ts';
 
 export function PullSecretDetail() {
   const { name } = useParams({ strict: false }) as { name: string };

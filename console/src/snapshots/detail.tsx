@@ -11,8 +11,7 @@ import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { volumeQuery } from '../volumes/data.ts';
-import { snapshotQuery } from './data.ts';
-import type { Snapshot } from './data.ts';
+import { type Snapshot, snapshotQuery } from './data.ts';
 import { originOf } from './table.tsx';
 
 export function SnapshotDetail() {

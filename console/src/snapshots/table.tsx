@@ -11,8 +11,7 @@ import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, parseDate } from '../ui/time.tsx';
 import type { Volume } from '../volumes/data.ts';
-import { snapshotsQuery } from './data.ts';
-import type { Snapshot } from './data.ts';
+import { type Snapshot, snapshotsQuery } from './data.ts';
 
 export const columnsOf = (scope: Scope): Column<Snapshot>[] => [
   {

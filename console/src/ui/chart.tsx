@@ -1,10 +1,9 @@
-import { useState } from 'react';
-import type { PointerEvent } from 'react';
+import { type PointerEvent, useState } from 'react';
 import { Table } from './table.tsx';
 import { formatDate } from './time.tsx';
 import './chart.css';
 
-export interface Series {
+interface Series {
   readonly label: string;
   /** A custom property of tokens.css, such as `--accent`. */
   readonly color: string;
@@ -12,7 +11,7 @@ export interface Series {
   readonly values: readonly (number | null)[];
 }
 
-export interface ChartProps {
+interface ChartProps {
   /** The title of the chart. */
   readonly label: string;
   /** In seconds since 1970, ascending. */

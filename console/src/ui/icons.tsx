@@ -17,7 +17,7 @@ const PATHS = {
   right: 'M10 6l6 6-6 6',
 } as const;
 
-export type IconName = keyof typeof PATHS;
+type IconName = keyof typeof PATHS;
 
 export function Icon({ name }: { name: IconName }) {
   return (

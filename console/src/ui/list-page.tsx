@@ -1,20 +1,17 @@
 import { Outlet } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { useEffect } from 'react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
 import { ActionButton } from './action-button.tsx';
 import { FilterInput } from './filter-input.tsx';
 import { FilterSelect } from './filter-select.tsx';
 import { Icon } from './icons.tsx';
-import { PAGE_SIZE, sortRows, useListState } from './list-state.ts';
-import type { ListState } from './list-state.ts';
+import { type ListState, PAGE_SIZE, sortRows, useListState } from './list-state.ts';
 import { formatNumber } from './numbers.ts';
 import { ActionLink, PageHead } from './page-head.tsx';
 import { EmptyState, NotLoaded } from './states.tsx';
 import { SimulatedBadge } from './status.tsx';
-import { Table } from './table.tsx';
-import type { Column } from './table.tsx';
+import { type Column, Table } from './table.tsx';
 
 export interface Filter<T> {
   /** Name of the parameter in the URL. */
@@ -23,7 +20,7 @@ export interface Filter<T> {
   readonly valueOf: (row: T) => string;
 }
 
-export interface ListPageProps<T> {
+interface ListPageProps<T> {
   readonly title: string;
   readonly description?: ReactNode;
   /** Kind in `GET /healthz/drivers`. */

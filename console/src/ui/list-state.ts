@@ -30,7 +30,7 @@ export function useListState(): ListState {
   };
 }
 
-export interface Sortable<T> {
+interface Sortable<T> {
   readonly key: string;
   readonly sortBy?: (row: T) => string | number | null | undefined;
 }

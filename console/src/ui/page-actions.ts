@@ -1,6 +1,6 @@
 import { useEffect } from 'react';
 
-export interface PageAction {
+interface PageAction {
   readonly title: string;
   readonly to: string;
 }

@@ -20,7 +20,7 @@ export function formatDate(date: Date): string {
 }
 
 /** Seconds below a minute would move all the time; clocks of server and browser may differ by some. */
-export function formatAgo(date: Date): string {
+function formatAgo(date: Date): string {
   const seconds = (date.getTime() - serverNow()) / 1000;
   const unit = UNITS.find(([, length]) => Math.abs(seconds) >= length);
   if (!unit) return 'just now';

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import { Icon } from './icons.tsx';
 
-export interface Toast {
+interface Toast {
   readonly id: number;
   readonly text: string;
   readonly tone: 'ok' | 'bad' | 'busy';
@@ -34,7 +34,7 @@ export function showToast(toast: Omit<Toast, 'id'>, replaced?: number): number {
   return id;
 }
 
-export function dismissToast(id: number): void {
+function dismissToast(id: number): void {
   publish(toasts.filter((toast) => toast.id !== id));
 }
 

@@ -11,8 +11,7 @@ import { ActionLink, ActionLinks } from '../ui/page-head.tsx';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
-import { volumeQuery } from './data.ts';
-import type { Volume } from './data.ts';
+import { type Volume, volumeQuery } from './data.ts';
 
 export function VolumeDetail() {
   const { id } = useParams({ strict: false }) as { id: string };

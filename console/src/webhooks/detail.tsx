@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useNotClientAdminReason } from '../api/session.ts';
-import { notificationsQuery } from '../notifications/data.ts';
-import type { Notification } from '../notifications/data.ts';
+import { type Notification, notificationsQuery } from '../notifications/data.ts';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -13,10 +12,9 @@ import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
-import { hostOf, webhookQuery } from './data.ts';
-const ACTIONS = { edit: 'Edit', 'new-secret': 'Replace secret', delete: 'Delete' };
-import type { Webhook } from './data.ts';
+import { hostOf, type Webhook, webhookQuery } from './data.ts';
 
+const ACTIONS = { edit: 'Edit', 'new-secret': 'Replace secret', delete: 'Delete' };
 /** Listed notifications; the page of notifications has all. */
 const LISTED = 50;
 

@@ -21,7 +21,7 @@ export interface CephTestHost {
   cleanUp(): Promise<void>;
 }
 
-export const cephUser = 'cloudyard';
+const cephUser = 'cloudyard';
 export const needed = ['ceph', 'qemu-utils', 'root'] as const;
 
 export async function cephTestHost(

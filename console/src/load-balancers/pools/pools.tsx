@@ -5,8 +5,7 @@ import { ActionLink } from '../../ui/page-head.tsx';
 import { useScope } from '../../ui/scope.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { StatusBadge } from '../../ui/status.tsx';
-import { Table } from '../../ui/table.tsx';
-import type { Column } from '../../ui/table.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import type { LbPool, LbPoolMember, LoadBalancer, Tree } from '../data.ts';
 import { policyTitle } from '../l7-policies/policy.ts';
 
