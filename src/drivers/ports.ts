@@ -1,7 +1,7 @@
 /** Whether the ports that a driver's programs need are free, and which process has them if they are not. */
 import { createServer, type ListenOptions } from 'node:net';
 import { resolve, sep } from 'node:path';
-import { readOrEmpty } from '../platform/read-or-empty.ts';
+import { readExisting, readOrEmpty } from '../platform/read-or-empty.ts';
 import { descriptorsOf, pidsOfHost } from '../platform/running-processes.ts';
 import type { DriverPort } from './kind.ts';
 import { isOwnAddress } from './own-host.ts';
@@ -62,7 +62,7 @@ const listening = '0A';
 export function listenersOn(port: number): Set<string> {
   return new Set(
     ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
-      readOrEmpty(file)
+      readExisting(file)
         .split('\n')
         .map((line) => line.trim().split(/\s+/))
         .filter(([, local = '', , state]) => state === listening && local.endsWith(`:${hexOf(port)}`))

@@ -9,7 +9,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { liveProcess } from '../platform/running-processes.ts';
 import type { Logger } from '../platform/log.ts';
-import { readOrEmpty } from '../platform/read-or-empty.ts';
+import { readExisting, readOrEmpty } from '../platform/read-or-empty.ts';
 
 const fileOf = (dataDir: string) => join(dataDir, 'worker.pid');
 /** The start time identifies the process, and a copy of the data directory has another path. */
@@ -17,7 +17,7 @@ const textOf = (pid: number, dataDir: string) => `${pid} ${liveProcess(pid)?.sta
 
 /** The pid of another live process that works with the data directory; null if there is none. */
 export function findOtherOwner(dataDir: string): number | null {
-  const text = readOrEmpty(fileOf(dataDir));
+  const text = readExisting(fileOf(dataDir));
   const pid = Number.parseInt(text, 10);
   return pid !== process.pid && text === textOf(pid, dataDir) ? pid : null;
 }
@@ -37,5 +37,5 @@ export function recordOwner(dataDir: string, log: Logger): void {
 
 /** Call it when this process has ended its work. */
 export function removeOwner(dataDir: string): void {
-  if (readOrEmpty(fileOf(dataDir)) === textOf(process.pid, dataDir)) rmSync(fileOf(dataDir), { force: true });
+  if (Number.parseInt(readOrEmpty(fileOf(dataDir)), 10) === process.pid) rmSync(fileOf(dataDir), { force: true });
 }

@@ -327,6 +327,32 @@ test.each([
   expect([readFileSync(other, 'utf8'), statSync(other).mode & 0o777]).toEqual(['text', 0o644]);
 });
 
+test('an adopted daemon is left as it is while this process has no descriptors', async () => {
+  const given = options('plain', { pidFile: join(dir, 'ready'), writesPidFile: true });
+  const first = await supervise(given);
+  const pid = first.pid();
+  await first.release();
+  const { name, command, pidFile, startTimeout, logFile, stopSignal } = given;
+  const data = JSON.stringify({ name, command, pidFile, writesPidFile: true, startTimeout, logFile, stopSignal });
+  const script = `
+    import { closeSync, openSync } from 'node:fs';
+    import { setTimeout as sleep } from 'node:timers/promises';
+    import { superviseDaemon } from ${JSON.stringify(new URL('daemon.ts', import.meta.url))};
+    const log = { info() {}, warn() {}, error() {} };
+    const daemon = await superviseDaemon({ ...${data}, matches: () => true, probe: async () => {}, log });
+    const descriptors = [];
+    try { for (;;) descriptors.push(openSync('/dev/null')); } catch {}
+    await sleep(1000);
+    for (const each of descriptors) closeSync(each);
+    await sleep(1000);
+    console.log(daemon.pid());
+    await daemon.release();`;
+  const node = [process.execPath, '--input-type=module', '--eval', script];
+  expect(execFileSync('prlimit', ['--nofile=64:64', ...node], { encoding: 'utf8' })).toBe(`${pid}\n`);
+  expect([readPidFile(pidFile), events()]).toEqual([pid, ['start']]);
+  await (await supervise(given)).stop();
+});
+
 test('the supervision keeps no handle open after release and stop', async () => {
   const before = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const first = await supervise(options());

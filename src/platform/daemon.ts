@@ -13,6 +13,7 @@
  * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
  * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
+import type { ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +21,7 @@ import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
 import { type DaemonHealth, watchHealth } from './daemon-health.ts';
 import { endOfLog, openDaemonLog } from './daemon-log.ts';
+import { readOrEmpty } from './read-or-empty.ts';
 import { findByCommandLine, isRunning, type LiveProcess, processIn, readPidFile } from './running-processes.ts';
 
 export interface DaemonOptions {
@@ -254,8 +256,12 @@ function removeStalePidFile(options: DaemonOptions): void {
 async function start(options: DaemonOptions): Promise<{ running: Running; logTail: () => string }> {
   const { file, args, ...more } = options.command;
   const log = openDaemonLog(options.logFile);
-  const child = spawnChild(file, args, { detached: true, stdio: ['ignore', log.descriptor, log.descriptor], ...more });
-  closeSync(log.descriptor);
+  let child: ChildProcess;
+  try {
+    child = spawnChild(file, args, { detached: true, stdio: ['ignore', log.descriptor, log.descriptor], ...more });
+  } finally {
+    closeSync(log.descriptor);
+  }
   // In the same turn as the spawn: after a crash of this process in between, the child would never be found.
   if (child.pid !== undefined && !options.writesPidFile) {
     try {
@@ -346,8 +352,8 @@ async function terminate(options: DaemonOptions, running: Running): Promise<void
   options.log.info({ daemon: options.name, daemonPid: running.pid }, 'daemon stopped');
 }
 
-function removeOwnPidFile(options: DaemonOptions, pid: number): void {
-  if (!options.writesPidFile && readPidFile(options.pidFile) === pid) rmSync(options.pidFile, { force: true });
+function removeOwnPidFile({ pidFile, writesPidFile }: DaemonOptions, pid: number): void {
+  if (!writesPidFile && Number.parseInt(readOrEmpty(pidFile), 10) === pid) rmSync(pidFile, { force: true });
 }
 
 function send(running: Running, signal: NodeJS.Signals): void {

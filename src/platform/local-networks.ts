@@ -4,7 +4,7 @@
  * routes, and both accept connections.
  */
 import { networkInterfaces } from 'node:os';
-import { readOrEmpty } from './read-or-empty.ts';
+import { readExisting } from './read-or-empty.ts';
 
 const RTF_LOCAL = 0x8000_0000;
 
@@ -12,7 +12,7 @@ const RTF_LOCAL = 0x8000_0000;
 export function localNetworks(): string[] {
   const listed = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
   // A kernel without IPv6 does not have its table.
-  const routed = [...localIpv4(readOrEmpty('/proc/net/fib_trie')), ...localIpv6(readOrEmpty('/proc/net/ipv6_route'))];
+  const routed = [...localIpv4(readExisting('/proc/net/fib_trie')), ...localIpv6(readExisting('/proc/net/ipv6_route'))];
   return [...new Set([...listed.filter((address) => !address.includes('%')), ...routed])];
 }
 

@@ -1,6 +1,11 @@
-/** What pid files and /proc say about the processes of this host. */
+/**
+ * What pid files and /proc say about the processes of this host.
+ *
+ * Failure modes: without descriptors or memory, nothing can be read. Then these functions throw, and `isRunning` returns true,
+ * because a process that counts as ended is started again.
+ */
 import { accessSync, constants, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { readOrEmpty } from './read-or-empty.ts';
+import { readExisting, refuseShortage } from './read-or-empty.ts';
 
 export interface LiveProcess {
   pid: number;
@@ -11,7 +16,7 @@ export interface LiveProcess {
 
 /** Null if the file is missing or has no number. */
 export function readPidFile(pidFile: string): number | null {
-  return Number.parseInt(readOrEmpty(pidFile), 10) || null;
+  return Number.parseInt(readExisting(pidFile), 10) || null;
 }
 
 /** Null for a dead process, a zombie, or an invalid pid. */
@@ -24,7 +29,8 @@ export function liveProcess(pid: number): LiveProcess | null {
     if (fromState[0] === 'Z' || fromState[0] === 'X') return null;
     const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
     return { pid, startTime: fromState[19] ?? '', commandLine };
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
     return null;
   }
 }
@@ -37,7 +43,11 @@ export function processIn(pidFile: string): LiveProcess | null {
 
 /** Whether this process, and not another one with its pid, still runs. */
 export function isRunning({ pid, startTime }: LiveProcess): boolean {
-  return liveProcess(pid)?.startTime === startTime;
+  try {
+    return liveProcess(pid)?.startTime === startTime;
+  } catch {
+    return true;
+  }
 }
 
 /**
@@ -93,7 +103,8 @@ export function descriptorsOf(pid: number): string[] {
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
     return [];
   }
 }
@@ -115,5 +126,5 @@ export function parentOf(pid: number): number {
 }
 
 function textOf(pid: number, file: string): string {
-  return readOrEmpty(`/proc/${pid}/${file}`);
+  return readExisting(`/proc/${pid}/${file}`);
 }

@@ -14,6 +14,7 @@ import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { refuseShortage } from '../../platform/read-or-empty.ts';
 import { hostError, run } from '../command.ts';
 
 export interface LoopDevices {
@@ -132,7 +133,11 @@ export function loopNumber(device: string): number | null {
 
 /** The path of the file behind `/dev/loop<device>`; null if it has none. */
 export async function backingFile(device: number): Promise<string | null> {
-  const text = await readFile(`/sys/block/loop${device}/loop/backing_file`, 'utf8').catch(() => null);
+  const text = await readFile(`/sys/block/loop${device}/loop/backing_file`, 'utf8').catch((error: unknown) => {
+    // The share would be unmounted, and mounted again.
+    refuseShortage(error);
+    return null;
+  });
   return text?.trimEnd() ?? null;
 }
 
