@@ -5,7 +5,6 @@
  * Failure modes: a process that dies is replaced, and the others are not affected. If the first process dies, the others
  * end.
  */
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
 import type { Logger } from '../platform/log.ts';
@@ -32,7 +31,12 @@ const restartDelayMs = 1000;
 const metricsTimeoutMs = 2000;
 
 /** Resolves when all processes listen. @throws if one ends instead; its own message is on standard error */
-export async function startApiProcesses(count: number, metrics: Metrics, log: Logger): Promise<ApiProcesses> {
+export async function startApiProcesses(
+  count: number,
+  metrics: Metrics,
+  log: Logger,
+  fork = forkServerProcess,
+): Promise<ApiProcesses> {
   const running = new Set<ApiProcess>();
   const rates = createRateBuckets();
   let port: string | null = null;
@@ -46,11 +50,16 @@ export async function startApiProcesses(count: number, metrics: Metrics, log: Lo
   const startOne = async (): Promise<string> => {
     const { promise: listening, resolve, reject } = Promise.withResolvers<string>();
     // The first process may take another port than the setting, and the others take the same.
-    const worker = forkServerProcess(port === null ? {} : { CLOUDYARD_PORT: port });
+    const worker = fork(port === null ? {} : { CLOUDYARD_PORT: port });
     const calls = openCalls(worker, { listening: resolve, metrics: metricsText, lease: rates.lease });
     const one = { worker, calls };
     running.add(one);
     let url: string | null = null;
+    // Of a start without descriptors, and of a message to a process that has just died. Without a listener this process would end.
+    worker.on('error', (error) => {
+      if (worker.process.pid === undefined) running.delete(one);
+      reject(error);
+    });
     worker.once('exit', (code, signal) => {
       running.delete(one);
       reject(new Error(`a process of the API ended with ${signal ?? code} before it listened`));
@@ -113,7 +122,8 @@ async function callAll(processes: ApiProcess[], name: string): Promise<void> {
 }
 
 async function end({ worker, calls }: ApiProcess): Promise<void> {
-  const exited = worker.isDead() ? null : once(worker, 'exit');
+  // Not `once` of node:events, which rejects after an error event.
+  const exited = worker.isDead() ? null : new Promise((ended) => worker.once('exit', ended));
   await calls.call('stop').catch(() => {});
   await exited;
 }
