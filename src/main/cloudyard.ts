@@ -73,15 +73,19 @@ function report(error: unknown): void {
   warn((process.env.CLOUDYARD_LOG_LEVEL === 'debug' && error.stack) || messageOf(error));
 }
 
-// The reader of a pipe may stop early (`quota list | head`). The command ends as if all had been read.
+// The reader of a pipe may stop early (`quota list | head`). The command ends as if all had been read. After another error, such
+// as a full disk, a command ends with 1, and a server continues.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE' || stream === process.stderr) return;
+    process.exitCode = 1;
+    warn(`cannot write to standard output: ${error.message}`);
   });
 }
 
 main(process.argv.slice(2)).then(
-  () => process.exit(),
+  // After the event of a write that failed.
+  () => setImmediate(() => process.exit()),
   (error: unknown) => {
     report(error);
     process.exit(error instanceof UsageError ? 2 : 1);

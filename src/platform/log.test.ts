@@ -1,8 +1,11 @@
 /** Log lines of one turn are written together. */
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { lineWriter } from './log.ts';
 
 const logger = new URL('log.ts', import.meta.url).href;
@@ -16,8 +19,8 @@ async function linesOf(work: string): Promise<{ n?: number; msg: string }[]> {
     (error: { stdout: string }) => error,
   );
   return stdout
-    .trim()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
 }
 
@@ -38,6 +41,37 @@ it('lines are written while the process runs', async () => {
     `log.info({ n: 0 }, 'line'); setTimeout(() => process.kill(process.pid, 'SIGKILL'), 50);`,
   );
   expect(lines.map(({ n }) => n)).toEqual([0]);
+});
+
+it('a process whose log is on a full disk continues, and writes again when there is space', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-log-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'log');
+  // What is opened gets the lowest free number, that of standard output.
+  await linesOf(`
+    const { closeSync, openSync } = await import('node:fs');
+    const { setTimeout: sleep } = await import('node:timers/promises');
+    closeSync(1);
+    openSync('/dev/full', 'w');
+    for (let n = 0; n < 3; n++, await sleep(10)) log.info({ n }, 'line');
+    closeSync(1);
+    openSync(${JSON.stringify(file)}, 'w');
+    log.info({ n: 3 }, 'line');`);
+  const written = readFileSync(file, 'utf8').trim().split('\n');
+  expect(written.map((line) => JSON.parse(line).n)).toEqual([0, 3]);
+});
+
+it('a process whose terminal is gone continues', async () => {
+  const program = `import { createLogger } from ${JSON.stringify(logger)};
+    import { setTimeout as sleep } from 'node:timers/promises';
+    const log = createLogger({ level: 'info', pretty: true });
+    for (let n = 0; n < 20; n++, await sleep(50)) log.info({ n }, 'line');
+    process.exit(3);`;
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const args = ['--input-type=module', '--eval', program];
+  const ended = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
+  expect([ended.status, ended.stderr]).toEqual([3, '']);
 });
 
 it('frequent lines are as pino would write them', () => {

@@ -32,13 +32,13 @@ export function createLogger({ level, pretty, toStandardError = false }: LoggerO
   const descriptor = toStandardError ? 2 : 1;
   // Not by a thread, as is pino's default: at the exit, lines that it still writes would come after later ones.
   if (!pretty) return pino(base, linesOfTurn(pino.destination({ dest: descriptor, sync: true })));
-  return pino({
-    ...base,
-    transport: {
-      target: 'pino-pretty',
-      options: { destination: descriptor, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' },
-    },
+  const lines = pino.transport({
+    target: 'pino-pretty',
+    options: { destination: descriptor, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' },
   });
+  // The terminal is gone: the process continues without its log.
+  lines.on('error', () => {});
+  return pino(base, lines);
 }
 
 /** The longest write that a pipe takes as a whole if several processes write to it. */
@@ -47,12 +47,20 @@ const pipeBytes = 4096;
 /**
  * Writes the lines of one turn of the event loop together: a write for each line would take a tenth of a small request. A
  * process that is killed loses the lines of its last turn.
+ *
+ * Failure modes: while the lines cannot be written, because the disk is full or the terminal is gone, they are lost, and the
+ * process continues.
  */
-function linesOfTurn(out: DestinationStream): DestinationStream {
+function linesOfTurn(out: ReturnType<typeof pino.destination>): DestinationStream {
   let lines = '';
+  let hasFailed = false;
+  out.on('error', () => void (hasFailed = true));
+  out.on('write', () => void (hasFailed = false));
   const flush = () => {
     if (lines === '') return;
-    out.write(lines);
+    // Tries again to write the rest of what has failed.
+    if (hasFailed) out.write('');
+    if (!hasFailed) out.write(lines);
     lines = '';
   };
   // Before the destination, which ends at the exit, too.
