@@ -67,18 +67,22 @@ const holderOf = (admin: pg.Client, lock: { key: string }) => async () => {
   return rows[0]?.pid;
 };
 
-/** Forwards connections to PostgreSQL. `loseAnswer`: the next attempt to lock reaches it, and only its client sees a broken connection. */
+/**
+ * Forwards connections to PostgreSQL. `loseAnswer`: the next attempt to lock reaches it, and only its client sees a broken
+ * connection, or one on which nothing arrives any more.
+ */
 async function openNetwork() {
   const { host, port: behind, user, database } = new pg.Client(inject('postgres'));
-  let losesAnswer = false;
+  let loses: 'the connection' | 'the answer' | null = null;
   const listener = createServer((client) => {
     const server = host.startsWith('/') ? connectTo(`${host}/.s.PGSQL.${behind}`) : connectTo(behind, host);
     onTestFinished(() => void server.destroy());
     client.on('data', (data) => {
       server.write(data);
-      if (!losesAnswer || !data.includes('pg_try_advisory_lock')) return;
-      losesAnswer = false;
-      client.destroy();
+      if (loses === null || !data.includes('pg_try_advisory_lock')) return;
+      if (loses === 'the connection') client.destroy();
+      else server.removeAllListeners('data');
+      loses = null;
     });
     server.on('data', (data) => client.write(data));
     server.on('close', () => client.destroy());
@@ -88,7 +92,7 @@ async function openNetwork() {
   await once(listener, 'listening');
   onTestFinished(() => void listener.close());
   const { port } = listener.address() as AddressInfo;
-  const loseAnswer = () => void (losesAnswer = true);
+  const loseAnswer = (what: 'the connection' | 'the answer') => void (loses = what);
   return { connection: { host: '127.0.0.1', port, user: user!, database: database! }, loseAnswer };
 }
 
@@ -244,7 +248,7 @@ describe('a process whose connection with the lock does not respond', () => {
     await expect.poll(holder, { timeout: 10_000 }).toBeDefined();
   }, 60_000);
 
-  it('keeps its work when the answer to its next attempt is lost as well', async () => {
+  it.each(['the connection', 'the answer'] as const)('keeps its work when its next attempt loses %s', async (what) => {
     const network = await openNetwork();
     const lock = newLock();
     const held = await takeLocks(network.connection, [lock], silentLogger);
@@ -259,7 +263,7 @@ describe('a process whose connection with the lock does not respond', () => {
     });
     const holder = holderOf(admin, lock);
     const first = (await holder())!;
-    network.loseAnswer();
+    network.loseAnswer(what);
     await admin.query('select pg_terminate_backend($1)', [first]);
     await expect.poll(async () => [first, undefined].includes(await holder())).toBe(false);
     const second = await holder();

@@ -78,6 +78,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
     client = createPrimaryClient({
       ...connection,
       connectionTimeoutMillis: answerMs,
+      query_timeout: answerMs,
       application_name: ownName,
     });
     // Errors also show as rejections, or as the `end` event below.
@@ -139,12 +140,10 @@ function ping(client: pg.Client): void {
   const timer = setInterval(() => {
     if (!answered) return;
     answered = false;
-    const late = setTimeout(() => breakConnection(client, 'the database does not answer', '08006'), answerMs).unref();
-    client
-      .query('select')
-      .then(() => (answered = true))
-      .catch(() => {})
-      .finally(() => clearTimeout(late));
+    client.query('select').then(
+      () => (answered = true),
+      () => breakConnection(client, 'the database does not answer', '08006'),
+    );
   }, pingMs).unref();
   client.once('end', () => clearInterval(timer));
 }
