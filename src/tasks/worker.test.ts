@@ -3,6 +3,7 @@ import { describe, it } from 'vitest';
 import type { TestContext } from 'vitest';
 import { drift, retryNow } from '../../test/crash-harness.ts';
 import { createTestHost, passing, terminal } from '../../test/drivers.ts';
+import type { Cloudyard } from '../../test/harness.ts';
 import { openYard } from '../../test/processes.ts';
 import { hostError } from '../drivers/command.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
@@ -26,6 +27,12 @@ import {
   usage,
   waiting,
 } from '../../test/worker.ts';
+
+const deleteRule = async (cloud: Cloudyard, id: string) => {
+  const rules = `${shares}/${id}/access_rule`;
+  const [rule] = (await cloud.get(rules)).body.results;
+  return cloud.delete(`${rules}/${rule.id}`);
+};
 
 describe.concurrent('a worker that dies', () => {
   it('leaves jobs that another worker finishes', async (t) => {
@@ -185,7 +192,7 @@ describe.concurrent('a host that fails', () => {
     const { expect } = t;
     const { cloud, host } = await startCloudyard(t);
     host.trouble(() => ({ error: passing('the host is busy'), done: true }));
-    const answer = await create(cloud);
+    const answer = await create(cloud, { access: [{ access_mode: 'rw', ip_address: '10.0.0.0/8' }] });
     const id = await idOf(cloud, answer);
     const hurried = async () => {
       await retryNow(cloud.db);
@@ -204,6 +211,7 @@ describe.concurrent('a host that fails', () => {
       const refused = await cloud.post(`${shares}/${id}/${path}`, body);
       expect(refused).toMatchObject({ status: 409, body: { exception_class: 'Conflict' } });
     }
+    expect((await deleteRule(cloud, id)).status).toBe(409);
     host.trouble();
     expect((await cloud.ended(await cloud.delete(`${shares}/${id}`))).body.state).toBe('FINISHED');
     expect(await usage(cloud)).toEqual([0, 0]);
@@ -244,13 +252,14 @@ describe.concurrent('a host that fails', () => {
   it('to delete a share leaves it in error_deleting with its quota, and can be retried', async (t) => {
     const { expect } = t;
     const { cloud, host } = await startCloudyard(t);
-    const id = await available(t, cloud);
+    const id = await available(t, cloud, { access: [{ access_mode: 'rw', ip_address: '10.0.0.0/8' }] });
     host.trouble(() => ({ error: terminal('the share is busy on the host'), done: false }));
     const task = await cloud.ended(await cloud.delete(`${shares}/${id}`));
     expect(task.body).toMatchObject({ state: 'ERROR', error: 'the share is busy on the host' });
     expect(await share(cloud, id)).toMatchObject({ status: 'error_deleting', task_id: null });
     expect(await usage(cloud)).toEqual([1, 2]);
     expect((await cloud.post(`${shares}/${id}/extend`, { size: 3 })).status).toBe(409);
+    expect((await deleteRule(cloud, id)).status).toBe(409);
     host.trouble();
     expect((await cloud.ended(await cloud.delete(`${shares}/${id}`))).body.state).toBe('FINISHED');
     expect((await cloud.get(`${shares}/${id}`)).status).toBe(404);

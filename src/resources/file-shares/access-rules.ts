@@ -71,6 +71,7 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
     async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {
       await idempotency.auditedTransaction(db, context, async (tx) => {
         const share = await deps.lockForChange(tx, scope, id);
+        requireOnHost(share);
         const rules = await store.accessRules(tx, id);
         const rule = requireFound(rules.find((other) => other.id === ruleId) ?? null, 'access rule', ruleId);
         if (isDenied(rule) && rule.state !== 'error') return;
