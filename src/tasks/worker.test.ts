@@ -296,6 +296,20 @@ describe.concurrent('a share that is damaged on its host', () => {
   });
 });
 
+describe.concurrent('a share whose extension failed', () => {
+  it('is applied again by the next sweep when it is damaged on its host', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t, { host: createTestHost({ real: true }) });
+    const id = await available(t, cloud);
+    host.trouble(() => ({ error: terminal(), done: false }));
+    await cloud.ended(await cloud.post(`${shares}/${id}/extend`, { size: 9 }));
+    host.damaged.add(id);
+    host.trouble();
+    await expect.poll(() => [...host.damaged], soon).toEqual([]);
+    expect(host.shares.get(id)).toMatchObject({ sizeGib: 2 });
+  });
+});
+
 describe.concurrent('changes during a job', () => {
   it('are applied together afterwards, one reconcile at a time', async (t) => {
     const { expect } = t;

@@ -17,8 +17,9 @@ const resource = 'file_share';
 
 export const { lockById, update } = kit.singleRows(fileShares);
 export const lock = kit.lockWithTask(fileShares);
+/** Expected on the host are shares that it created and that are not being changed, also those whose last change failed. */
 export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(fileShares, {
-  condition: `status = 'available'`,
+  condition: `deleted_at is null and observed_size is not null and observed_generation = generation`,
 });
 
 const viewColumns = {
