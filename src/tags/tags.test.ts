@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClientError } from '../errors/catalogue.ts';
-import { maxTags, mergeTags, newTags, replacingBy, type Tags, toTagList } from './tags.ts';
+import { deleting, maxTags, mergeTags, newTags, replacingBy, type Tags, toTagList } from './tags.ts';
 
 /** Few keys, so that patches collide with existing tags; some are names of properties of every object. */
 const key = fc.oneof(
@@ -76,6 +76,12 @@ describe('a merge patch of tags', () => {
     ]);
     expect(errorOf(() => mergeTags(current, { created_by_policy: '2' }, '')).status).toBe(400);
     expect(mergeTags(current, { created_by_policy: null })).toEqual({});
+  });
+
+  it('name the parameter when a read-only tag is to be deleted by its key', () => {
+    const current = { created_by_policy: { value: '1', read_only: true } };
+    const { status, errors } = errorOf(() => deleting('created_by_policy')(current));
+    expect([status, errors]).toEqual([400, [{ path: 'key', message: 'is a read-only tag' }]]);
   });
 
   it('of a new resource is `tags` or its other name `metadata`, but not two different ones', () => {

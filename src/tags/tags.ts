@@ -205,7 +205,9 @@ export const deleting =
   (current) => {
     if (key === undefined) return current;
     if (!Object.hasOwn(current, key)) throw notFound('tag', key);
-    return mergeTags(current, { [key]: null }, 'key');
+    const { tags, errors } = merge(current, { [key]: null }, '');
+    requireNoErrors(errors.map(({ message }) => ({ path: 'key', message })));
+    return tags;
   };
 
 function readOnly(tags: Tags): Tags {
