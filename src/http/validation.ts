@@ -1,7 +1,8 @@
 /**
  * Validates requests against their schemas and reports all errors at once, each with the path of its field.
  *
- * The types of body fields are not converted (a number as text is invalid). Paths and queries are text and are converted.
+ * The types of body fields are not converted (a number as text is invalid). Paths and queries are text and are converted;
+ * UUIDs in them get the lower case that rows have.
  */
 import Ajv from 'ajv';
 import type { TSchema } from 'typebox';
@@ -75,6 +76,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const schemas = union ? [...(schema as { anyOf: TSchema[] }).anyOf, ...union.otherwise] : [schema as TSchema];
   const branches = schemas.map((s) => ajv.compile(s));
   const numbers = httpPart === 'body' ? [] : numbersOf(schema as TSchema);
+  const uuids = httpPart === 'body' ? [] : uuidsOf(schema as TSchema);
   const knownNames = httpPart === 'querystring' ? parametersOf(schema as TSchema) : null;
   const single = httpPart === 'querystring' ? singleParametersOf(schema as TSchema) : [];
   return (data) => {
@@ -93,7 +95,9 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
       if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${typeNames[type]}` });
     }
     if (knownNames) errors.push(...unknownParameters(data as object, knownNames));
-    return errors.length === 0 || { error: new ValidationError(errors.slice(0, maxErrors)) };
+    if (errors.length > 0) return { error: new ValidationError(errors.slice(0, maxErrors)) };
+    for (const name of uuids) lowerCase(data as Record<string, unknown>, name);
+    return true;
   };
 }
 
@@ -104,6 +108,16 @@ function numbersOf(schema: TSchema): { name: string; type: keyof typeof spelling
   return Object.entries(properties).flatMap(([name, { type }]) =>
     type === 'integer' || type === 'number' ? [{ name, type }] : [],
   );
+}
+
+function uuidsOf(schema: TSchema): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { format?: string }> };
+  return Object.keys(properties).filter((name) => properties[name]!.format === 'uuid');
+}
+
+function lowerCase(data: Record<string, unknown>, name: string): void {
+  const text = data[name];
+  if (typeof text === 'string') data[name] = text.toLowerCase();
 }
 
 /** The names of query parameters; null if others are ignored. */

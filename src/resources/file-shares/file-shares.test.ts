@@ -314,6 +314,12 @@ describe('access rules', () => {
     expect((await cloud.delete(`${shares}/${share.id}/access_rule/${first.id}`)).status).toBe(404);
   });
 
+  it('are deleted by an ID in upper case, too', async () => {
+    const share = await createShare({ access: [{ access_mode: 'ro', ip_address: '10.0.0.0/24' }] });
+    const [{ id }] = (await rulesOf(share.id)).results;
+    expect((await cloud.delete(`${shares}/${share.id}/access_rule/${id.toUpperCase()}`)).status).toBe(204);
+  });
+
   it.each(['1.2.3.4/32', '::ffff:1.2.3.4'])('treat 1.2.3.4 and %s as equal', async (spelling) => {
     const share = await createShare({ access: [{ access_mode: 'ro', ip_address: '1.2.3.4' }] });
     const again = await cloud.post(`${shares}/${share.id}/access_rule`, { access_mode: 'rw', ip_address: spelling });

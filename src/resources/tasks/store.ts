@@ -48,7 +48,7 @@ export async function list(db: Db, visible: kit.Visible, filter: TaskFilter): Pr
     filter.regionIds && inArray(tasks.regionId, filter.regionIds),
     filter.states && inArray(tasks.state, filter.states),
     filter.types && inArray(tasks.taskType, filter.types),
-    kit.equals(tasks.resourceId, filter.resourceId),
+    kit.equals(tasks.resourceId, filter.resourceId?.toLowerCase()),
   );
   const order = filter.order === 'asc' ? asc : desc;
   return readSizes(db, { where, order: [order(tasks.createdOn), order(tasks.id)], page: filter.page });

@@ -95,6 +95,8 @@ describe('a task', () => {
     expect(results.map((task: { task_type: string }) => task.task_type)).toEqual(['delete_sfs', 'create_sfs']);
     expect(results.some((task: { id: string }) => task.id === second)).toBe(false);
     expect(await list((await tenant()).token)).toEqual({ count: 0, results: [] });
+    const upper = await cloud.get(`/cloud/v1/tasks?resource_id=${id.toUpperCase()}`, { token: of.token });
+    expect(upper.body.count).toBe(2);
   });
 
   it('is RUNNING until it ends, and has a message in state ERROR', async () => {
