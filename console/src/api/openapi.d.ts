@@ -3773,7 +3773,7 @@ export interface components {
             region: string;
             /** @description ID of the region */
             region_id: number;
-            /** @description Always null */
+            /** @description Random number; nothing depends on it */
             segmentation_id: number | null;
             /** @description Whether other projects can use the network */
             shared: boolean;
@@ -6597,7 +6597,7 @@ export interface components {
             region: string;
             /** @description ID of the region */
             region_id: number;
-            /** @description Always null */
+            /** @description Random number; nothing depends on it */
             segmentation_id: number | null;
             /** @description Whether other projects can use the network */
             shared: boolean;

@@ -62,7 +62,7 @@ export const Network = Type.Object(
     port_security_enabled: Type.Boolean({ description: 'Always true' }),
     ...PlaceFields,
     project_id: OrNull.integer('ID of the project'),
-    segmentation_id: OrNull.integer('Always null'),
+    segmentation_id: OrNull.integer('Random number; nothing depends on it'),
     shared: Type.Boolean({ description: 'Whether other projects can use the network' }),
     subnets: Type.Array(Uuid, { description: 'IDs of the subnets' }),
     tags: Type.Array(Tag, { description: 'Tags, by key' }),
