@@ -75,6 +75,7 @@ function SwitchDialog({ apiKey, isDisabled }: { apiKey: ApiKey; isDisabled: bool
     <FormDialog
       title={`${verb} ${apiKey.name}`}
       form={form}
+      canBeUnchanged
       submitLabel={verb}
       call={{ operationId: 'updateApiKey', method: 'PATCH', path: KEY, params }}
     >
