@@ -11,14 +11,12 @@ import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
 import { uniqueIds, volumeErrors } from './requested-ids.ts';
 import { checkSchedule, faultsOfSchedules, localTime, maxRetained, readSchedules } from './schedule-rules.ts';
+import type { CreateSchedule, PreviewSchedule, SchedulePreview } from './schedule/schema.ts';
 import type {
   CreateLifecyclePolicy,
-  CreateSchedule,
   LifecyclePolicyPrice,
   LifecyclePolicyUsage,
-  PreviewSchedule,
   PriceLifecyclePolicy,
-  SchedulePreview,
 } from './schema.ts';
 import * as store from './store.ts';
 

@@ -12,6 +12,8 @@ import type { RequestedRuns } from './requested-runs/service.ts';
 import type { LifecyclePolicyRuns } from './runs/service.ts';
 import { scheduleOperations } from './schedule/routes.ts';
 import type { LifecyclePolicySchedules } from './schedule/service.ts';
+import { ListRuns, RunCollection } from './runs/schema.ts';
+import { PreviewSchedule, SchedulePreview } from './schedule/schema.ts';
 import {
   AddSchedules,
   CreateLifecyclePolicy,
@@ -20,14 +22,10 @@ import {
   LifecyclePolicyPrice,
   LifecyclePolicyUsage,
   ListLifecyclePolicies,
-  ListRuns,
   NeedVolumes,
-  PreviewSchedule,
   PriceLifecyclePolicy,
   RemoveSchedules,
-  RunCollection,
   RunLifecyclePolicy,
-  SchedulePreview,
   UpdateLifecyclePolicy,
   VolumeIds,
 } from './schema.ts';

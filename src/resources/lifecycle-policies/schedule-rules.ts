@@ -7,7 +7,13 @@ import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import { cronFieldNames } from './cron.ts';
 import { type Duration, durationMs, type FireTimes, lastYear, parseTiming, type Timing } from './fire-times.ts';
-import { type CreateSchedule, defaultTemplate, placeholders, type Schedule, type UpdateSchedule } from './schema.ts';
+import {
+  type CreateSchedule,
+  defaultTemplate,
+  placeholders,
+  type Schedule,
+  type UpdateSchedule,
+} from './schedule/schema.ts';
 import type { ScheduleRow } from './store.ts';
 
 export const defaultQuantity = 2;

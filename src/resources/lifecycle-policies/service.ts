@@ -19,9 +19,9 @@ import { moveToPast as moveMissedRunsToPast } from './missed-runs/store.ts';
 import { findOpen } from './requested-runs/store.ts';
 import { removeRunsAfter } from './runs/store.ts';
 import { type CheckedSchedule, isSameSchedule, readSchedules, timesOf, toSchedule } from './schedule-rules.ts';
+import type { CreateSchedule } from './schedule/schema.ts';
 import {
   type CreateLifecyclePolicy,
-  type CreateSchedule,
   type LifecyclePolicy,
   type ListLifecyclePolicies,
   maxSchedules,

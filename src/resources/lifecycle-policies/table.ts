@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { instant, owned } from '../../platform/columns.ts';
 import { volumes } from '../volumes/table.ts';
-import type { CreateSchedule, LifecyclePolicyStatus } from './schema.ts';
+import type { CreateSchedule } from './schedule/schema.ts';
+import type { LifecyclePolicyStatus } from './schema.ts';
 
 /** Policies are only rows. The snapshots of their runs outlive them. */
 export const lifecyclePolicies = pgTable(

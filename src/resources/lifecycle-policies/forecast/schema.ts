@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { DateTime, Described, Uuid } from '../../../http/shapes.ts';
-import { RunTime } from '../schema.ts';
+import { RunTime } from '../schedule/schema.ts';
 
 export const ForecastQuery = Type.Object({
   count: Type.Optional(

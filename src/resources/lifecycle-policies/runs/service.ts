@@ -5,7 +5,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { pageInGroups } from '../../../platform/large-rows.ts';
 import type { PageInGroups } from '../../../platform/large-rows.ts';
-import type { ListRuns, Run } from '../schema.ts';
+import type { ListRuns, Run } from './schema.ts';
 import type { LifecyclePolicies } from '../service.ts';
 import * as store from './store.ts';
 import type { RunRow, RunVolumeRow } from './store.ts';

@@ -3,7 +3,7 @@ import { projectMember, projectReader } from '../../../authz/access.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import type { OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
-import { Schedule, UpdateSchedule } from '../schema.ts';
+import { Schedule, UpdateSchedule } from './schema.ts';
 import type { LifecyclePolicySchedules } from './service.ts';
 
 const path = '/cloud/v1/schedule/:project_id/:region_id/:schedule_id';

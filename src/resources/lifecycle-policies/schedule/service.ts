@@ -15,7 +15,7 @@ import {
   patchedSchedule,
   toSchedule,
 } from '../schedule-rules.ts';
-import type { Schedule, UpdateSchedule } from '../schema.ts';
+import type { Schedule, UpdateSchedule } from './schema.ts';
 import * as store from '../store.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';
 

@@ -1,0 +1,46 @@
+/** Requests and responses of runs. */
+import { type Static, Type } from 'typebox';
+import { Collection, DateTime, Described, Nullable, Paging, Uuid } from '../../../http/shapes.ts';
+
+export const ListRuns = Type.Object({
+  ...Paging(100),
+  schedule_id: Type.Optional(Described(Uuid, 'Only runs of this schedule')),
+});
+export type ListRuns = Static<typeof ListRuns>;
+
+const volume_id = Described(Uuid, 'ID of the volume');
+const SnapshotOfVolume = Type.Object(
+  { volume_id, snapshot_id: Described(Uuid, 'ID of the snapshot') },
+  { title: 'RunSnapshot' },
+);
+const FailedVolume = Type.Object(
+  { volume_id, message: Type.String({ description: 'Why the volume has no snapshot' }) },
+  { title: 'RunFailure' },
+);
+const PendingVolume = Type.Object(
+  {
+    volume_id,
+    snapshot_id: Described(Nullable(Uuid), 'ID of the snapshot; null until it is requested'),
+  },
+  { title: 'PendingRunSnapshot' },
+);
+export const Run = Type.Object(
+  {
+    id: Described(Uuid, 'ID of the run'),
+    schedule_id: Described(Uuid, 'ID of the schedule'),
+    due_at: Described(DateTime, 'When the run was due'),
+    started_at: Described(DateTime, 'When the run started'),
+    done_at: Described(Nullable(DateTime), 'When the last snapshot was done; null before that'),
+    task_id: Described(Nullable(Uuid), 'ID of the task of the client that requested the run; null: the run was due'),
+    snapshots: Type.Array(SnapshotOfVolume, { description: 'Snapshots that were created' }),
+    expired: Type.Array(SnapshotOfVolume, {
+      description: 'Older snapshots that expired because of this run and are gone',
+    }),
+    failed: Type.Array(FailedVolume, { description: 'Volumes whose snapshot failed' }),
+    pending: Type.Array(PendingVolume, { description: 'Volumes whose snapshot is not done' }),
+  },
+  { title: 'LifecyclePolicyRun' },
+);
+export type Run = Static<typeof Run>;
+export const RunCollection = Collection(Run);
+export type RunCollection = Static<typeof RunCollection>;

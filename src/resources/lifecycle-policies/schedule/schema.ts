@@ -1,0 +1,177 @@
+/** Requests and responses of schedules. */
+import { type Static, type TSchema, Type } from 'typebox';
+import { Described, Instant, noControlCharacters, Nullable, OrNull, Uuid } from '../../../http/shapes.ts';
+
+export const defaultTemplate = 'Snapshot of volume {volume_id} created by policy {lifecycle_policy_id}';
+/** Placeholders of a name template. */
+export const placeholders = ['volume_id', 'lifecycle_policy_id', 'schedule_id', 'scheduled_at'] as const;
+
+/** Null means the same as absent, so that clients can send back what they read. */
+const Maybe = <T extends TSchema>(schema: T, description: string) =>
+  Type.Optional(Described(Nullable(schema), description));
+const Count = Type.Integer({ minimum: 0, maximum: 1_000_000 });
+const CronField = Type.String({ maxLength: 1000 });
+
+const cronDescriptions = {
+  month: 'cron: months, 1 to 12 or names such as `jan-mar`',
+  day: 'cron: days of the month, 1 to 31, `last`, or weekdays such as `2nd mon` and `last fri`',
+  week: 'cron: ISO weeks, 1 to 53',
+  day_of_week: 'cron: weekdays, 0 (Monday) to 6 or names such as `mon-fri`',
+  hour: 'cron: hours, 0 to 23',
+  minute: 'cron: minutes, 0 to 59',
+};
+const timezoneDescription = 'cron: IANA name of the time zone of the other fields';
+const intervalDescriptions = {
+  weeks: 'interval: weeks between runs',
+  days: 'interval: days between runs',
+  hours: 'interval: hours between runs',
+  minutes: 'interval: minutes between runs',
+};
+const retentionDescriptions = {
+  weeks: 'Weeks of the retention time',
+  days: 'Days of the retention time',
+  hours: 'Hours of the retention time',
+  minutes: 'Minutes of the retention time',
+};
+
+const durationInput = (descriptions: typeof intervalDescriptions) => ({
+  weeks: Maybe(Count, descriptions.weeks),
+  days: Maybe(Count, descriptions.days),
+  hours: Maybe(Count, descriptions.hours),
+  minutes: Maybe(Count, descriptions.minutes),
+});
+const retention = 'Age at which snapshots are deleted, the sum of the fields; null: no limit';
+const CreateRetentionTime = Type.Object(durationInput(retentionDescriptions), {
+  title: 'CreateRetentionTime',
+  additionalProperties: false,
+});
+
+export const exampleSchedule = {
+  type: 'cron',
+  day_of_week: 'mon-fri',
+  hour: '3',
+  timezone: 'Europe/Luxembourg',
+  max_quantity: 7,
+};
+
+const maxQuantity = {
+  exclusiveMinimum: 0,
+  maximum: 10_000,
+  description: 'Number of snapshots of each volume that the schedule keeps',
+};
+
+/** One shape for both types, so that errors name their field. The service rejects fields of the other type. */
+export const CreateSchedule = Type.Object(
+  {
+    type: Type.Enum(['cron', 'interval'], {
+      description: '`cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule',
+    }),
+    max_quantity: Type.Optional(Type.Integer({ ...maxQuantity, default: 2 })),
+    resource_name_template: Maybe(
+      Type.String({ minLength: 1, maxLength: 255, pattern: noControlCharacters }),
+      `Name of the snapshots; ${placeholders.map((name) => `\`{${name}}\``).join(', ')} are replaced; by default ` +
+        `"${defaultTemplate}"`,
+    ),
+    retention_time: Maybe(CreateRetentionTime, retention),
+    month: Maybe(CronField, cronDescriptions.month),
+    day: Maybe(CronField, cronDescriptions.day),
+    week: Maybe(CronField, cronDescriptions.week),
+    day_of_week: Maybe(CronField, cronDescriptions.day_of_week),
+    hour: Maybe(CronField, cronDescriptions.hour),
+    minute: Maybe(CronField, cronDescriptions.minute),
+    timezone: Maybe(Type.String({ maxLength: 100 }), `${timezoneDescription}; \`UTC\` by default`),
+    ...durationInput(intervalDescriptions),
+  },
+  {
+    title: 'CreateLifecyclePolicySchedule',
+    additionalProperties: false,
+    description:
+      'A cron schedule needs at least one of `month`, `day`, `week`, `day_of_week`, `hour` and `minute`, an interval at ' +
+      'least one of `weeks`, `days`, `hours` and `minutes`. Fields of the other type are rejected.',
+    examples: [exampleSchedule, { type: 'interval', hours: 6, retention_time: { weeks: 2 }, max_quantity: 100 }],
+  },
+);
+export type CreateSchedule = Static<typeof CreateSchedule>;
+
+export const UpdateSchedule = Type.Object(
+  {
+    ...CreateSchedule.properties,
+    type: Type.Optional(CreateSchedule.properties.type),
+    max_quantity: Type.Optional(Type.Integer(maxQuantity)),
+  },
+  {
+    title: 'UpdateLifecyclePolicySchedule',
+    additionalProperties: false,
+    description:
+      'Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
+      'interval starts at the change.',
+    examples: [{ hour: '4', max_quantity: 14 }],
+  },
+);
+export type UpdateSchedule = Static<typeof UpdateSchedule>;
+
+export const PreviewSchedule = Type.Object(
+  {
+    schedule: CreateSchedule,
+    from: Type.Optional(Described(Instant, 'Only later run times are returned; by default the current time')),
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10, description: 'Number of run times' })),
+  },
+  { title: 'PreviewSchedule', additionalProperties: false, examples: [{ schedule: exampleSchedule, count: 5 }] },
+);
+export type PreviewSchedule = Static<typeof PreviewSchedule>;
+export const RunTime = Type.Object(
+  {
+    utc: Type.String({ description: 'Time of the run in UTC' }),
+    local: Type.String({ description: 'The same time with the offset of the time zone of the schedule' }),
+  },
+  { title: 'ScheduleRunTime' },
+);
+export const SchedulePreview = Type.Object(
+  { runs: Type.Array(RunTime, { description: 'The next run times; fewer than `count` if the schedule ends' }) },
+  { title: 'SchedulePreview' },
+);
+export type SchedulePreview = Static<typeof SchedulePreview>;
+
+const duration = (descriptions: typeof intervalDescriptions) => ({
+  weeks: OrNull.integer(descriptions.weeks),
+  days: OrNull.integer(descriptions.days),
+  hours: OrNull.integer(descriptions.hours),
+  minutes: OrNull.integer(descriptions.minutes),
+});
+const RetentionTime = Type.Object(duration(retentionDescriptions), { title: 'RetentionTime' });
+const CommonSchedule = {
+  id: Described(Uuid, 'ID of the schedule'),
+  max_quantity: Type.Integer({ description: 'Number of snapshots of each volume that the schedule keeps' }),
+  owner: Type.String({ description: 'Always `lifecycle_policy`' }),
+  owner_id: Type.Integer({ description: 'ID of the lifecycle policy' }),
+  resource_name_template: Type.String({ description: 'Name of the snapshots, with placeholders' }),
+  retention_time: Described(Nullable(RetentionTime), retention),
+  user_id: Type.Integer({ description: 'ID of the token that created the schedule' }),
+};
+const CronSchedule = Type.Object(
+  {
+    ...CommonSchedule,
+    type: Type.Literal('cron', { description: 'Always `cron`' }),
+    month: OrNull.text(cronDescriptions.month),
+    day: OrNull.text(cronDescriptions.day),
+    week: OrNull.text(cronDescriptions.week),
+    day_of_week: OrNull.text(cronDescriptions.day_of_week),
+    hour: OrNull.text(cronDescriptions.hour),
+    minute: OrNull.text(cronDescriptions.minute),
+    timezone: Type.String({ description: timezoneDescription }),
+  },
+  { title: 'CronSchedule' },
+);
+const IntervalSchedule = Type.Object(
+  {
+    ...CommonSchedule,
+    type: Type.Literal('interval', { description: 'Always `interval`' }),
+    ...duration(intervalDescriptions),
+  },
+  { title: 'IntervalSchedule' },
+);
+export const Schedule = Type.Union([CronSchedule, IntervalSchedule], {
+  title: 'LifecyclePolicySchedule',
+  description: 'Omitted fields of the request are null or have their defaults',
+});
+export type Schedule = Static<typeof Schedule>;
