@@ -15,16 +15,19 @@ import {
   ListLoadBalancers,
   LoadBalancer,
   LoadBalancerCollection,
-  LoadBalancerMetricsCollection,
   LoadBalancerQuota,
-  RequestMetrics,
   ResizeLoadBalancer,
   UpdateLoadBalancer,
   UpdateLoadBalancerV1,
 } from './schema.ts';
 import type { LoadBalancers } from './service.ts';
 import { LoadBalancerStatus, LoadBalancerStatusCollection } from './status/schema.ts';
-import { LoadBalancerTrafficHistory, TrafficQuery } from './traffic/schema.ts';
+import {
+  LoadBalancerMetricsCollection,
+  LoadBalancerTrafficHistory,
+  RequestMetrics,
+  TrafficQuery,
+} from './traffic/schema.ts';
 
 const tag = {
   name: 'Load balancers',

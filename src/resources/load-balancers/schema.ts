@@ -178,19 +178,6 @@ export const FailoverLoadBalancer = Type.Object(
   { title: 'FailoverLoadBalancer', additionalProperties: false, examples: [{ force: false }] },
 );
 
-export const RequestMetrics = Type.Object(
-  {
-    time_interval: Type.Integer({
-      minimum: 1,
-      maximum: 8760,
-      description: 'Length of the period before now, in `time_unit`; traffic is retained for a week',
-    }),
-    time_unit: Type.Enum(['day', 'hour'], { description: 'Unit of `time_interval`' }),
-  },
-  { title: 'GetLoadBalancerMetrics', additionalProperties: false, examples: [{ time_interval: 6, time_unit: 'hour' }] },
-);
-export type RequestMetrics = Static<typeof RequestMetrics>;
-
 const ignored = 'Accepted and ignored';
 
 export const CheckLoadBalancerLimits = Type.Object(
@@ -335,22 +322,6 @@ export const LoadBalancer = Type.Object(
 export type LoadBalancer = Static<typeof LoadBalancer>;
 export const LoadBalancerCollection = Collection(LoadBalancer);
 export type LoadBalancerCollection = Static<typeof LoadBalancerCollection>;
-
-export const LoadBalancerMetricsCollection = Collection(
-  Type.Object(
-    {
-      cpu_util: OrNull.number('Always null: unknown for a single load balancer'),
-      memory_util: OrNull.number('Always null: unknown for a single load balancer'),
-      network_Bps_egress: OrNull.number('Bytes sent to clients per second'),
-      network_Bps_ingress: OrNull.number('Bytes received from clients per second'),
-      network_pps_egress: OrNull.number('Always null: packets are not counted'),
-      network_pps_ingress: OrNull.number('Always null: packets are not counted'),
-      time: OrNull.text('Start of the step, RFC 3339 in UTC'),
-    },
-    { title: 'LoadBalancerMetrics', description: 'Averages of one step: a minute, ten minutes or an hour' },
-  ),
-);
-export type LoadBalancerMetricsCollection = Static<typeof LoadBalancerMetricsCollection>;
 
 const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
 

@@ -1,7 +1,6 @@
-/** Shapes of the traffic history. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { Described, Uuid } from '../../../http/shapes.ts';
+/** Shapes of the traffic history, and of the older metrics of it. */
+import { type Static, Type } from 'typebox';
+import { Collection, Described, OrNull, Uuid } from '../../../http/shapes.ts';
 
 export const TrafficQuery = Type.Object({
   hours: Type.Optional(
@@ -37,3 +36,32 @@ export const LoadBalancerTrafficHistory = Type.Object(
   { title: 'LoadBalancerTrafficHistory' },
 );
 export type LoadBalancerTrafficHistory = Static<typeof LoadBalancerTrafficHistory>;
+
+export const RequestMetrics = Type.Object(
+  {
+    time_interval: Type.Integer({
+      minimum: 1,
+      maximum: 8760,
+      description: 'Length of the period before now, in `time_unit`; traffic is retained for a week',
+    }),
+    time_unit: Type.Enum(['day', 'hour'], { description: 'Unit of `time_interval`' }),
+  },
+  { title: 'GetLoadBalancerMetrics', additionalProperties: false, examples: [{ time_interval: 6, time_unit: 'hour' }] },
+);
+export type RequestMetrics = Static<typeof RequestMetrics>;
+
+export const LoadBalancerMetricsCollection = Collection(
+  Type.Object(
+    {
+      cpu_util: OrNull.number('Always null: unknown for a single load balancer'),
+      memory_util: OrNull.number('Always null: unknown for a single load balancer'),
+      network_Bps_egress: OrNull.number('Bytes sent to clients per second'),
+      network_Bps_ingress: OrNull.number('Bytes received from clients per second'),
+      network_pps_egress: OrNull.number('Always null: packets are not counted'),
+      network_pps_ingress: OrNull.number('Always null: packets are not counted'),
+      time: OrNull.text('Start of the step, RFC 3339 in UTC'),
+    },
+    { title: 'LoadBalancerMetrics', description: 'Averages of one step: a minute, ten minutes or an hour' },
+  ),
+);
+export type LoadBalancerMetricsCollection = Static<typeof LoadBalancerMetricsCollection>;

@@ -7,9 +7,13 @@ import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { requireFound } from '../../service-kit.ts';
-import type { LoadBalancerMetricsCollection, RequestMetrics } from '../schema.ts';
 import type { LoadBalancerRow } from '../table.ts';
-import type { LoadBalancerTrafficHistory, TrafficQuery } from './schema.ts';
+import type {
+  LoadBalancerMetricsCollection,
+  LoadBalancerTrafficHistory,
+  RequestMetrics,
+  TrafficQuery,
+} from './schema.ts';
 import * as store from './store.ts';
 
 interface LoadBalancerTrafficDeps {
