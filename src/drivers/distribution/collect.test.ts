@@ -1,18 +1,16 @@
 /** Garbage collection, concurrent with pushes and removals. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import type { RequestHold } from '../registry.ts';
 import { collect } from './collect.ts';
-import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
-import { removeDataDir } from './test-host.ts';
+import { hexOf, type Layout } from './layout.ts';
+import { newFolders } from './test-host.ts';
 import { removeContents } from './storage.ts';
 import { testStorage, type TestStorage } from './test-storage.ts';
 
-let folder: string;
 let layout: Layout;
 let storage: TestStorage;
 const signal = new AbortController().signal;
@@ -33,12 +31,9 @@ const passes = async (requestHold?: RequestHold) => {
 };
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cloudyard-collect-'));
-  layout = layoutOf(folder);
-  await makeFolders(layout);
+  layout = await newFolders();
   storage = testStorage(layout);
 });
-afterEach(() => removeDataDir(folder));
 
 describe('a blob that a manifest refers to', () => {
   it('is kept, and is reported once with its size', async () => {

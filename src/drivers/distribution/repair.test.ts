@@ -1,16 +1,14 @@
 /** Repair of the files that distribution leaves incomplete when it is killed during a write. */
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
-import { hexOf, layoutOf, type Layout, makeFolders } from './layout.ts';
-import { removeDataDir } from './test-host.ts';
+import { hexOf, type Layout } from './layout.ts';
+import { newFolders } from './test-host.ts';
 import { repair, repairRepository } from './repair.ts';
 import { testStorage, type TestStorage } from './test-storage.ts';
 
-let folder: string;
 let layout: Layout;
 let storage: TestStorage;
 const repository = () => join(layout.repositories, 'app-1/a');
@@ -24,12 +22,9 @@ const indexed = async (tag: string, digest: string, at: Date) => {
 };
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cloudyard-repair-'));
-  layout = layoutOf(folder);
-  await makeFolders(layout);
+  layout = await newFolders();
   storage = testStorage(layout);
 });
-afterEach(() => removeDataDir(folder));
 
 it('leaves complete files unchanged', async () => {
   const layer = await storage.layer('app-1/a', 'layer');

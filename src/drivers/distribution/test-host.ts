@@ -2,13 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import { runtimeFolder } from '../confined.ts';
 import { freePort } from '../ganesha/test-host.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { findDistribution } from './detect.ts';
 import { createDistributionDriver, type DistributionDriverOptions } from './driver.ts';
-import { layoutOf } from './layout.ts';
+import { type Layout, layoutOf, makeFolders } from './layout.ts';
 import { testStorage } from './test-storage.ts';
 
 /** Any certificate: these tests send no valid token. */
@@ -51,7 +52,16 @@ export async function registryTestHost() {
   };
 }
 
+/** The folders of the driver in a new data directory, which is removed when the test has ended. */
+export async function newFolders(): Promise<Layout> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cloudyard-registries-'));
+  onTestFinished(() => removeDataDir(dataDir));
+  const layout = layoutOf(dataDir);
+  await makeFolders(layout);
+  return layout;
+}
+
 /** Removes what `makeFolders` has made, too, which is outside the data directory. */
-export async function removeDataDir(dataDir: string): Promise<void> {
+async function removeDataDir(dataDir: string): Promise<void> {
   for (const each of [dataDir, runtimeFolder(layoutOf(dataDir).root)]) await rm(each, { recursive: true, force: true });
 }

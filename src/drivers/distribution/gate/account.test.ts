@@ -1,14 +1,12 @@
-import { mkdir, mkdtemp, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Layout, layoutOf, makeFolders } from '../layout.ts';
-import { removeDataDir } from '../test-host.ts';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Layout } from '../layout.ts';
+import { newFolders } from '../test-host.ts';
 import { removeFolder } from '../storage.ts';
 import { testStorage, type TestStorage } from '../test-storage.ts';
 import { createAccount, limits as productionLimits } from './account.ts';
 
-let folder: string;
 let layout: Layout;
 let storage: TestStorage;
 /** Tests do not wait between measurements. */
@@ -23,12 +21,9 @@ const upload = async (id: string, bytes: number) => {
 };
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cloudyard-account-'));
-  layout = layoutOf(folder);
-  await makeFolders(layout);
+  layout = await newFolders();
   storage = testStorage(layout);
 });
-afterEach(() => removeDataDir(folder));
 
 describe('the account of a registry', () => {
   it('starts from the disk: it counts each blob once, and unfinished uploads', async () => {

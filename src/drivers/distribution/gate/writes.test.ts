@@ -1,10 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Layout, layoutOf, makeFolders } from '../layout.ts';
-import { removeDataDir } from '../test-host.ts';
+import { writeFile } from 'node:fs/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Layout } from '../layout.ts';
+import { newFolders } from '../test-host.ts';
 import type { Forward, Forwarding } from './forward.ts';
 import { targetOf } from './target.ts';
 import { createWrites } from './writes.ts';
@@ -14,17 +12,13 @@ const part = 64 * 1024;
 const id = '11bf66e2-f917-4a4e-b536-230a1b2c3d4e';
 const target = targetOf(`/v2/app-1/a/blobs/uploads/${id}`)!;
 
-let folder: string;
 let layout: Layout;
 let diskFull: boolean;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cloudyard-writes-'));
-  layout = layoutOf(folder);
-  await makeFolders(layout);
+  layout = await newFolders();
   diskFull = false;
 });
-afterEach(() => removeDataDir(folder));
 
 /** Handles a PATCH whose body consists of the parts that `send` admits. */
 const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) => Promise<void>) => {
