@@ -1,14 +1,14 @@
 /**
  * Bundles programs with their packages: `bundle.mjs FOLDER SOURCE…`, where a SOURCE is below src/ and its bundle has the same
- * place below FOLDER (docs/decisions/0053-bundle.md). Other files than programs are copied. Used by the first start of a checkout
- * and by `npm run build`.
+ * place below FOLDER (docs/decisions/0053-bundle.md). Other files than programs are copied, and `licences.txt` has the licences of the
+ * packages. Used by the first start of a checkout and by `npm run build`.
  *
  * Invariants: FOLDER is complete when it exists. Imports have the result that module-resolution.mjs gives them. Parts that a
  * program imports when it needs them stay files of their own, so that a short command loads little.
  *
  * Failure modes: exit code 1 and the reason on standard error; FOLDER does not exist.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { main, root } from './installed.mjs';
 
@@ -56,6 +56,7 @@ function write(unfinished, output) {
     ...output.map(({ fileName, code }) => [fileName, code]),
     ...sources.filter((path) => !programs.includes(path)).map((path) => [path, readFileSync(join(root, 'src', path))]),
     ['package.json', '{ "type": "module" }\n'],
+    ['licences.txt', licences(output)],
   ];
   for (const [name, content] of files) {
     const path = join(unfinished, name);
@@ -63,4 +64,17 @@ function write(unfinished, output) {
     // Before the folder gets its name: a power loss would leave empty files.
     writeFileSync(path, content, { flush: true });
   }
+}
+
+/** Most licences require their text in each copy. */
+function licences(output) {
+  const modules = output.flatMap((chunk) => Object.keys(chunk.modules));
+  const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id) ?? []);
+  const sections = [...new Set(folders)].map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const notices = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+    const texts = notices.map((file) => readFileSync(join(folder, file), 'utf8').trim());
+    return [`## ${name} ${version} (${license})`, ...texts].join('\n\n');
+  });
+  return `${['# Licences of bundled packages', ...new Set(sections.sort())].join('\n\n')}\n`;
 }

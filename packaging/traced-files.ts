@@ -1,6 +1,6 @@
 /**
  * Which files of the dependencies the bundled server loads besides its own: a bundler follows all imports from its entry points, and
- * its result is thrown away. With them go the package.json, which Node needs to resolve them, and the licences of all packages.
+ * its result is thrown away. With them go the package.json, which Node needs to resolve them, and the licences.
  *
  * Packages contain 36 MB, mostly types, source maps, tests and other builds of the same modules.
  */
@@ -39,8 +39,8 @@ export async function tracedFiles(checkout: string): Promise<string[]> {
   const files = [...loaded]
     .filter((path) => path.includes('/node_modules/') && existsSync(path))
     .map((path) => relative(checkout, path));
-  // Also those that are in the bundle, whose licences apply to it.
-  const described = productionPackages(checkout).flatMap(({ path }) => [
+  const packages = productionPackages(checkout).filter(({ path }) => files.some((file) => packageOf(file) === path));
+  const described = packages.flatMap(({ path }) => [
     join(path, 'package.json'),
     ...globSync(join(path, notices), { cwd: checkout }),
   ]);

@@ -84,8 +84,11 @@ export function copyright(name: PackageName, checkout: string): string {
     .map(({ path, license }) => ` ${path.replace(/^.*node_modules\//, '')}: ${license}`);
   const others = [
     'Files: usr/lib/cloudyard/node_modules/*\nCopyright: 2010-2026 the authors of each package\nLicense: of-each-package\n',
-    'License: MIT\n The text is in /usr/lib/cloudyard/node_modules/fastify/LICENSE.\n',
-    `License: of-each-package\n The licence of each package is in its folder:\n${[...new Set(packages)].join('\n')}\n`,
+    'Files: usr/lib/cloudyard/dist/* usr/lib/cloudyard/console/*\nCopyright: 2026 Cloudyard contributors, 2010-2026 the authors of ' +
+      'each package\nLicense: Apache-2.0 and of-each-package\n',
+    'License: MIT\n The text is in /usr/lib/cloudyard/node_modules/pino/LICENSE.\n',
+    'License: of-each-package\n The licence of each package is in its folder, or in licences.txt beside the files that contain it:\n' +
+      `${[...new Set(packages)].join('\n')}\n`,
   ];
   return [head, own, node, licence, ...others].join('\n');
 }

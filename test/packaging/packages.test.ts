@@ -1,6 +1,6 @@
 /** The npm package as its users get it: its contents, and a server that runs from it. */
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildPackage, pack } from '../../packaging/npm-package.ts';
@@ -29,7 +29,7 @@ describe('the npm package', () => {
   it('contains the bundled server, the console, the configuration and the migrations, and nothing else', () => {
     const inCheckout = (pattern: string) => globSync(pattern, { cwd: root });
     const programs = ['main/cloudyard.js', 'client/start.js', 'drivers/distribution/gate/main.js'];
-    const others = ['client/first-words.json', 'drivers/ceph/bridge.py', 'package.json'];
+    const others = ['client/first-words.json', 'drivers/ceph/bridge.py', 'package.json', 'licences.txt'];
     const built = [...programs, ...others].map((path) => `dist/${path}`);
     const data = [
       ...['config/*.yaml', 'migrations/*.sql', 'migrations/meta/_journal.json', 'console/dist/**/*.*'],
@@ -43,6 +43,14 @@ describe('the npm package', () => {
     expect(contents.filter((path) => !expected.includes(path) && !isPart(path))).toEqual([]);
     expect(expected.filter((path) => !contents.includes(path))).toEqual([]);
     expect(contents).toContain('console/dist/index.html');
+  });
+
+  it('contains the licences of the packages in its bundles', () => {
+    const licencesOf = (path: string) => readFileSync(join(root, path, 'licences.txt'), 'utf8');
+    for (const name of ['fastify', 'pg', 'commander']) {
+      expect(licencesOf('dist')).toMatch(new RegExp(`^## ${name} \\S+ \\(\\S+\\)\\n\\n.*\\n`, 'm'));
+    }
+    expect(licencesOf('console/dist')).toMatch(/^## react - \S+ \(MIT\)$/m);
   });
 
   it('finds its parts for several hosts when it is installed', () => {
