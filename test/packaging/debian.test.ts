@@ -82,6 +82,14 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
     expect([bash.status, String(bash.stderr)]).toEqual([0, '']);
   });
 
+  it('print pretty logs', () => {
+    const library = join(tree, 'usr/lib/cloudyard');
+    const program = join(library, 'print.cjs');
+    writeFileSync(program, `require('pino')({ transport: { target: 'pino-pretty' } }).info('a line')`);
+    expect(execFileSync(join(library, 'bin/node'), [program], { encoding: 'utf8' })).toMatch(/INFO.*: a line\n$/);
+    rmSync(program);
+  });
+
   it('find their parts for several hosts', () => {
     const library = join(tree, 'usr/lib/cloudyard');
     expect(connectToNoCeph(join(library, 'bin/node'), library)).toMatch(reportOfBridge);
