@@ -153,6 +153,16 @@ describe('settings', () => {
     }
   });
 
+  it('the database is a PostgreSQL, and no message shows the password', () => {
+    const url = 'postgresql://cloudyard:hidden@10.0.0.1,10.0.0.2/cloudyard';
+    expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
+    for (const bad of ['mysql://cloudyard:hidden@127.0.0.1/cloudyard', '127.0.0.1:5432/cloudyard']) {
+      expect(faultsOf({ DATABASE_URL: bad })).toEqual([
+        'DATABASE_URL must be a URL such as postgres://user:password@127.0.0.1:5432/database',
+      ]);
+    }
+  });
+
   it('a terminal gets readable logs by default', () => {
     expect(readSettings({}, checkoutPlaces('/checkout'), true).logFormat).toBe('pretty');
     expect(readSettings({ CLOUDYARD_LOG_FORMAT: 'json' }, checkoutPlaces('/checkout'), true).logFormat).toBe('json');

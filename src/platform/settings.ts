@@ -150,6 +150,11 @@ export function readCoreSettings(
   if (bootstrapToken && /^[^$]*\$$/.test(bootstrapToken)) {
     reject('CLOUDYARD_BOOTSTRAP_TOKEN must have a secret after the `$`; in a shell, put it in single quotes');
   }
+  const databaseUrl = text('DATABASE_URL');
+  // The message does not contain the value, which may have a password.
+  if (databaseUrl && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
+    reject('DATABASE_URL must be a URL such as postgres://user:password@127.0.0.1:5432/database');
+  }
   const perMinute = integer('CLOUDYARD_RATE_LIMIT', 0, 0, 1_000_000);
   const perSecond = integer('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND', 0, 0, 1_000_000);
   if (perMinute > 0 && perSecond > 0) {
@@ -166,7 +171,7 @@ export function readCoreSettings(
         : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
     tls: readTlsSettings(reader),
     dataDir,
-    databaseUrl: text('DATABASE_URL'),
+    databaseUrl,
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
     keyFile: resolve(base, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
     bootstrapToken,
