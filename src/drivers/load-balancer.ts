@@ -233,7 +233,8 @@ export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, Observed
   read(): Promise<LoadBalancerReading[]>;
   /**
    * Checks again where the members of all load balancers may be, because the addresses of a host change. Members that are
-   * no longer allowed get no traffic and no checks and are DOWN; others are served again. Never rejects.
+   * no longer allowed get no traffic and no checks and are DOWN; others are served again. It also restores members that
+   * something else changed in the proxy. Never rejects.
    */
   recheckMembers(): Promise<void>;
   /** Counts since the start of this process, for metrics. */

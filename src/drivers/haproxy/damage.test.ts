@@ -50,9 +50,22 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of l
   ])('are written again before the reload of another load balancer when they were %s', async (_, damage) => {
     const [one, other] = [await served('one'), await served('other')];
     await apply(one);
-    damage(host.layout.balancerFile(one.id));
+    for (const file of [host.layout.balancerFile(one.id), host.layout.globalFile]) damage(file);
     await apply(other);
     expect([await nameOf(one), await nameOf(other)]).toEqual(['one', 'other']);
+  });
+
+  it('are written again by a recheck, which also restores servers', async () => {
+    const one = await served('one');
+    await apply(one);
+    const file = host.layout.balancerFile(one.id);
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, 'not a configuration\n');
+    await host.ask(`set server pool_${one.pools[0]!.id}/member_${one.pools[0]!.members[0]!.id} state maint`);
+    expect(await nameOf(one)).toBeNull();
+    await driver.recheckMembers();
+    expect(await nameOf(one)).toBe('one');
+    expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
   it('are found when they are a spec or a certificate, and written by an apply', async () => {

@@ -84,7 +84,6 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
   host.beforeReload = traffic.beforeReload;
   const exporter = createExporter(host, log);
   const pending: PendingChange[] = [];
-  const outdated = new Set<string>();
 
   const runPending = shared(() =>
     exclusively(async () => {
@@ -140,7 +139,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     list: async () => [...host.specs.keys()].sort(),
     findDamaged: () => onHost(null, () => findDamaged(host)),
     read: async () => readAll(host, traffic, host.udp ? await host.udp.read() : new Map()),
-    recheckMembers: () => exclusively(() => recheckMembers(host, outdated)),
+    recheckMembers: () => exclusively(() => recheckMembers(host)),
     counters: () => ({ ...host.counts }),
     amongHosts: {
       setPeers: (peers) =>
