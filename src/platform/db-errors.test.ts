@@ -1,5 +1,6 @@
+import pg from 'pg';
 import { expect, it } from 'vitest';
-import { hostShortageOf, isUnavailable } from './db-errors.ts';
+import { hostShortageOf, isUnavailable, shortageOf } from './db-errors.ts';
 
 const failed = (code: string) =>
   new Error('Failed query', { cause: Object.assign(new Error(`connect ${code}`), { code }) });
@@ -13,6 +14,15 @@ it.each([
   ['ECONNREFUSED', null],
 ])('a connection that fails with %s may succeed later', (code, shortage) => {
   expect([isUnavailable(failed(code)), hostShortageOf(failed(code))]).toEqual([true, shortage]);
+});
+
+it.each([
+  ['could not extend file "base/5/16385": Disk quota exceeded', 'has exceeded its disk quota'],
+  ['cache lookup failed for type 16385', null],
+])('an internal error of PostgreSQL is a shortage only for a quota: %s', (message, shortage) => {
+  const cause = Object.assign(new pg.DatabaseError(message, 100, 'error'), { code: 'XX000' });
+  const error = new Error('Failed query', { cause });
+  expect([isUnavailable(error), shortageOf(error)]).toEqual([shortage !== null, shortage]);
 });
 
 it('other errors are not temporary', () => {

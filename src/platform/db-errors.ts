@@ -66,9 +66,14 @@ const shortages: Record<string, string> = {
   '58030': 'cannot access its disk',
 };
 
+/** PostgreSQL has no SQLSTATE for it. Its message ends with that of the system, in the language of the server. */
+const overQuota = { code: 'XX000', message: /: Disk quota exceeded$/ };
+
 /** Why the database could not run a statement although it responds, for example `has no space left on its disk`; or null. */
 export function shortageOf(error: unknown): string | null {
-  return shortages[postgresCode(error) ?? ''] ?? null;
+  const { code = '', message = '' } = postgresError(error) ?? {};
+  if (code === overQuota.code && overQuota.message.test(message)) return 'has exceeded its disk quota';
+  return shortages[code] ?? null;
 }
 
 /** Statement timeouts, and the serialization failures and deadlocks that the retries of `transaction` did not resolve. */
