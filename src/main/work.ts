@@ -50,8 +50,8 @@ const filterIndexSeconds = 30;
 const alertSeconds = 10;
 const spareConnections = 4;
 const pollSeconds = 0.25;
-/** Development mode lets clients move the clock, and they wait for what becomes due. */
-const developmentPollSeconds = 0.05;
+/** While a client moves the clock of development mode, which waits for what becomes due. */
+const movingPace = 5;
 
 /** Starts the worker, or a standby if another process has the locks. @throws when a required driver cannot start */
 export async function startWork(deps: WorkDeps): Promise<Work> {
@@ -89,7 +89,7 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
       db,
       regionIds,
       sweepSeconds,
-      pollSeconds: development ? developmentPollSeconds : pollSeconds,
+      pollSeconds,
       driverSettings: settings.drivers,
     },
     drivers,
@@ -111,6 +111,7 @@ async function runWorker(deps: WorkDeps): Promise<Record<string, DriverStatus>> 
     concurrency: settings.workerConcurrency,
     slotsPerClient: settings.clientLimits.reconcileSlots,
     sweepSeconds,
+    dutyPace: () => (development?.isMoving() ? movingPace : 1),
     reconcilers,
     driverStatus: () => [...hostStatuses(), timeZoneStatus()],
     onDriverError: metrics.countDriverError,

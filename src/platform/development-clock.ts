@@ -8,10 +8,14 @@ import type { Db, Tx } from './db.ts';
 import { poll } from './poll.ts';
 
 const pollMs = 200;
+/** Longer than an advance waits at one instant (resources/development/service.ts). */
+const movingMs = 5000;
 
 export interface MovableClock extends Clock {
   /** The offset from real time. */
   offsetMs(): number;
+  /** Whether the offset has changed in the last seconds. */
+  isMoving(): boolean;
   /** Sets the offset of all processes; of this one at once. `also` runs in the same transaction. */
   setOffset(offsetMs: number, also?: (tx: Tx) => Promise<void>): Promise<void>;
   stop(): void;
@@ -27,24 +31,30 @@ const write = prepared(
 /** Reads the offset, and polls it until `stop`. @throws if the database cannot be reached */
 export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   let offset = 0;
+  let movedAt = Number.NEGATIVE_INFINITY;
   let writing = 0;
+  const change = (next: number) => {
+    if (next !== offset) movedAt = performance.now();
+    offset = next;
+  };
   const refresh = async () => {
     const before = writing;
     const current = await read(db);
     // A read that overlaps a write may return the old offset.
-    if (before === writing) offset = current ?? 0;
+    if (before === writing) change(current ?? 0);
   };
   await refresh();
   return {
     now: () => new Date(Date.now() + offset),
     offsetMs: () => offset,
+    isMoving: () => performance.now() - movedAt < movingMs,
     async setOffset(offsetMs, also) {
       writing += 1;
       await transaction(db, async (tx) => {
         await write(tx, offsetMs);
         await also?.(tx);
       });
-      offset = offsetMs;
+      change(offsetMs);
       writing += 1;
     },
     // Without the database the last offset stays in force.

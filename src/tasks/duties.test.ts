@@ -3,14 +3,19 @@ import { silentLogger } from '../platform/log.ts';
 import { repeat } from './duties.ts';
 
 /** The delays before the first runs of a duty, in seconds. `work` may fail. */
-async function delaysOf(seconds: number, work: () => Promise<unknown>, firstSeconds?: number): Promise<number[]> {
+async function delaysOf(
+  seconds: number,
+  work: () => Promise<unknown>,
+  firstSeconds?: number,
+  pace?: () => number,
+): Promise<number[]> {
   const stop = new AbortController();
   const delays: number[] = [];
   const sleep = async (milliseconds: number) => {
     delays.push(milliseconds / 1000);
     if (delays.length === 4) stop.abort();
   };
-  await repeat({ seconds, work }, { signal: stop.signal, log: silentLogger, firstSeconds, sleep });
+  await repeat({ seconds, work }, { signal: stop.signal, log: silentLogger, firstSeconds, pace, sleep });
   return delays;
 }
 
@@ -31,6 +36,12 @@ it('an hourly duty runs within a minute after the start, at a random time, and t
 it('a duty with a short interval, or with a first delay of its own, keeps it', async () => {
   expect(await delaysOf(2, async () => {})).toEqual([2, 2, 2, 2]);
   expect(await delaysOf(3600, async () => {}, 3600)).toEqual([3600, 3600, 3600, 3600]);
+});
+
+it('a duty runs more often while the pace is higher', async () => {
+  let runs = 0;
+  const pace = () => (runs === 2 ? 5 : 1);
+  expect(await delaysOf(2, async () => (runs += 1), 2, pace)).toEqual([2, 2, 0.4, 2]);
 });
 
 it('a run that fails does not end the duty', async () => {

@@ -19,6 +19,8 @@ interface RepeatOptions {
   log: Logger;
   /** Seconds before the first run; by default `firstDelay`. */
   firstSeconds?: number;
+  /** Divides the delays; default: 1. */
+  pace?(): number;
   /** For tests. */
   sleep?(milliseconds: number, signal: AbortSignal): Promise<void>;
 }
@@ -31,9 +33,9 @@ const firstDelay = (seconds: number): number => Math.min(seconds, firstFrom + Ma
 
 /** Runs a duty periodically until the signal aborts. */
 export async function repeat({ seconds, work }: Duty, options: RepeatOptions): Promise<void> {
-  const { signal, log, firstSeconds = firstDelay(seconds), sleep = sleepUntilAborted } = options;
+  const { signal, log, firstSeconds = firstDelay(seconds), pace = () => 1, sleep = sleepUntilAborted } = options;
   for (let delay = firstSeconds; ; delay = seconds) {
-    await sleep(delay * 1000, signal);
+    await sleep((delay * 1000) / pace(), signal);
     if (signal.aborted) return;
     await work(signal).catch((error: unknown) => {
       if (!signal.aborted) log.warn({ err: error }, 'periodic duty of the worker failed');

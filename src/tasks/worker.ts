@@ -47,6 +47,8 @@ interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 
   driverStatus(): DriverStatus[];
   /** Further periodic duties. */
   duties?: Duty[];
+  /** Divides the intervals of duties; default: 1. */
+  dutyPace?(): number;
 }
 
 /** Runs one job. @throws to have it repeated with backoff */
@@ -72,7 +74,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const queues = [...options.regionIds.map(regionQueue), ...(options.jobs ? [notificationQueue] : [])];
   const runner = startRunner({ ...options, workerId: id, queues }, dispatch(options), shutdown.signal);
   const every = (seconds: number, work: Duty['work'], firstSeconds?: number) =>
-    repeat({ seconds, work }, { signal: shutdown.signal, log, firstSeconds });
+    repeat({ seconds, work }, { signal: shutdown.signal, log, firstSeconds, pace: options.dutyPace });
   const duties = [
     every(heartbeatSeconds, () => sendHeartbeat(options, id)),
     every(heartbeatSeconds, releaseDeadJobs),

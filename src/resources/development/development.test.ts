@@ -49,8 +49,10 @@ describe('the clock', () => {
 
   it('is the same for every process, within a second', async () => {
     const other = await openDevelopmentClock(cloud.db);
+    expect(other.isMoving()).toBe(false);
     await move({ set: '2031-01-01T00:00:00Z' });
     await expect.poll(() => other.now().getUTCFullYear(), { timeout: 1000, interval: 20 }).toBe(2031);
+    expect(other.isMoving()).toBe(true);
     other.stop();
   });
 

@@ -88,6 +88,8 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
   };
 
   return {
+    isMoving: clock.isMoving,
+
     getClock: async (): Promise<{ now: string }> => clockResponse(),
 
     /** Responds when the clock has reached the requested time. */
