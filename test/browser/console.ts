@@ -1,6 +1,6 @@
 /**
  * The console in Debian's Chromium, on a Cloudyard with simulated drivers in development mode. One server for a test file, one
- * browser for all files of a process; each test gets a page that is signed in.
+ * browser for all files of a process (kept-context.ts); each test gets a page that is signed in.
  *
  * Every page fails its test at the end when it sent a request to another origin, threw or logged an error, such as
  * a breach of the Content-Security-Policy.
@@ -12,6 +12,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
+import { keptContextFlag, openKeptContext } from './kept-context.ts';
+import type { KeptContext } from './kept-context.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -35,6 +37,8 @@ interface VisitOptions extends BrowserContextOptions {
   readonly origin?: string;
   /** An origin to which the page may go, too. */
   readonly otherOrigin?: string;
+  /** In a context that has loaded nothing yet. Pages with options of the browser or another origin have their own, too. */
+  readonly ownContext?: boolean;
 }
 
 interface OpenOptions extends VisitOptions {
@@ -42,13 +46,18 @@ interface OpenOptions extends VisitOptions {
 }
 
 /** Ends with this process. */
-let launched: Promise<Browser> | undefined;
+let launched: Promise<{ browser: Browser; kept: KeptContext }> | undefined;
+
+// Without animations: Chromium draws each frame of a spinner on the CPU.
+const defaults: BrowserContextOptions = { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' };
 
 /** Without the interface of a desktop browser: opening a page takes a third of the CPU time. */
-function launch(): Promise<Browser> {
+async function launch(): Promise<{ browser: Browser; kept: KeptContext }> {
   const executablePath = process.env['CLOUDYARD_TEST_CHROMIUM'] ?? '/usr/bin/chromium-headless-shell';
   // Root cannot use the sandbox of Chromium.
-  return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+  const args = [keptContextFlag, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])];
+  const browser = await chromium.launch({ executablePath, args });
+  return { browser, kept: await openKeptContext(browser, defaults) };
 }
 
 /** `settingsOf`: settings that depend on the URL of the server. */
@@ -59,17 +68,19 @@ export function useConsole(
   let yard: Yard;
   let running: Running;
   let browser: Browser;
+  let kept: KeptContext;
   let pages: { page: Page; faults: string[] }[] = [];
   beforeAll(async () => {
     const simulated = { CLOUDYARD_CONSOLE: '1', CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
     yard = await openYard({ ...simulated, ...settings });
     Object.assign(yard.env, await settingsOf(yard));
     running = await yard.start(['start']);
-    browser = await (launched ??= launch());
+    ({ browser, kept } = await (launched ??= launch()));
   });
   afterEach(async () => {
     const faults = pages.flatMap((each) => each.faults);
-    for (const { page } of pages) await page.context().close();
+    for (const { page } of pages) if (page.context() !== kept.context) await page.context().close();
+    await kept.empty(yard.url);
     pages = [];
     expect(faults).toEqual([]);
   });
@@ -78,12 +89,13 @@ export function useConsole(
   });
   const goTo = async (
     path: string,
-    { origin = yard.url, otherOrigin = origin, ...options }: VisitOptions,
+    { origin = yard.url, otherOrigin = origin, ownContext, ...options }: VisitOptions,
     token?: string,
   ) => {
-    // Without animations: Chromium draws each frame of a spinner on the CPU.
-    const defaults = { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' } as const;
-    const context = await browser.newContext({ ...defaults, ...options });
+    // A second page of a test is that of another person.
+    const isFirst = pages.every((each) => each.page.context() !== kept.context);
+    const isOrdinary = isFirst && !ownContext && otherOrigin === yard.url && Object.keys(options).length === 0;
+    const context = isOrdinary ? kept.context : await browser.newContext({ ...defaults, ...options });
     context.setDefaultTimeout(TIMEOUT_MS);
     if (token !== undefined) await context.request.post(`${origin}/cloudyard/v1/session`, { data: { token } });
     const page = await context.newPage();

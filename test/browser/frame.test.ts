@@ -86,7 +86,7 @@ describe('a browser whose clock is wrong', () => {
   it('shows times relative to the clock of the server', async () => {
     const { yard } = consoleOf;
     await yard.ended(await yard.post('/cloud/v1/networks/1/1', { name: 'recent' }));
-    const page = await open('overview');
+    const page = await open('overview', { ownContext: true });
     await page.clock.setFixedTime(Date.now() + 7_200_000);
     await page.goto(`${yard.url}/console/p/1/r/1/networks`);
     const row = page.getByRole('row').filter({ hasText: 'recent' });
@@ -197,6 +197,22 @@ describe('sign-in', () => {
     const page = await visit('/', { javaScriptEnabled: false });
     await page.locator('noscript p').waitFor();
     expect(await page.locator('noscript p').innerText()).toContain('needs JavaScript');
+  });
+});
+
+describe('the browser of a test', () => {
+  const store = `document.cookie = 'of=a-test'; localStorage.setItem('of', 'a-test'); sessionStorage.setItem('of', 'a-test');
+    new Promise((done) => { indexedDB.open('of-a-test').onsuccess = () => caches.open('of-a-test').then(() => done()); })`;
+  const read = `Promise.all([document.cookie, Object.keys(localStorage), Object.keys(sessionStorage), caches.keys(),
+    indexedDB.databases()])`;
+
+  it.each(['a test', 'the next test'])('has nothing of another test (%s)', async () => {
+    const page = await visit('/');
+    await page.getByLabel('API token').waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+    expect(await page.evaluate(read)).toEqual(['', [], [], [], []]);
+    await page.evaluate(store);
+    expect(await page.evaluate(read)).toEqual(['of=a-test', ['of'], ['of'], ['of-a-test'], [expect.anything()]]);
   });
 });
 

@@ -203,7 +203,7 @@ describe('a server that cannot read, such as during a failover of its database',
 
 describe('a lost connection', () => {
   it('is shown, keeps the page and what was typed, and ends by itself', async () => {
-    const page = await open('networks/new');
+    const page = await open('networks/new', { ownContext: true });
     const name = page.getByLabel('Name', { exact: true });
     await name.fill('typed-offline');
     await page.context().setOffline(true);
@@ -217,7 +217,7 @@ describe('a lost connection', () => {
   });
 
   it('that returns right after a part could not be loaded keeps the page and what was typed', async () => {
-    const page = await open('networks/new');
+    const page = await open('networks/new', { ownContext: true });
     const name = page.getByLabel('Name', { exact: true });
     await name.fill('typed-before');
     await page.route('**/assets/code-tabs-*', (route) => route.abort(), { times: 1 });
@@ -227,7 +227,7 @@ describe('a lost connection', () => {
   });
 
   it('does not prevent a navigation, which ends when the server is reachable', async () => {
-    const page = await open('networks');
+    const page = await open('networks', { ownContext: true });
     await page.getByRole('heading', { name: 'Networks', level: 1 }).waitFor();
     await page.context().setOffline(true);
     await page.getByText(notice).waitFor();
