@@ -25,6 +25,11 @@ it.each([
   expect([isUnavailable(error), shortageOf(error)]).toEqual([shortage !== null, shortage]);
 });
 
+it.each(['timeout expired', 'Query read timeout', 'Connection terminated unexpectedly'])(
+  'an error of the client, %s, is temporary',
+  (message) => expect(isUnavailable(new Error('Failed query', { cause: new Error(message) }))).toBe(true),
+);
+
 it('other errors are not temporary', () => {
   expect([isUnavailable(failed('EFAULT')), hostShortageOf(failed('EFAULT'))]).toEqual([false, null]);
 });

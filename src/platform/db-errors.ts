@@ -44,9 +44,16 @@ const hostShortages: Record<string, string> = {
   ENOMEM: 'this host is out of memory',
   EADDRNOTAVAIL: 'this host has no local ports left',
 };
-/** Errors of `pg` itself, which have no code. */
-const brokenConnection =
-  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Client was closed/;
+/** Beginnings of errors of `pg` itself, which have no code. */
+const brokenConnection = [
+  ...['Connection terminated', 'Client has encountered a connection error', 'Client was closed'],
+  ...['timeout exceeded when trying to connect', 'timeout expired', 'Query read timeout'],
+];
+
+/** Whether `pg` could not connect or lost its connection, without an error of the system. */
+export function isBrokenConnection({ message }: Error): boolean {
+  return brokenConnection.some((each) => message.startsWith(each));
+}
 
 /** What this host lacks to open a connection, for example `this host is out of memory`; or null. */
 export function hostShortageOf(error: unknown): string | null {
@@ -112,7 +119,7 @@ export function isUnavailable(error: unknown): boolean {
     // 25006: a former primary.
     if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || code === readOnly || connectionCodes.has(code))
       return true;
-    if (brokenConnection.test(cause.message)) return true;
+    if (isBrokenConnection(cause)) return true;
   }
   return false;
 }
