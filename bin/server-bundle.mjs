@@ -1,5 +1,5 @@
 /**
- * The bundle that runs in place of the sources of a checkout: it is ready in two thirds of the time and takes 17 MB less
+ * The bundle that runs in place of the sources of a checkout: it is ready in three quarters of the time and takes 17 MB less
  * (docs/decisions/0053-bundle.md). The first command after a change of the sources makes it, in a second.
  *
  * Invariant: a bundle is that of the sources as they are now. Its folder is named after their names, times and sizes.

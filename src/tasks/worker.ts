@@ -47,7 +47,7 @@ interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 
   driverStatus(): DriverStatus[];
   /** Further periodic duties. */
   duties?: Duty[];
-  /** Divides the intervals of duties; default: 1. */
+  /** Divides the intervals of `duties`; default: 1. */
   dutyPace?(): number;
 }
 
@@ -74,7 +74,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const queues = [...options.regionIds.map(regionQueue), ...(options.jobs ? [notificationQueue] : [])];
   const runner = startRunner({ ...options, workerId: id, queues }, dispatch(options), shutdown.signal);
   const every = (seconds: number, work: Duty['work'], firstSeconds?: number) =>
-    repeat({ seconds, work }, { signal: shutdown.signal, log, firstSeconds, pace: options.dutyPace });
+    repeat({ seconds, work }, { signal: shutdown.signal, log, firstSeconds });
   const duties = [
     every(heartbeatSeconds, () => sendHeartbeat(options, id)),
     every(heartbeatSeconds, releaseDeadJobs),
@@ -83,7 +83,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(distantScanSeconds, () => runDistantJobs(db, options.regionIds.map(regionQueue), distantSeconds)),
     // It has just run.
     every(options.sweepSeconds, () => requeueDrifted(options), options.sweepSeconds),
-    ...(options.duties ?? []).map(({ seconds, work }) => every(seconds, work)),
+    ...(options.duties ?? []).map((duty) => repeat(duty, { signal: shutdown.signal, log, pace: options.dutyPace })),
     every(cleanupSeconds, () => deleteDeadWorkers(db)),
   ];
   const stop = async () => {

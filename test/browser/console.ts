@@ -78,10 +78,11 @@ export function useConsole(
     ({ browser, kept } = await (launched ??= launch()));
   });
   afterEach(async () => {
-    const faults = pages.flatMap((each) => each.faults);
-    for (const { page } of pages) if (page.context() !== kept.context) await page.context().close();
-    await kept.empty(yard.url);
+    const opened = pages;
     pages = [];
+    const faults = opened.flatMap((each) => each.faults);
+    for (const { page } of opened) if (page.context() !== kept.context) await page.context().close();
+    await kept.empty(yard.url);
     expect(faults).toEqual([]);
   });
   afterAll(async () => {

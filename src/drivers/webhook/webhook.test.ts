@@ -190,7 +190,7 @@ describe('a call', () => {
     const over = new AbortController();
     receiver.answer((response) => {
       response.writeHead(200).write('so far');
-      setTimeout(() => over.abort(), 200);
+      setTimeout(() => over.abort(), 2000);
     });
     expect(await permissive.send(call(receiver.url), over.signal)).toEqual({ answer: 'answered 200: so far' });
   });

@@ -101,7 +101,8 @@ describe('an entry', () => {
       operation: 'getPullSecretDockerConfigJson',
       changes: [{ table: 'pull_secrets', id, before: null, after: null }],
     });
-    expect(await client.entries(`row_id=${id}`)).toHaveLength(3);
+    for (const given of [`${id}`, `${id}`.toUpperCase()])
+      expect(await client.entries(`row_id=${given}`)).toHaveLength(3);
   });
 
   it('contains neither URLs of webhooks nor password hashes', async () => {

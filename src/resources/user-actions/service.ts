@@ -70,6 +70,8 @@ export function createUserActions(deps: UserActionsDeps) {
     async list(actor: Actor, query: ListUserActions): Promise<PageInGroups<UserAction>> {
       const found = await store.list(db, {
         ...query,
+        // UUIDs of resources have lower case.
+        resource_id: query.resource_id?.map((id) => id.toLowerCase()),
         visible: seesAllClients(actor) ? null : actor,
         operations: operationsOf(query.action_type, query.api_group),
         from: readInstant('from_timestamp', query.from_timestamp),

@@ -326,11 +326,14 @@ describe('a subscriber', () => {
 
   it('gets actions again in the past of the clock of development mode', async () => {
     cloud.clock.set(new Date('2020-01-01T00:00:00Z'));
-    await subscribe();
-    await newProject('past');
-    receiver.answer((response) => void response.writeHead(500).end());
-    for (let i = 0; i < 2; i++) await deliver().then(skipBackoff);
-    cloud.clock.set(null);
+    try {
+      await subscribe();
+      await newProject('past');
+      receiver.answer((response) => void response.writeHead(500).end());
+      for (let i = 0; i < 2; i++) await deliver().then(skipBackoff);
+    } finally {
+      cloud.clock.set(null);
+    }
     expect(receiver.calls).toHaveLength(2);
   });
 

@@ -143,7 +143,7 @@ describe('user actions', () => {
       (await list(`?order_by=asc&${query}`)).results.map((one: any) => `${one.action_type} ${one.api_group}`);
     const members = ['create lifecycle_policy_volume_member', 'delete lifecycle_policy_volume_member'];
     expect(await found(`resource_id=x&resource_id=${volume}`)).toEqual(['create volume', ...members]);
-    expect(await found(`resource_id=${other}`)).toEqual(['create volume']);
+    expect(await found(`resource_id=${other.toUpperCase()}`)).toEqual(['create volume']);
   });
 
   it('that delete show the whole resource, with its name', async () => {
