@@ -1,7 +1,7 @@
 /**
  * Bundles programs with their packages: `bundle.mjs FOLDER SOURCE…`, where a SOURCE is below src/ and its bundle has the same
- * place below FOLDER (docs/decisions/0053-bundle.md). Other files than programs are copied, and `licences.txt` has the licences of the
- * packages. Used by the first start of a checkout and by `npm run build`.
+ * place below FOLDER (docs/decisions/0053-bundle.md). Files that are not programs are copied unchanged, and `licences.txt`
+ * has the licences of the packages. Used by the first start of a checkout and by `npm run build`.
  *
  * Invariants: FOLDER is complete when it exists. Imports have the result that module-resolution.mjs gives them. Parts that a
  * program imports when it needs them stay files of their own, so that a short command loads little.

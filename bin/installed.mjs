@@ -93,21 +93,17 @@ export async function runClient(args) {
   await import(pathToFileURL(script).href);
 }
 
-/** Only the owner of node_modules writes there: files of root would make the owner's next `npm ci` fail. */
-export const ownsModules = () => statSync(join(root, 'node_modules')).uid === process.getuid?.();
+/** Only the owner of a folder writes there: files of root in node_modules would make the owner's next `npm ci` fail. */
+export const isOwn = (folder) => statSync(folder).uid === process.getuid?.();
 
 function cacheSetting(folder) {
-  const isAllowed = !isCheckout || ownsModules();
+  const isAllowed = !isCheckout || isOwn(join(root, 'node_modules'));
   return isAllowed && process.env.NODE_COMPILE_CACHE === undefined ? { NODE_COMPILE_CACHE: folder } : {};
 }
 
-/** A symlink leads to the packages of another checkout. */
-export const modulesAreShared = () =>
-  lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-
 function installReason() {
-  // An install would replace the contents.
-  if (modulesAreShared()) return null;
+  // A symlink belongs to another checkout; an install would replace its contents.
+  if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return null;
   if (!existsSync(hiddenLock)) return 'dependencies are not installed';
   if (!nodeToUse()) return 'the pinned Node is not installed';
   return dependenciesAreCurrent() ? null : 'package-lock.json is newer than node_modules';

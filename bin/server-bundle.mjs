@@ -4,17 +4,18 @@
  *
  * Invariant: a bundle is that of the sources as they are now. Its folder is named after their names, times and sizes.
  *
- * Failure modes: a checkout whose bundle cannot be made (no bundler, node_modules that is read-only or of another user or checkout,
- * a fault in a source, a full disk) has none. A signal that ends the bundler ends this process.
+ * Failure modes: if the bundle cannot be made (no bundler, a checkout that is read-only or of another user, a fault in a source, a full
+ * disk), `serverBundle` returns null, and the sources run. A signal that ends the bundler ends this process.
  */
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { constants as system } from 'node:os';
 import { join, relative } from 'node:path';
 import { modified } from './directory-lock.mjs';
-import { modulesAreShared, ownsModules, root, runNode } from './installed.mjs';
+import { isOwn, root, runNode } from './installed.mjs';
 
-const bundles = join(root, 'node_modules', '.cache', 'server-bundle');
+/** Not in node_modules, which an upgrade replaces while servers run. */
+const bundles = join(root, '.server-bundle');
 const bundler = join(root, 'bin', 'bundle.mjs');
 /** Besides those that run: processes of another container are not in /proc. */
 const KEPT = 5;
@@ -25,12 +26,10 @@ const interruptions = [system.signals.SIGINT, system.signals.SIGTERM, system.sig
 
 /** The program, and where Node keeps its compiled code; null: there is no bundle. */
 export async function serverBundle() {
-  // A bundle of the other checkout has the files and the data of that one.
-  if (modulesAreShared()) return null;
   const folder = join(bundles, fingerprint());
   const found = { script: join(folder, 'main', 'cloudyard.js'), cache: join(folder, 'compiled') };
   if (existsSync(found.script)) return found;
-  if (!ownsModules() || !existsSync(join(root, 'node_modules', 'rolldown')) || !canWrite()) return null;
+  if (!isOwn(root) || !existsSync(join(root, 'node_modules', 'rolldown')) || !canWrite()) return null;
   const code = await runNode(bundler, [folder, 'main/cloudyard.ts']);
   if (interruptions.includes(code)) process.exit(code);
   if (code !== 0) console.error('cloudyard: the bundle could not be made; the sources run');
@@ -74,7 +73,12 @@ function removeOldest() {
   const age = (name) => modified(join(bundles, name)) ?? 0;
   const names = readdirSync(bundles).sort((a, b) => age(b) - age(a));
   for (const name of names.slice(KEPT)) {
-    if (!running.some((line) => line.includes(name))) rmSync(join(bundles, name), { recursive: true, force: true });
+    if (running.some((line) => line.includes(name))) continue;
+    try {
+      rmSync(join(bundles, name), { recursive: true, force: true });
+    } catch {
+      // Another process removes it, or writes to it. The next bundle tries again.
+    }
   }
 }
 

@@ -14,7 +14,7 @@ let bundles: string;
 beforeEach(() => {
   checkout = mkdtempSync(join(tmpdir(), 'cloudyard-bundle-'));
   modules = join(checkout, 'node_modules');
-  bundles = join(modules, '.cache', 'server-bundle');
+  bundles = join(checkout, '.server-bundle');
   mkdirSync(modules);
   cpSync(join(root, 'bin'), join(checkout, 'bin'), { recursive: true });
   for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(checkout, name));
@@ -66,10 +66,10 @@ it('is not made of sources with a fault, without a bundler, or where it cannot b
   rmSync(join(modules, 'rolldown'));
   expect(bundle()).toBeNull();
   symlinkSync(join(root, 'node_modules', 'rolldown'), join(modules, 'rolldown'));
-  rmSync(join(modules, '.cache'), { recursive: true });
-  writeFileSync(join(modules, '.cache'), '');
+  rmSync(bundles, { recursive: true });
+  writeFileSync(bundles, '');
   expect(bundle()).toBeNull();
-  rmSync(join(modules, '.cache'));
+  rmSync(bundles);
   const third = bundle()!;
   expect(output(third)).toBe('third');
   const folder = dirname(dirname(third));
@@ -79,13 +79,14 @@ it('is not made of sources with a fault, without a bundler, or where it cannot b
   expect(readdirSync(bundles)).toEqual([basename(folder)]);
 });
 
-it('of another checkout, whose packages this one uses, does not run', () => {
-  expect(output(bundle())).toBe('first');
-  renameSync(modules, join(checkout, 'elsewhere'));
+it('is that of this checkout also if it uses the packages of another one, and outlives an install', () => {
+  const elsewhere = join(checkout, 'elsewhere');
+  renameSync(modules, elsewhere);
   symlinkSync('elsewhere', modules);
-  expect(bundle()).toBeNull();
-  rmSync(join(modules, '.cache'), { recursive: true });
-  expect(bundle()).toBeNull();
+  const script = bundle();
+  expect(dirname(dirname(dirname(script!)))).toBe(bundles);
+  rmSync(elsewhere, { recursive: true });
+  expect(output(script)).toBe('first');
 });
 
 it('that is interrupted while it is made ends the command', () => {
