@@ -74,7 +74,7 @@ function report(error: unknown): void {
 }
 
 // The reader of a pipe may stop early (`quota list | head`). The command ends as if all had been read. After another error, such
-// as a full disk, a command ends with 1, and a server continues.
+// as a full disk, a command ends with 1; a server continues, and also ends with 1.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE' || stream === process.stderr) return;

@@ -58,7 +58,7 @@ function linesOfTurn(out: ReturnType<typeof pino.destination>): DestinationStrea
   out.on('write', () => void (hasFailed = false));
   const flush = () => {
     if (lines === '') return;
-    // Tries again to write the rest of what has failed.
+    // Retries the rest of the last write, which has failed.
     if (hasFailed) out.write('');
     if (!hasFailed) out.write(lines);
     lines = '';

@@ -19,12 +19,12 @@ const SECONDS = 300;
 /** How long the lock of the trash outlives its holder: as long as a client that died counts as using its images. */
 const LOCK_SECONDS = 30;
 
-/** Failures to delete are retried by `emptyWhenDue`; only a failure to list the trash rejects. */
+/** Failures to delete are retried by `emptyWhenDue`; only a failure to lock or list the trash rejects. */
 export function createTrash(images: Images, log: Logger): Trash {
   let emptiedAt = -Infinity;
   const empty = shared(async () => {
     emptiedAt = -Infinity;
-    const failures = await alone(images, () => removeUnshared(images));
+    const failures = await alone(images, (isHeld) => removeUnshared(images, isHeld));
     if (failures === null) return;
     for (const error of failures) log.debug({ err: error }, 'a removed volume keeps its data for now');
     if (failures.length === 0) emptiedAt = performance.now();
@@ -37,16 +37,20 @@ export function createTrash(images: Images, log: Logger): Trash {
   };
 }
 
-/** Null: another client deletes volumes. */
-async function alone<T>({ trashLock }: Images, work: () => Promise<T>): Promise<T | null> {
+/** Null: another client deletes volumes, or began to because the lock was lost. */
+async function alone<T>({ trashLock }: Images, work: (isHeld: () => boolean) => Promise<T | null>): Promise<T | null> {
   const cookie = randomUUID();
   if (!(await trashLock.acquire(cookie, LOCK_SECONDS))) return null;
-  let renewal: Promise<unknown> = Promise.resolve();
-  // If one fails, the next one may succeed.
-  const renew = () => (renewal = trashLock.acquire(cookie, LOCK_SECONDS).catch(() => undefined));
-  const timer = setInterval(renew, (LOCK_SECONDS / 3) * 1000);
+  let isHeld = true;
+  let renewal: Promise<void> | null = null;
+  /** One at a time. If one fails, the next one may succeed. */
+  const renew = async () => {
+    isHeld = await trashLock.acquire(cookie, LOCK_SECONDS).catch(() => isHeld);
+    renewal = null;
+  };
+  const timer = setInterval(() => (renewal ??= renew()), (LOCK_SECONDS / 3) * 1000);
   try {
-    return await work();
+    return await work(() => isHeld);
   } finally {
     clearInterval(timer);
     // A renewal that the cluster gets after the release would take the lock again.
@@ -57,11 +61,12 @@ async function alone<T>({ trashLock }: Images, work: () => Promise<T>): Promise<
 }
 
 /** Deletes the volumes whose data no clone shares, and returns the failures. */
-async function removeUnshared(images: Images): Promise<Error[]> {
+async function removeUnshared(images: Images, isHeld: () => boolean): Promise<Error[] | null> {
   for (;;) {
     const failures: Error[] = [];
     let removed = false;
     for (const { id, name } of await images.trash()) {
+      if (!isHeld()) return null;
       if (!isVolume(name)) continue;
       const done = await images.purge(id).catch((error: Error) => void failures.push(error));
       removed ||= done === true;

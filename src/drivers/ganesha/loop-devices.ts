@@ -134,7 +134,7 @@ export function loopNumber(device: string): number | null {
 /** The path of the file behind `/dev/loop<device>`; null if it has none. */
 export async function backingFile(device: number): Promise<string | null> {
   const text = await readFile(`/sys/block/loop${device}/loop/backing_file`, 'utf8').catch((error: unknown) => {
-    // The share would be unmounted, and mounted again.
+    // With null, the caller would unmount the share and mount it again.
     refuseShortage(error);
     return null;
   });

@@ -58,14 +58,15 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'removed files of l
   it('are written again by a recheck, which also restores servers', async () => {
     const one = await served('one');
     await apply(one);
-    const file = host.layout.balancerFile(one.id);
-    const text = readFileSync(file, 'utf8');
-    writeFileSync(file, 'not a configuration\n');
+    const files = [host.layout.balancerFile(one.id), host.layout.globalFile];
+    const texts = () => files.map((file) => readFileSync(file, 'utf8'));
+    const before = texts();
+    for (const file of files) writeFileSync(file, 'not a configuration\n');
     await host.ask(`set server pool_${one.pools[0]!.id}/member_${one.pools[0]!.members[0]!.id} state maint`);
     expect(await nameOf(one)).toBeNull();
     await driver.recheckMembers();
     expect(await nameOf(one)).toBe('one');
-    expect(readFileSync(file, 'utf8')).toBe(text);
+    expect(texts()).toEqual(before);
   });
 
   it('are found when they are a spec or a certificate, and written by an apply', async () => {

@@ -2,8 +2,8 @@
  * The metrics that PROMETHEUS listeners serve, named as in HAProxy's own exporter. HAProxy's exporter shows the metrics of all
  * tenants, so it is not used. HAProxy forwards requests to this socket with the id of the load balancer as path.
  *
- * Invariant: the metrics of one tenant take at most a third of the time of this process, whose API serves all tenants: those of
- * 3,000 members have 5 MB. Requests that wait share the next reading of their load balancer.
+ * Invariant: the metrics of one tenant take at most a third of the time of this process, because those of 3,000 members are 5 MB, and
+ * its API serves all tenants. Requests that wait share the next reading of their load balancer.
  *
  * Failure modes: while this process is down, HAProxy responds with 503.
  */

@@ -11,6 +11,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
+import { refuseShortage } from '../../platform/read-or-empty.ts';
 import type { UdpBalancer } from '../nginx/process.ts';
 import { idsIn } from '../id-files.ts';
 import { addressesOf } from '../load-balancer.ts';
@@ -74,7 +75,10 @@ export async function restore(host: Host): Promise<void> {
   await removeUnusedFiles(host.layout, usedFiles(host));
 }
 
-/** Renders a spec from disk. An invalid one is logged and kept in `broken`, so that it does not prevent the others. */
+/**
+ * Renders a spec from disk. An invalid one is logged and kept in `broken`, so that it does not prevent the others.
+ * @throws without descriptors or memory
+ */
 export function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Admission): void {
   try {
     host.specs.set(spec.id, spec);
@@ -83,6 +87,8 @@ export function renderSpec(host: Host, spec: Spec, admitOne: (spec: Spec) => Adm
     setAdmission(host, spec.id, admission);
     host.rendered.set(spec.id, renderBalancer(admission.served, host.layout, host.settings.maxConnections));
   } catch (err) {
+    // It says nothing about the spec.
+    refuseShortage(err);
     host.broken.set(spec.id, err);
     host.log.error({ loadBalancer: spec.id, err }, 'cannot render the spec of a load balancer');
   }
@@ -97,6 +103,12 @@ export function admitterFor(host: Host, specs: Iterable<Spec>): (spec: Spec) => 
     rules.set(spec.regionId, rule);
     return admit(spec, rule, vips);
   };
+}
+
+/** Something else may have removed or edited the file that each check needs. */
+export async function restoreGlobal(host: Host): Promise<void> {
+  const { revision } = await host.process.running();
+  await writeGlobal(host, revision);
 }
 
 /** Logs each omitted member once. */

@@ -4,13 +4,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { renderBalancer } from './configuration.ts';
-import { admitterFor, type Host, setAdmission, writeBalancers } from './host.ts';
+import { admitterFor, type Host, restoreGlobal, setAdmission, writeBalancers } from './host.ts';
 import { syncServers, updateUdp } from './server-sync.ts';
 
 /** Never rejects: the next call tries again. */
 export async function recheckMembers(host: Host): Promise<void> {
-  readmit(host);
   try {
+    readmit(host);
+    await restoreGlobal(host);
     await writeBalancers(host, host.rendered.values());
     host.probes.update();
     await syncServers(host);

@@ -12,7 +12,7 @@ import type { Admission } from './admission.ts';
 import { changesOf, memberChanges } from './changes.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
-import { admitterFor, capabilitiesOf, type Host, writeGlobal } from './host.ts';
+import { admitterFor, capabilitiesOf, type Host, restoreGlobal } from './host.ts';
 import { checkConfiguration } from './process.ts';
 import { id as checkedId } from './quote.ts';
 import { type Files, type Spec, extractFiles, writeFiles } from './specs.ts';
@@ -130,18 +130,12 @@ async function checkCandidates(host: Host, plans: Plan[]): Promise<void> {
   const candidate = ({ change }: Plan) => host.layout.candidate(change.id);
   const check = (files: string[]) => checkConfiguration(host.finding.haproxy, [host.layout.globalFile, ...files]);
   try {
-    const objection = await restoreGlobal(host)
-      .then(() => check(plans.map(candidate)))
-      .catch((err: unknown) => err);
+    // While HAProxy is down, the next check or its next start writes the file.
+    await restoreGlobal(host).catch((err: unknown) => host.log.debug({ err }, 'cannot write the global file yet'));
+    const objection = await check(plans.map(candidate)).catch((err: unknown) => err);
     if (objection && plans.length === 1) for (const plan of plans) plan.failed = objection;
     else if (objection) await Promise.all(plans.map((plan) => attempt(plan, () => check([candidate(plan)]))));
   } finally {
     for (const plan of plans) await rm(candidate(plan), { force: true });
   }
-}
-
-/** Something else may have removed or edited the file that each check needs. */
-async function restoreGlobal(host: Host): Promise<void> {
-  const { revision } = await host.process.running();
-  await writeGlobal(host, revision);
 }

@@ -31,8 +31,14 @@ function secretsOf({ url, secret, headers = {} }: WebhookCall): string[] {
 
 /** Everything behind the host may be a secret. */
 function partsOfUrl({ pathname, search, searchParams }: URL): string[] {
-  const parts = [...pathname.split('/'), ...searchParams.values()];
+  const raw = [...pathname.split('/'), ...search.slice(1).split(/[&=]/)];
+  const parts = [...raw, ...raw.map(decoded), ...searchParams.values()];
   return [pathname + search, pathname, search, ...parts.filter(({ length }) => length >= shortestPartOfUrl)];
+}
+
+/** Unlike `decodeURIComponent`, it accepts a `%` that encodes nothing. */
+function decoded(text: string): string {
+  return text.replace(/(%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString());
 }
 
 /** A header value without its scheme, too. */

@@ -166,9 +166,11 @@ describe('a call', () => {
   });
 
   it.each([
-    ['the path', 'Cannot POST /hooks/T0123456789?key=s3cret-key', 'Cannot POST [redacted]'],
+    ['the path', 'Cannot POST /hooks/T0123456789?key=s3cret-key&code=a%2Bb%2Fc%3Dxyz', 'Cannot POST [redacted]'],
     ['a part of the path', 'no hook T0123456789', 'no hook [redacted]'],
     ['a parameter', 'invalid key "s3cret-key"', 'invalid key "[redacted]"'],
+    ['an encoded parameter', 'POST /hooks?a=1&amp;code=a%2Bb%2Fc%3Dxyz', 'POST /hooks?a=1&amp;code=[redacted]'],
+    ['the text of an encoded parameter', 'invalid code a+b/c=xyz', 'invalid code [redacted]'],
     ['the secret', 'expected a secret of ours', 'expected [redacted]'],
     ['a header', 'invalid token "t0ken"', 'invalid token "[redacted]"'],
     [
@@ -179,7 +181,7 @@ describe('a call', () => {
   ])('stores no response with %s', async (_what, text, stored) => {
     receiver.answer((response) => response.writeHead(404).end(text));
     const headers = { authorization: 'Bearer t0ken' };
-    const url = `http://127.0.0.1:${receiver.port}/hooks/T0123456789?key=s3cret-key`;
+    const url = `http://127.0.0.1:${receiver.port}/hooks/T0123456789?key=s3cret-key&code=a%2Bb%2Fc%3Dxyz`;
     await expect(permissive.send(call(url, { headers }), signal)).rejects.toMatchObject({
       message: `answered 404: ${stored}`,
       customerMessage: `answered 404: ${stored}`,

@@ -1,7 +1,7 @@
 /** Subscriptions to user actions, and their deliveries. */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { Call, WebhookReceiver } from '../../../test/webhook-receiver.ts';
@@ -326,14 +326,11 @@ describe('a subscriber', () => {
 
   it('gets actions again in the past of the clock of development mode', async () => {
     cloud.clock.set(new Date('2020-01-01T00:00:00Z'));
-    try {
-      await subscribe();
-      await newProject('past');
-      receiver.answer((response) => void response.writeHead(500).end());
-      for (let i = 0; i < 2; i++) await deliver().then(skipBackoff);
-    } finally {
-      cloud.clock.set(null);
-    }
+    onTestFinished(() => cloud.clock.set(null));
+    await subscribe();
+    await newProject('past');
+    receiver.answer((response) => void response.writeHead(500).end());
+    for (let i = 0; i < 2; i++) await deliver().then(skipBackoff);
     expect(receiver.calls).toHaveLength(2);
   });
 
