@@ -13,7 +13,6 @@
  * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
  * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
-import type { ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -256,7 +255,7 @@ function removeStalePidFile(options: DaemonOptions): void {
 async function start(options: DaemonOptions): Promise<{ running: Running; logTail: () => string }> {
   const { file, args, ...more } = options.command;
   const log = openDaemonLog(options.logFile);
-  let child: ChildProcess;
+  let child: ReturnType<typeof spawnChild>;
   try {
     child = spawnChild(file, args, { detached: true, stdio: ['ignore', log.descriptor, log.descriptor], ...more });
   } finally {

@@ -7,12 +7,13 @@
  * dies: the lease ends. The service dies: all its routers move. Two hosts that do not see each other hold the same router;
  * when they do again, one steps down and the other announces its addresses.
  */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { eligibleHosts, hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
 import type { DriverStatus } from '../driver.ts';
+import { replaceText } from '../durable-files.ts';
 import { findProgram } from '../programs.ts';
 import { oneAtATime, shared } from '../../platform/turns.ts';
 import { renderLeaseCheck } from './configuration.ts';
@@ -77,7 +78,8 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
       allowNonLocalBind();
       routers.setRegion(region);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      writeFileSync(leaseCheck, renderLeaseCheck(join(dataDir, hostFolder, leaseFileName)), { mode: 0o700 });
+      // The keepalived of an earlier agent may execute it at this moment, so it is not written in place.
+      await replaceText(leaseCheck, renderLeaseCheck(join(dataDir, hostFolder, leaseFileName)));
       chmodSync(leaseCheck, 0o700);
       // An agent that was killed during a hand-over left it.
       await hold.release();
