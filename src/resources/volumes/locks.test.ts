@@ -204,16 +204,6 @@ describe('a volume that the host has lost', () => {
     await until(async () => (await statusOf(`${snapshots}/${snapshot}`)) === 'available');
   });
 
-  it('has status error also if its last change failed', async () => {
-    const volume = await done('volumes', await newVolume());
-    host.trouble(() => ({ error: terminal(), done: false }));
-    await cloud.ended(await cloud.post(`${volumes}/${volume}/extend`, { size: 3 }));
-    expect(await statusOf(`${volumes}/${volume}`)).toBe('error_extending');
-    host.trouble();
-    host.contents.volumes.delete(volume);
-    await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'error');
-  });
-
   it('is restored by a revert', async () => {
     const volume = await done('volumes', await newVolume());
     await done('snapshots', await newSnapshot(volume));

@@ -5,16 +5,12 @@ import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import { desiredVolume } from './desired.ts';
-import type { VolumeStatus } from './schema.ts';
 import * as store from './store.ts';
 import type { ReconciledVolume, VolumeRow } from './store.ts';
 
 interface VolumeReconcilerDeps extends ReconcilerDeps {
   driver: VolumeDriver;
 }
-
-/** Of volumes with data that no task changes. */
-const unchanged: VolumeStatus[] = ['available', 'error_extending', 'error_restoring'];
 
 /** Between two polls of a copy, or of snapshots that are being deleted. */
 const pollSeconds = 1;
@@ -62,14 +58,14 @@ async function remove(deps: VolumeReconcilerDeps, volume: ReconciledVolume, sign
 }
 
 /**
- * A failed extension releases its reservation; a volume that failed otherwise keeps its quota until it is deleted. A
- * volume that fails without a change has lost its data.
+ * A failed extension releases its reservation; a volume that failed otherwise keeps its quota until it is deleted. An
+ * available volume that fails without a change has lost its data.
  */
 async function recordFailure(deps: VolumeReconcilerDeps, tx: Tx, id: string, generation: number): Promise<void> {
   const volume = await store.lockById(tx, id);
   if (!volume || volume.generation > generation) return;
   const changes: Partial<VolumeRow> = { observedGeneration: volume.generation, revertTo: null };
-  if (volume.status === 'creating' || unchanged.includes(volume.status)) changes.status = 'error';
+  if (volume.status === 'creating' || volume.status === 'available') changes.status = 'error';
   if (volume.status === 'reverting') changes.status = 'error_restoring';
   if (volume.status === 'deleting') changes.status = 'error_deleting';
   if (volume.status === 'extending') {
