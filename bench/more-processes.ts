@@ -16,8 +16,7 @@ const rounds = 5;
 const seconds = 2;
 const warmUpSeconds = 3;
 const limitSeconds = 5;
-/** For each of two processes as many as in get-share.ts: with fewer, a process collects fewer reads in a statement. */
-const connections = 64;
+const connections = 32;
 
 export async function moreProcesses(workplace: Workplace): Promise<Row[]> {
   const one = await serverWith(1, workplace);

@@ -24,7 +24,7 @@ const interruptions = [system.signals.SIGINT, system.signals.SIGTERM, system.sig
   (signal) => 128 + signal,
 );
 
-/** The program, and where Node keeps its compiled code; null: there is no bundle. */
+/** The program, and where Node keeps its compiled code; null: the bundle cannot be made, and the sources run. */
 export async function serverBundle() {
   const folder = join(bundles, fingerprint());
   const found = { script: join(folder, 'main', 'cloudyard.js'), cache: join(folder, 'compiled') };
