@@ -142,9 +142,11 @@ function processesOf(dataDir: string): number[] {
     .map(Number);
 }
 
-/** Node processes that run the server; not the launcher. */
+/** Node processes that run the server, from the bundle or from the sources; not the launcher. @throws Error if there are none */
 function serversOf(dataDir: string): number[] {
-  return processesOf(dataDir).filter((pid) => /src\/main\/cloudyard\.ts/.test(readProc(String(pid), 'cmdline')));
+  const servers = processesOf(dataDir).filter((pid) => /main\/cloudyard\.[jt]s/.test(readProc(String(pid), 'cmdline')));
+  if (servers.length === 0) throw new Error('no server runs');
+  return servers;
 }
 
 function readProc(pid: string, file: string): string {
