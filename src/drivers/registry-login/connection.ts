@@ -86,6 +86,8 @@ export async function get(
       lookup,
     })
       .on('error', reject)
+      // Without an error, when the server responds with 101.
+      .on('close', () => reject(new Error('it closed the connection without a response')))
       .on('response', resolve)
       .end();
   });

@@ -164,9 +164,15 @@ describe('a server that is not a registry', () => {
     expect(verdict.message).not.toContain(password);
   });
 
-  it('is handled if it closes the connection or sends an endless response', async () => {
+  it('is handled if it closes the connection, changes the protocol or sends an endless response', async () => {
     testServer.answer((request) => void request.socket.destroy());
     expect(await verify()).toMatchObject({ outcome: 'unreachable' });
+    const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n';
+    testServer.answer(({ socket }) => void socket.write(upgrade));
+    expect(await verify()).toMatchObject({
+      outcome: 'unreachable',
+      message: expect.stringContaining('without a response'),
+    });
     testServer.answer((_request, response) => {
       response.writeHead(200);
       const more = () => void (response.destroyed || response.write('x'.repeat(65_536), more));

@@ -76,6 +76,8 @@ async function post(
         ...(!allowPrivate && { lookup: allowedLookup }),
       });
       request.on('error', reject);
+      // Without an error, when the receiver responds with 101.
+      request.on('close', () => reject(new Error('the receiver closed the connection without a response')));
       // From now on the status decides: an error of the request or the end of its time only ends the body.
       request.on('response', (response) => resolve(beginningOf(response)));
       request.end(body);

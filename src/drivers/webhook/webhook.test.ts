@@ -210,6 +210,15 @@ describe('a call', () => {
     expect(performance.now() - began).toBeLessThan(15_000);
   });
 
+  it('to a receiver that changes the protocol instead of responding is retryable', async () => {
+    const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n';
+    receiver.answer(({ socket }) => void socket!.write(upgrade));
+    await expect(permissive.send(call(receiver.url), signal)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: 'the receiver closed the connection without a response',
+    });
+  });
+
   it('to a name that does not resolve is retryable', async () => {
     await expect(strict.send(call('http://nowhere.test/'), signal)).rejects.toMatchObject({
       retryable: true,
