@@ -162,6 +162,17 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     server.close();
   });
 
+  it('is unhealthy, and retries, while the server refuses the sender', async () => {
+    const server = await refusingSmtpServer('530 authentication required', 'MAIL');
+    const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
+    await expect(driver.send(email(), neverAborted)).rejects.toMatchObject({ retryable: true });
+    expect(driver.status()).toMatchObject({
+      healthy: false,
+      detail: expect.stringContaining('530 authentication required'),
+    });
+    server.close();
+  });
+
   it('aborts while the server does not respond', async () => {
     const server = createServer((socket) => void socket.on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -182,15 +193,15 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
 
 const neverAborted = new AbortController().signal;
 
-/** An SMTP server that responds to RCPT TO with this line. */
-function refusingSmtpServer(answer: string): Promise<Server> {
+/** An SMTP server that responds to RCPT TO, or to another command, with this line. */
+function refusingSmtpServer(answer: string, refused = 'RCPT'): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.write('220 test\r\n');
     socket.on('data', (data) => {
       const command = data.toString().slice(0, 4).toUpperCase();
       if (command === 'QUIT') socket.end('221 bye\r\n');
-      else socket.write(command === 'RCPT' ? `${answer}\r\n` : '250 ok\r\n');
+      else socket.write(command === refused ? `${answer}\r\n` : '250 ok\r\n');
     });
   });
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));

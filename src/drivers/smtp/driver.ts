@@ -82,15 +82,17 @@ function domainOf(from: string): string {
 
 interface SmtpError {
   code?: string;
+  /** The command that the server refused. */
+  command?: string;
   responseCode?: number;
   response?: string;
   message?: string;
 }
 
-/** A failure is permanent only if the server permanently rejects this recipient or message. */
+/** A failure is permanent only if the server permanently rejects this recipient or message. Settings decide the sender. */
 function classify(cause: unknown): { error: DriverError; aboutMessage: boolean } {
-  const { code, responseCode = 0, response, message = '' } = cause as SmtpError;
-  const aboutMessage = code === 'EENVELOPE' || code === 'EMESSAGE';
+  const { code, command, responseCode = 0, response, message = '' } = cause as SmtpError;
+  const aboutMessage = code === 'EMESSAGE' || (code === 'EENVELOPE' && command !== 'MAIL FROM');
   const reply = presentable(response ?? message) || 'the connection failed';
   const error = new DriverError(reply, {
     customerMessage: reply,
