@@ -44,8 +44,9 @@ const secretColumns: Record<string, string[]> = {
 
 /**
  * Columns of type `bytea` (encrypted or hashed) and `secretColumns` are secrets: the entry shows that they changed, but no
- * value. They are the arguments of the trigger. A row that is marked as deleted is recorded whole, like a deleted row. After
- * 256 KiB of changes the rest is omitted and a last change marks the omission; from then on the trigger returns at once.
+ * value. They are the arguments of the trigger. A row that is marked as deleted is recorded whole, like a deleted row, and so is
+ * a row without an ID, whose columns tell which one it is. After 256 KiB of changes the rest is omitted and a last change marks
+ * the omission; from then on the trigger returns at once.
  */
 const auditFunction = `
 create or replace function cloudyard_audit() returns trigger language plpgsql as $$
@@ -67,7 +68,8 @@ begin
     select jsonb_object_agg(a.key, a.value), jsonb_object_agg(a.key, b.value) into was, is_now
       from jsonb_each(was) a join jsonb_each(is_now) b on b.key = a.key and b.value is distinct from a.value;
     if was is null then return null; end if;
-    if was -> 'deleted_at' = 'null' then was := to_jsonb(old); end if;
+    if was -> 'deleted_at' = 'null' or id is null then was := to_jsonb(old); end if;
+    if id is null then is_now := to_jsonb(new); end if;
   end if;
   foreach secret in array coalesce(tg_argv, '{}') loop
     if jsonb_typeof(was -> secret) <> 'null' then was := was || jsonb_build_object(secret, '[redacted]'); end if;

@@ -181,6 +181,12 @@ describe('an entry', () => {
     expect(limited!.changes).toEqual([
       expect.objectContaining({ table: 'quota_counters', after: expect.objectContaining({ limit_override: 5 }) }),
     ]);
+    await cloud.patch(`/cloudyard/v1/clients/${client.clientId}/quotas`, { region_id: 1, sfs_count_limit: 6 });
+    const [raised] = await client.entries('operation=updateClientQuotas');
+    const counter = { client_id: client.clientId, region_id: 1, kind: 'sfs_count' };
+    expect(raised!.changes).toMatchObject([
+      { before: { ...counter, limit_override: 5 }, after: { ...counter, limit_override: 6 } },
+    ]);
     const token = await cloud.newToken(client.clientId, 'reader');
     await cloud.services.tokens.revoke(token.split('$')[0]!);
     const [revoked, made] = await client.entries('table=tokens');
