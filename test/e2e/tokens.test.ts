@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
 import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -200,5 +200,29 @@ describe('operator commands in development mode', () => {
     expect((await yard.post('/cloudyard/v1/dev/clock', { advance_seconds: 2 * 86_400 })).status).toBe(200);
     const { stdout } = await yard.run(['token', 'create', '--expires', '1h']);
     expect((await yard.get(projects, { token: stdout.trim() })).status).toBe(200);
+  });
+});
+
+describe('operator commands with configuration files of their own', () => {
+  const openWith = async (setting: string, yaml: string) => {
+    const yard = await openYard();
+    onTestFinished(yard.cleanUp);
+    const file = join(yard.folder, 'own.yaml');
+    writeFileSync(file, yaml);
+    return (...args: string[]) => yard.run(args, { [setting]: file });
+  };
+
+  it('set a global limit without a region', async () => {
+    const run = await openWith('CLOUDYARD_REGIONS_FILE', 'regions: [{ id: 7, display_name: far, country: LU }]');
+    expect(await run('quota', 'set', 'project_count=5')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1\tglobal\tproject_count\t5\t1\tprojects'),
+    });
+    const message = 'region 1 not found; the regions file has 7';
+    expect(await run('quota', 'set', 'project_count=5', 'sfs_count=1')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(message),
+    });
+  });
   });
 });

@@ -22,7 +22,7 @@ const list = command({
   summary: 'List the limits and the usage of a client in a region',
   options: scopeOptions,
   async run(settings, values) {
-    await withScope(settings, values, (services, scope) => printQuotas(services, scope, kinds));
+    await withScope(settings, values, kinds, (services, scope) => printQuotas(services, scope, kinds));
   },
 });
 
@@ -33,7 +33,8 @@ const set = command({
   options: scopeOptions,
   async run(settings, values, operands) {
     const limits = operands.map(limitOf);
-    await withScope(settings, values, async (services, scope) => {
+    const changed = [...new Set(limits.map(([kind]) => kind))];
+    await withScope(settings, values, changed, async (services, scope) => {
       const { commandAction } = await import('../../audit/audit.ts');
       const { db, audit, quota } = services;
       await audit.transaction(db, commandAction('setQuota', scope.clientId), async (tx) => {
@@ -42,8 +43,7 @@ const set = command({
           await quota.setLimits(tx, place, { [kind]: limit });
         }
       });
-      const changed = limits.map(([kind]) => kind);
-      await printQuotas(services, scope, [...new Set(changed)]);
+      await printQuotas(services, scope, changed);
     });
   },
 });
@@ -78,15 +78,17 @@ interface Scope {
   regionId: number;
 }
 
+/** @throws Error if the client does not exist, or the region, unless all kinds are global */
 async function withScope(
   settings: Settings,
   { client, region }: { client: string; region: string },
+  ofKinds: Kind[],
   work: (services: Services, scope: Scope) => Promise<void>,
 ): Promise<void> {
   const scope = { clientId: idNumber('--client', client), regionId: idNumber('--region', region) };
   await withServices(settings, async (services) => {
     await requireClient(services, scope.clientId);
-    if (!services.regions.get(scope.regionId)) {
+    if (!ofKinds.every(isGlobalKind) && !services.regions.get(scope.regionId)) {
       const known = services.regions.all().map(({ id }) => id);
       throw new Error(`region ${scope.regionId} not found; the regions file has ${known.join(', ')}`);
     }
