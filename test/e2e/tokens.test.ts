@@ -224,5 +224,12 @@ describe('operator commands with configuration files of their own', () => {
       stderr: expect.stringContaining(message),
     });
   });
+
+  it('report default limits that allow no client', async () => {
+    const run = await openWith('CLOUDYARD_QUOTAS_FILE', 'default_limits: { sfs_count: 5 }');
+    expect(await run('client', 'list')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('project_count, network_count and subnet_count must be at least 1'),
+    });
   });
 });

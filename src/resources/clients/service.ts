@@ -104,12 +104,15 @@ export function createClients(deps: ClientsDeps) {
 
     /** Creates the operator's client with project 1 in an empty database. Servers may call it concurrently. */
     async bootstrap(): Promise<{ operatorId: number }> {
-      return audit.transaction(db, commandAction('createOperator'), async (tx) => {
+      const found = audit.transaction(db, commandAction('createOperator'), async (tx) => {
         await tx.$client.query('select pg_advisory_xact_lock($1)', [firstStart]);
         const operator = await store.findOperator(tx);
         if (operator) return { operatorId: operator.id };
         const { clientId } = await insertClient(tx, 'Operator', true);
         return { operatorId: clientId };
+      });
+      return found.catch((error: unknown) => {
+        throw error instanceof ClientError && error.code === 'QuotaExceeded' ? noClientAllowed(error) : error;
       });
     },
   };
@@ -117,6 +120,12 @@ export function createClients(deps: ClientsDeps) {
 
 function toResponse({ id, name, emails, createdAt }: ClientRow): Client {
   return { id, name, emails, created_at: withZone(createdAt) };
+}
+
+/** The error of a first start, which names no quota of a client. */
+function noClientAllowed(cause: ClientError): Error {
+  const limits = 'project_count, network_count and subnet_count must be at least 1 in the quotas file';
+  return new Error(`${limits}: each client has a project, and a network with a subnet in each region`, { cause });
 }
 
 function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
