@@ -40,6 +40,17 @@ describe('the pages of the audit log', () => {
     await checkPage(page);
   });
 
+  it('shows the quotas that changed, which have no ID', async () => {
+    const limits = (count: number) => ({ region_id: 1, sfs_count_limit: count, sfs_size_limit: 5000 + count });
+    for (const count of [500, 501]) await consoleOf.yard.patch('/cloudyard/v1/clients/1/quotas', limits(count));
+    const page = await open('audit?operation=updateClientQuotas');
+    await page.getByRole('link', { name: 'updateClientQuotas' }).first().click();
+    await page.locator('.audit-after', { hasText: '5501' }).waitFor();
+    await page.getByText('quota_counters 1 sfs_count: changed').waitFor();
+    await page.getByText('quota_counters 1 sfs_size: changed').waitFor();
+    await checkPage(page);
+  });
+
   it('exports the entries that match as CSV and as JSON lines', async () => {
     const id = await newNetwork('exported');
     const page = await open(`audit?row_id=${id}`);

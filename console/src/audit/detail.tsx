@@ -43,8 +43,8 @@ function Overview({ entry }: { entry: AuditEntry }) {
         />
       </Card>
       {entry.changes.length === 0 && <EmptyState title="No row changed" />}
-      {entry.changes.map((change) => (
-        <Change key={`${change.table} ${String(change.id)}`} change={change} />
+      {entry.changes.map((change, at) => (
+        <Change key={at} change={change} />
       ))}
     </>
   );
@@ -58,14 +58,15 @@ interface Difference {
 
 /** The changed columns of a row, before and after. */
 function Change({ change }: { change: AuditChange }) {
-  const { table, id, before, after } = change;
+  const { table, before, after } = change;
   const columns = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const rows = columns.map((column): Difference => ({ column, before: before?.[column], after: after?.[column] }));
   const verb = before === null ? 'created' : after === null ? 'deleted' : 'changed';
+  const name = `${table} ${keyOf(change)}`;
   return (
-    <Card title={`${table} ${String(id)}: ${verb}`}>
+    <Card title={`${name}: ${verb}`}>
       <Table
-        label={`${table} ${String(id)}`}
+        label={name}
         rows={rows}
         rowKey={(row) => row.column}
         columns={[
@@ -76,6 +77,15 @@ function Change({ change }: { change: AuditChange }) {
       />
     </Card>
   );
+}
+
+/** The columns that tell rows without an ID, such as quotas. */
+const keyColumns = ['region_id', 'kind', 'name', 'policy_id', 'volume_id'];
+
+function keyOf({ id, before, after }: AuditChange): string {
+  if (id !== null) return String(id);
+  const row = after ?? before ?? {};
+  return keyColumns.flatMap((column) => (row[column] === undefined ? [] : [String(row[column])])).join(' ');
 }
 
 function valueOf(value: unknown, className: string) {
