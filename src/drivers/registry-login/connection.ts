@@ -3,7 +3,6 @@
  * checked, and only those are connected to, so a name that resolves differently later does not help an attacker. Redirects
  * are not followed, and at most 64 KiB of a response are read.
  */
-import { lookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -11,6 +10,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
 import { request as httpRequest } from '../../platform/node-http.ts';
 import { unlessAborted } from '../ends-within.ts';
+import { addressesOf } from '../name-resolution.ts';
 import { agentFor, hostOf, refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 
@@ -52,10 +52,7 @@ export async function reachable(url: URL, { networks, isOwn }: Reach, signal: Ab
 }
 
 async function resolve(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
-  const found = await unlessAborted(
-    lookup(host, { all: true }).catch(() => []),
-    signal,
-  );
+  const found = await unlessAborted(addressesOf(host), signal);
   if (found.length === 0) throw new VerificationEnded('unreachable', `the name ${host} does not resolve`);
   return found;
 }

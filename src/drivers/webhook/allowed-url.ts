@@ -1,12 +1,11 @@
 /**
  * Decides which URLs a webhook may have. Customers register webhooks and so make this machine send requests; by default only
- * addresses of the public internet are allowed. The check applies to the address of the connection: `allowedLookup` resolves
+ * addresses of the public internet are allowed. The check applies to the address of the connection: `lookupOf` resolves
  * the name for the connection itself, so a name that resolves differently later is refused, too.
  */
-import { lookup, type LookupOptions } from 'node:dns';
-import { lookup as lookUp } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { DriverError } from '../driver.ts';
+import { addressesOf } from '../name-resolution.ts';
 import { hostOf, refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
 /** Returns the fault of the text of a URL, or null. */
@@ -30,7 +29,7 @@ export async function refusalOfUrl(text: string): Promise<string | null> {
   const host = hostOf(new URL(text));
   if (isIP(host)) return refusalOfAddress(host);
   const timeout = new Promise<[]>((resolve) => setTimeout(() => resolve([]), lookupTimeoutMs).unref());
-  const found = await Promise.race([lookUp(host, { all: true }).catch(() => []), timeout]);
+  const found = await Promise.race([addressesOf(host), timeout]);
   return refusalOfAll(host, found);
 }
 
@@ -41,12 +40,15 @@ export function refused(reason: string): DriverError {
 }
 
 /** For `net.connect`, which connects only to the addresses that this returns. */
-export const allowedLookup: LookupFunction = (host, options, callback) => {
-  lookup(host, { ...(options as LookupOptions), all: true }, (error, found) => {
-    if (error) return callback(error, '', 0);
-    const refusal = refusalOfAll(host, found);
-    if (refusal) return callback(refused(refusal), '', 0);
-    if (options.all) return callback(null, found);
-    return callback(null, found[0]!.address, found[0]!.family);
-  });
-};
+export function lookupOf(allowPrivate: boolean): LookupFunction {
+  return (host, { all }, callback) => {
+    void addressesOf(host).then((found) => {
+      const [first] = found;
+      if (!first) return callback(new Error(`the name ${host} does not resolve`), '', 0);
+      const refusal = allowPrivate ? null : refusalOfAll(host, found);
+      if (refusal) return callback(refused(refusal), '', 0);
+      if (all) return callback(null, found);
+      return callback(null, first.address, first.family);
+    });
+  };
+}

@@ -12,7 +12,7 @@ import { DriverError } from '../driver.ts';
 import { withoutSecrets } from './redaction.ts';
 import { signatureOf } from './signature.ts';
 import { agentFor, hostOf, refusalOfAddress } from '../public-address.ts';
-import { allowedLookup, refused } from './allowed-url.ts';
+import { lookupOf, refused } from './allowed-url.ts';
 
 const timeoutMs = 10_000;
 /** Limit of the response body that is read. */
@@ -73,7 +73,7 @@ async function post(
         headers,
         agent: agentFor(url),
         signal: AbortSignal.any([signal, timeout]),
-        ...(!allowPrivate && { lookup: allowedLookup }),
+        lookup: lookupOf(allowPrivate),
       });
       request.on('error', reject);
       // Without an error, when the receiver responds with 101.

@@ -15,20 +15,7 @@ const next = vi.hoisted(() => (host: string): LookupAddress[] => {
   const address = answers.length > 1 ? answers.shift()! : answers[0];
   return address === undefined ? [] : [{ address, family: address.includes(':') ? 6 : 4 }];
 });
-vi.mock('node:dns', async (original) => ({
-  ...(await original<typeof import('node:dns')>()),
-  lookup: (host: string, _options: unknown, callback: (error: Error | null, found: LookupAddress[]) => void) => {
-    const found = next(host);
-    callback(
-      found.length > 0 ? null : Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' }),
-      found,
-    );
-  },
-}));
-vi.mock('node:dns/promises', async (original) => ({
-  ...(await original<typeof import('node:dns/promises')>()),
-  lookup: async (host: string) => next(host),
-}));
+vi.mock('../name-resolution.ts', () => ({ addressesOf: async (host: string) => next(host) }));
 
 const signal = new AbortController().signal;
 const now = () => new Date('2026-11-20T10:00:00.500Z');
