@@ -3693,7 +3693,7 @@ export interface components {
         AuditChange: {
             /** @description Table of the row, such as `file_shares` */
             table: string;
-            /** @description ID of the row */
+            /** @description ID of the row; null: it has none, and all its columns are listed */
             id: unknown;
             /** @description The changed columns before the change, or null; secrets are redacted */
             before: {

@@ -61,7 +61,7 @@ const AuditToken = Type.Object(
 const AuditChange = Type.Object(
   {
     table: Type.String({ description: 'Table of the row, such as `file_shares`' }),
-    id: Type.Unknown({ description: 'ID of the row' }),
+    id: Type.Unknown({ description: 'ID of the row; null: it has none, and all its columns are listed' }),
     before: Row('before'),
     after: Row('after'),
   },
