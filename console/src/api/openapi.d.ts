@@ -2338,7 +2338,7 @@ export interface paths {
         };
         /**
          * Forecast the runs of a lifecycle policy
-         * @description Lists the next runs, and the existing snapshots that expire in the same period.
+         * @description Lists the next runs, and the existing snapshots that expire until the last of them.
          */
         get: operations["forecastLifecyclePolicy"];
         put?: never;
@@ -5961,7 +5961,7 @@ export interface components {
         LifecyclePolicyForecast: {
             /** @description The next runs, soonest first; empty while the policy is paused */
             runs: components["schemas"]["ComingRun"][];
-            /** @description Existing snapshots that expire until the last of these runs, soonest first */
+            /** @description Existing snapshots that expire until the last of these runs of their schedule, soonest first */
             expiring: components["schemas"]["ExpiringSnapshot"][];
         };
         LifecyclePolicyPrice: {

@@ -206,7 +206,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
   operation('GET', `${ownOne}/forecast`, {
     id: 'forecastLifecyclePolicy',
     summary: 'Forecast the runs of a lifecycle policy',
-    description: 'Lists the next runs, and the existing snapshots that expire in the same period.',
+    description: 'Lists the next runs, and the existing snapshots that expire until the last of them.',
     access: projectReader,
     query: ForecastQuery,
     response: Forecast,

@@ -60,7 +60,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     ...createEstimates(deps),
 
     /** The next runs of a policy, and the existing snapshots that it will delete. */
-    forecast: (scope: Scope, policyId: number, query: ForecastQuery) => forecast(deps, scope, policyId, query),
+    forecast: (scope: Scope, policyId: number, query: ForecastQuery) => forecast(db, scope, policyId, query),
 
     async create(
       context: RequestContext,

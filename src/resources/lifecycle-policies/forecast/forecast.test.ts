@@ -95,6 +95,21 @@ describe('the forecast of a lifecycle policy', () => {
     await cloud.delete(pathOf(id), client);
   });
 
+  it('names snapshots until the last run of their own schedule', async () => {
+    const volume = await newVolume();
+    const often = { type: 'interval', hours: 1, max_quantity: 4, retention_time: { hours: 9 } };
+    const { id, schedules } = await newPolicy([often, { type: 'interval', days: 1 }], [volume]);
+    await hours(4);
+    const ids = await snapshotIds(volume);
+    const { runs, expiring } = (await forecast(id, '?count=2')).body;
+    expect(expiring.map(({ snapshot_id }: { snapshot_id: string }) => snapshot_id)).toEqual(ids.slice(0, 2));
+    const own = runs.filter(({ schedule_id }: { schedule_id: string }) => schedule_id === schedules[0]!.id);
+    expect(expiring.map(({ expires_at }: { expires_at: string }) => expires_at)).toEqual(
+      own.map(({ utc }: { utc: string }) => utc),
+    );
+    await cloud.delete(pathOf(id), client);
+  });
+
   it('rejects a count outside its bounds and a policy of another project', async () => {
     const { id } = await newPolicy([{ type: 'interval', hours: 1 }]);
     for (const query of ['?count=0', '?count=101', '?limit=1001', '?count=x']) {

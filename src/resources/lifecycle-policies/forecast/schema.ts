@@ -31,7 +31,7 @@ export const Forecast = Type.Object(
   {
     runs: Type.Array(ComingRun, { description: 'The next runs, soonest first; empty while the policy is paused' }),
     expiring: Type.Array(ExpiringSnapshot, {
-      description: 'Existing snapshots that expire until the last of these runs, soonest first',
+      description: 'Existing snapshots that expire until the last of these runs of their schedule, soonest first',
     }),
   },
   { title: 'LifecyclePolicyForecast' },

@@ -1,7 +1,6 @@
 /** What a policy will do: its next runs, and which existing snapshots it will delete. */
 import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { createPause } from '../../../platform/event-loop.ts';
 import { requireFound } from '../../service-kit.ts';
@@ -11,14 +10,9 @@ import type { ScheduleRow } from '../store.ts';
 import type { Forecast, ForecastQuery } from './schema.ts';
 import * as store from './store.ts';
 
-interface ForecastDeps {
-  db: Db;
-  clock: Clock;
-}
-
 /** @throws ClientError 404 when the policy does not exist in the project and region */
 export async function forecast(
-  { db, clock }: ForecastDeps,
+  db: Db,
   scope: Scope,
   policyId: number,
   { count = 10, limit = 100 }: ForecastQuery,
@@ -44,8 +38,7 @@ export async function forecast(
     retention: retentionSeconds,
     runs: (runsOf.get(id) ?? []).map(({ at }) => at),
   }));
-  const until = coming.at(-1)?.at ?? clock.now();
-  const expiring = await store.findExpiring(db, policyId, retentions, until, limit);
+  const expiring = await store.findExpiring(db, policyId, retentions, limit);
   return {
     runs: coming.map(({ schedule, at }) => ({
       schedule_id: schedule.id,

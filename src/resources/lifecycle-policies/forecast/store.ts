@@ -32,24 +32,18 @@ const readExpiring = prepared<ExpiringRow>(
      from snapshots n join lifecycle_policy_volumes pv on pv.policy_id = $1 and pv.volume_id = n.volume_id
      where n.lifecycle_policy_id = $1 and n.status = 'available' and n.deleted_at is null),
    expiring as (
-     select k.id, k.name, k.volume_id, k.schedule_id, k.size, least(
+     select k.id, k.name, k.volume_id, k.schedule_id, k.size, s.runs[cardinality(s.runs)] as until, least(
          s.runs[greatest(s.quantity - k.newer, 1)],
-         case when s.retention is not null and (k.newer > 0 or s.runs[1] is not null)
+         case when s.retention is not null
            then greatest(k.created_at + s.retention * interval '1 second', case when k.newer = 0 then s.runs[1] end) end
        ) as at
      from kept k join schedule s on s.id = k.schedule_id)
    select id, name, volume_id as "volumeId", schedule_id as "scheduleId", size, at as "expiresAt"
    from expiring
-   where at <= $3 order by at, schedule_id, volume_id, id limit $4`,
+   where at <= until order by at, schedule_id, volume_id, id limit $3`,
 );
 
-/** Available snapshots of the policy's volumes that expire until `until`, soonest first. */
-export function findExpiring(
-  db: Db,
-  policyId: number,
-  schedules: Retention[],
-  until: Date,
-  limit: number,
-): Promise<ExpiringRow[]> {
-  return readExpiring(db, policyId, JSON.stringify(schedules), until, limit);
+/** Available snapshots of the policy's volumes that expire until the last of these runs of their schedule, soonest first. */
+export function findExpiring(db: Db, policyId: number, schedules: Retention[], limit: number): Promise<ExpiringRow[]> {
+  return readExpiring(db, policyId, JSON.stringify(schedules), limit);
 }
