@@ -154,9 +154,10 @@ export function faultsOfPatch(patch: ValidFields<UpdateSchedule>, anchor: Date):
   return errors.filter(({ path }) => path in patch && isKnown(path));
 }
 
-/** Whether two schedules run at the same times. */
+/** Whether two schedules run at the same times. Intervals of the same length do: `hours: 6` is `hours: 6, minutes: 0`. */
 export function isSameTiming(a: CreateSchedule, b: CreateSchedule): boolean {
   const timingOf = (given: CreateSchedule) => {
+    if (given.type === 'interval') return durationMs(given);
     const { max_quantity: _q, resource_name_template: _t, retention_time: _r, ...timing } = toGiven(given);
     return timing;
   };

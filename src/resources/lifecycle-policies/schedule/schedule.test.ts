@@ -119,6 +119,18 @@ describe('the next run of a changed schedule', () => {
     expect(await nextRun(id)).toBe('2026-06-01T18:00:00.000Z');
   });
 
+  it('does not move when an interval of the same length is written in another way', async () => {
+    const id = await aSchedule(hourly);
+    cloud.clock.advance(3600);
+    for (const body of [
+      { hours: 6, minutes: 0, days: 0, weeks: 0 },
+      { hours: 5, minutes: 60 },
+    ]) {
+      expect((await patch(id, body)).body).toMatchObject(body);
+      expect(await nextRun(id)).toBe('2026-06-01T18:00:00.000Z');
+    }
+  });
+
   it('is none while the policy is paused, and follows the change when it is resumed', async () => {
     const id = await aSchedule(daily, { status: 'paused' });
     await patch(id, { hour: '11', timezone: 'UTC' });
