@@ -41,7 +41,7 @@ export function textOf(query: SQL): string {
 }
 
 /** Columns as a select list, each under its field's name: what prepared statements return is a row. */
-export function selectList(columns: Columns): SQL {
+function selectList(columns: Columns): SQL {
   const items = Object.entries(columns).map(([field, column]) => sql`${column} as ${sql.identifier(field)}`);
   return sql.join(items, sql`, `);
 }

@@ -80,7 +80,7 @@ export function recordObserved(
 
 /**
  * Removes the row of a resource that left its host, ends the tasks that wait for it, and releases its quota. `remove` defers
- * the removal of this generation (`removeRow` of store-kit.ts): if the row has changed since it was read, nothing is
+ * the removal of this generation (`remove` of `reconciledRows`): if the row has changed since it was read, nothing is
  * recorded, because the change has a job of its own. Removals of a project and region share the counters that they lock.
  */
 export async function recordRemoval<Row extends ReconciledRow>(

@@ -39,10 +39,20 @@ export function jsonRows(
   columns: Record<string, Column>,
   condition: string,
   order = ['r.created_at', 'r.id'],
-): string {
+): SQL {
   const fields = Object.entries(columns).map(([field, column]) => `'${field}', r."${column.name}"`);
-  return `select coalesce(json_agg(json_build_object(${fields.join(', ')}) order by ${order.join(', ')}), '[]')
-    from ${getTableName(table)} r where r.${condition}`;
+  return sql.raw(`(select coalesce(json_agg(json_build_object(${fields.join(', ')}) order by ${order.join(', ')}), '[]')
+    from ${getTableName(table)} r where r.${condition})`);
+}
+
+/** Rows of a table from JSON, in which times are texts. */
+export function withDates<R extends object>(table: PgTable, rows: R[]): R[] {
+  const columns = Object.entries<Column>(getTableColumns(table));
+  const times = columns.filter(([, { dataType }]) => dataType === 'date').map(([field]) => field as keyof R);
+  return rows.map((row) => {
+    const dated = times.map((field) => [field, row[field] && new Date(row[field] as string)]);
+    return { ...row, ...Object.fromEntries(dated) };
+  });
 }
 
 interface RowsOptions<Field extends string> {
@@ -98,22 +108,27 @@ export class RowChanged extends Error {}
 
 const rowChanged = 'CY003';
 
-interface ExpectedRows {
+interface ReconciledRowsOptions {
   /** SQL: rows that a comparison with the host checks. */
   condition: string;
   /** SQL: whether the host should have such a row; default: it should. */
   onHost?: string;
+  /** Count the removed rows as those of this resource (see `countRows`). */
+  counted?: string;
 }
 
 /**
- * The rows that a reconciler serves. `removeRow` removes a row if it still has the generation that was read. `findPending`
+ * The rows that a reconciler serves. `remove` removes a row if it still has the generation that was read. `findPending`
  * returns rows whose desired state has not been observed on the host; `findExpected`, rows whose presence on the host is
  * known; `findKnown`, those of the ids that have a row, in any region and state.
  */
-export function reconciledRows<T extends ReconciledTable>(table: T, expected: ExpectedRows) {
+export function reconciledRows<T extends ReconciledTable>(
+  table: T,
+  { condition, onHost = 'true', counted }: ReconciledRowsOptions,
+) {
   const name = getTableName(table);
   const placed = 'id, region_id as "regionId", client_id as "clientId"';
-  const remove = deferred(`${name}_remove_observed`, {
+  const removeRow = deferred(`${name}_remove_observed`, {
     parameters: 'uuid, bigint',
     body: `delete from ${name} where id = $1 and generation = $2;
       if not found then raise exception using errcode = '${rowChanged}', message = 'the row has changed'; end if;`,
@@ -121,8 +136,9 @@ export function reconciledRows<T extends ReconciledTable>(table: T, expected: Ex
   });
   const known = preparedColumn<string>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
-    async removeRow(tx: Tx, { id, generation }: { id: string; generation: number }): Promise<void> {
-      await remove(tx, id, generation);
+    async remove(tx: Tx, row: ProjectRegion & { id: string; generation: number }): Promise<void> {
+      await removeRow(tx, row.id, row.generation);
+      if (counted) await countRows(tx, counted, [row], -1);
     },
     findPending: prepared<Placed, [regionIds: number[]], Db>(
       `${name}_pending`,
@@ -131,8 +147,8 @@ export function reconciledRows<T extends ReconciledTable>(table: T, expected: Ex
     ),
     findExpected: prepared<Placed & { onHost: boolean }, [regionIds: number[]], Db>(
       `${name}_expected`,
-      `select ${placed}, ${expected.onHost ?? 'true'} as "onHost" from ${name}
-       where region_id = any($1::int[]) and ${expected.condition}`,
+      `select ${placed}, ${onHost} as "onHost" from ${name}
+       where region_id = any($1::int[]) and ${condition}`,
     ),
     findKnown: async (db: Db, ids: string[]): Promise<Set<string>> => new Set(await known(db, ids)),
   };

@@ -1,6 +1,5 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { getTableColumns, sql } from 'drizzle-orm';
-import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { columnsOf, deferred, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { networks } from '../networks/table.ts';
@@ -17,9 +16,13 @@ const resource = 'file_share';
 
 export const { lockById, update } = kit.singleRows(fileShares);
 export const lock = kit.lockWithTask(fileShares);
-/** Expected on the host are shares that it created and that are not being changed, also those whose last change failed. */
-export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(fileShares, {
+/**
+ * Expected on the host are shares that it created and that are not being changed, also those whose last change failed.
+ * `remove` also removes the access rules.
+ */
+export const { findPending, findKnown, findExpected, remove } = kit.reconciledRows(fileShares, {
   condition: `deleted_at is null and observed_size is not null and observed_generation = generation`,
+  counted: resource,
 });
 
 const viewColumns = {
@@ -61,24 +64,17 @@ export async function insert(tx: Tx, share: NewFileShare): Promise<void> {
   await insertRow(tx, { ...share, ...initial });
 }
 
-/** Removes the row and its access rules. */
-export async function remove(tx: Tx, share: FileShareRow): Promise<void> {
-  await removeRow(tx, share);
-  await kit.countRows(tx, resource, [share], -1);
-}
-
 /** What a reconcile needs of an access rule. */
 export type ReconciledRule = Pick<AccessRuleRow, 'id' | 'accessLevel' | 'network' | 'state'> & { deletedAt: unknown };
 
 const { id, accessLevel, network, state, deletedAt } = fileShareAccessRules;
+const ruleColumns = { id, accessLevel, network, state, deletedAt };
+const rules = kit.jsonRows(fileShareAccessRules, ruleColumns, 'file_share_id = file_shares.id');
 /** A share and its access rules, in one read with other reconciles. */
-export const load = batchedRead<FileShareRow & { rules: ReconciledRule[] }>(
-  preparedByIds(
-    'file_share_load',
-    (ids) => `select ${kit.textOf(kit.selectList(getTableColumns(fileShares)))}, (
-      ${kit.jsonRows(fileShareAccessRules, { id, accessLevel, network, state, deletedAt }, 'file_share_id = file_shares.id')}
-    ) as rules from file_shares where id in (${ids})`,
-  ),
+export const load = kit.rowById<FileShareRow & { rules: ReconciledRule[] }>(
+  fileShares,
+  { columns: { ...getTableColumns(fileShares), rules } },
+  'file_share_load',
 );
 
 const writeObserved = deferred('file_share_observed', {

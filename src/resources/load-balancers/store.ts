@@ -5,7 +5,6 @@
 import { and, getTableColumns, getTableName, inArray, sql, type SQL } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
-import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { columnsOf, type Db, deferred, prepared, type Tx } from '../../platform/db.ts';
 import { violatedConstraint } from '../../platform/db-errors.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
@@ -20,12 +19,9 @@ import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, P
 
 export const { find, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */
-export const {
-  findPending,
-  findKnown,
-  findExpected,
-  removeRow: remove,
-} = kit.reconciledRows(loadBalancers, { condition: `provisioning_status = 'ACTIVE'` });
+export const { findPending, findKnown, findExpected, remove } = kit.reconciledRows(loadBalancers, {
+  condition: `provisioning_status = 'ACTIVE'`,
+});
 
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
@@ -128,10 +124,7 @@ export function isAddressTaken(error: unknown): boolean {
 export const lock = kit.lockWithTask(loadBalancers);
 
 /** Locks the load balancer of a part, and reads the part. Active tasks of the types `concurrent` do not lock. */
-export function lockPart<Row extends Part & kit.Locked<{ id: string }>>(
-  table: PartTable,
-  more: Record<string, SQL> = {},
-) {
+export function lockPart<Row extends kit.Locked<{ id: string }>>(table: PartTable, more: Record<string, SQL> = {}) {
   const name = getTableName(table);
   const columns = { ...getTableColumns(table as PgTable), ...more, lockedBy: kit.lockingTask(table.loadBalancerId) };
   const lockIt = kit.lockThenRead<LoadBalancerRow & { under_lock: Row | null }>(`${name}_locked`, {
@@ -143,31 +136,32 @@ export function lockPart<Row extends Part & kit.Locked<{ id: string }>>(
     const [row] = await lockIt(tx, id, projectId, regionId, concurrent);
     if (!row?.under_lock) return null;
     const { under_lock: part, ...loadBalancer } = row;
-    return { loadBalancer, part: withDates([part])[0]! };
+    return { loadBalancer, part: kit.withDates(table, [part])[0]! };
   };
 }
-
-type Part = Partial<Record<'createdAt' | 'deletedAt', Date | null>>;
 
 /** SQL: parts of a load balancer as JSON, in which times are texts. Members and policies are by position, others oldest first. */
 export const parts = (table: PartTable | typeof lbMembers, condition: string) => {
   const order = 'position' in table ? ['r.position', 'r.id'] : undefined;
-  return `(${kit.jsonRows(table, getTableColumns(table), condition, order)})`;
+  return kit.jsonRows(table, getTableColumns(table), condition, order);
 };
 const ofIt = 'load_balancer_id = load_balancers.id';
 
-const readWholes = preparedByIds<LoadBalancerRow & Omit<WholeLoadBalancer, 'loadBalancer'>>(
+const wholeColumns = {
+  ...getTableColumns(loadBalancers),
+  listeners: parts(lbListeners, ofIt),
+  pools: parts(lbPools, ofIt),
+  members: parts(lbMembers, 'pool_id in (select id from lb_pools where load_balancer_id = load_balancers.id)'),
+  l7Policies: parts(lbL7Policies, ofIt),
+  l7Rules: parts(lbL7Rules, ofIt),
+};
+const readWhole = kit.rowById<LoadBalancerRow & Omit<WholeLoadBalancer, 'loadBalancer'>>(
+  loadBalancers,
+  { columns: wholeColumns },
   'load_balancers_whole',
-  (ids) => `${kit.textOf(sql`select ${kit.selectList(getTableColumns(loadBalancers))}`)},
-     ${parts(lbListeners, ofIt)} as listeners, ${parts(lbPools, ofIt)} as pools,
-     ${parts(lbMembers, 'pool_id in (select id from lb_pools where load_balancer_id = load_balancers.id)')} as members,
-     ${parts(lbL7Policies, ofIt)} as "l7Policies", ${parts(lbL7Rules, ofIt)} as "l7Rules"
-   from load_balancers where id in (${ids})`,
 );
 
 /** A load balancer with all its parts, as of one instant. Concurrent calls share a statement. */
-const readWhole = batchedRead(readWholes);
-
 export async function loadWhole(db: Db, id: string): Promise<WholeLoadBalancer | null> {
   const row = await readWhole(db, id);
   if (!row) return null;
@@ -175,17 +169,12 @@ export async function loadWhole(db: Db, id: string): Promise<WholeLoadBalancer |
   const membersOf = Map.groupBy(members, (member) => member.poolId);
   return {
     loadBalancer,
-    listeners: withDates(listeners),
-    pools: withDates(pools),
+    listeners: kit.withDates(lbListeners, listeners),
+    pools: kit.withDates(lbPools, pools),
     members: pools.flatMap((pool) => membersOf.get(pool.id) ?? []),
-    l7Policies: withDates(l7Policies),
-    l7Rules: withDates(l7Rules),
+    l7Policies: kit.withDates(lbL7Policies, l7Policies),
+    l7Rules: kit.withDates(lbL7Rules, l7Rules),
   };
-}
-
-function withDates<T extends Part>(rows: T[]): T[] {
-  const dateOf = (text: Date | null | undefined) => text && new Date(text);
-  return rows.map((row) => ({ ...row, createdAt: dateOf(row.createdAt), deletedAt: dateOf(row.deletedAt) }));
 }
 
 /** Those of the ids that exist, in the order of the ids. */

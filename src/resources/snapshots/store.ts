@@ -1,6 +1,5 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
 import { getTableColumns, sql } from 'drizzle-orm';
-import { batchedRead, preparedByIds } from '../../platform/batched-read.ts';
 import { columnsOf, deferred, prepared, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { defineWrite } from '../../platform/deferred-writes.ts';
@@ -27,9 +26,10 @@ export const { lockById, update } = kit.singleRows(snapshots);
  * Expected on the host are snapshots that it created and that are not being deleted. One in status error is not on its
  * host: if a real host has created it, its data was lost, and may come back.
  */
-export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(snapshots, {
+export const { findPending, findKnown, findExpected, remove } = kit.reconciledRows(snapshots, {
   condition: `deleted_at is null and (status = 'available' or (status = 'error' and observed_real))`,
   onHost: `status = 'available'`,
+  counted: resource,
 });
 
 /** A snapshot with what its creation needs to know of its volume. */
@@ -44,16 +44,10 @@ const withVolume = {
   volumeHasData: sql`${volumes.observedSize} is not null`,
   volumeIsPending: sql`${volumes.observedGeneration} < ${volumes.generation}`,
 };
+const joins = sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}`;
 
 /** Reads a snapshot for its reconcile, together with those of other reconciles. */
-export const load = batchedRead<SnapshotWithVolume>(
-  preparedByIds(
-    'snapshots_with_volume',
-    (ids) =>
-      `${kit.textOf(sql`select ${kit.selectList(withVolume)} from ${snapshots}
-      join ${volumes} on ${volumes.id} = ${snapshots.volumeId}`)} where snapshots.id in (${ids})`,
-  ),
-);
+export const load = kit.rowById<SnapshotWithVolume>(snapshots, { columns: withVolume, joins }, 'snapshots_with_volume');
 
 const viewColumns = {
   ...getTableColumns(snapshots),
@@ -62,7 +56,7 @@ const viewColumns = {
   /** Its own task, or else its volume's. */
   taskId: sql<string | null>`coalesce(${kit.activeTask(snapshots.id)}, ${kit.activeTask(snapshots.volumeId)})`,
 };
-const selection = { columns: viewColumns, joins: sql`join ${volumes} on ${volumes.id} = ${snapshots.volumeId}` };
+const selection = { columns: viewColumns, joins };
 export const view = kit.viewOf<SnapshotView>(snapshots, selection);
 const readPage = kit.pagesOf<SnapshotView>(snapshots, { ...selection, counted: resource });
 
@@ -84,11 +78,6 @@ export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
     tx,
     rows.map((row) => ({ ...row, ...initial, updatedAt: row.createdAt })),
   );
-}
-
-export async function remove(tx: Tx, snapshot: SnapshotRow): Promise<void> {
-  await removeRow(tx, snapshot);
-  await kit.countRows(tx, resource, [snapshot], -1);
 }
 
 const writeObserved = deferred('snapshot_observed', {
@@ -179,19 +168,7 @@ export async function lockAllWithVolumes(
   scope: ProjectRegion | null = null,
 ): Promise<LockedSnapshot[]> {
   const locked = await lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
-  return locked.map(withDates);
-}
-
-/** JSON has times as texts. */
-function withDates(row: LockedSnapshot): LockedSnapshot {
-  const { createdAt, updatedAt, deletedAt, scheduledAt } = row;
-  return {
-    ...row,
-    createdAt: new Date(createdAt),
-    updatedAt: new Date(updatedAt),
-    deletedAt: deletedAt && new Date(deletedAt),
-    scheduledAt: scheduledAt && new Date(scheduledAt),
-  };
+  return kit.withDates(snapshots, locked);
 }
 
 /** Requests the removal of locked snapshots, with the next generation of each. */

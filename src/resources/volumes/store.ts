@@ -24,10 +24,11 @@ export const lock = kit.lockWithTask(volumes);
  * Expected on the host are volumes that it created and that are not being changed or deleted. One in status error is not on
  * its host: if a real host has created it, its data was lost, and may come back.
  */
-export const { findPending, findKnown, findExpected, removeRow } = kit.reconciledRows(volumes, {
+export const { findPending, findKnown, findExpected, remove } = kit.reconciledRows(volumes, {
   condition: `deleted_at is null and observed_size is not null and (status <> 'error' or observed_real)
     and observed_generation = generation`,
   onHost: `status <> 'error'`,
+  counted: resource,
 });
 
 const snapshotIds = sql<string[]>`array(
@@ -117,11 +118,6 @@ const insertRow = kit.insertRow(volumes, { counted: resource });
 /** Run it late: it locks the project's count of volumes until the commit. */
 export async function insert(tx: Tx, volume: NewVolume): Promise<void> {
   await insertRow(tx, { ...volume, ...initial, updatedAt: volume.createdAt });
-}
-
-export async function remove(tx: Tx, volume: VolumeRow): Promise<void> {
-  await removeRow(tx, volume);
-  await kit.countRows(tx, resource, [volume], -1);
 }
 
 const writeObserved = deferred('volume_observed', {

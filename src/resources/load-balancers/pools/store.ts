@@ -113,7 +113,7 @@ export type LockedPool = kit.Locked<PoolRow> & {
 const members = kit.jsonRows(lbMembers, getTableColumns(lbMembers), 'pool_id = lb_pools.id', ['r.position']);
 
 export const lockPool = lockPart<LockedPool>(lbPools, {
-  members: sql.raw(`(${members})`),
+  members,
   listenerProtocols: sql.raw(`array(${protocolsOf('lb_pools.id')})`),
   uses: sql.raw(`array(select row_to_json(uses) from (${selectUsesOfPool('lb_pools.id')}) as uses)`),
 });

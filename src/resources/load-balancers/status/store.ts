@@ -66,12 +66,10 @@ export const listeners = rowsByIds<ListenerWithParts>(
   {
     columns: {
       ...getTableColumns(lbListeners),
-      pools: sql.raw(parts(lbPools, 'id = lb_listeners.default_pool_id')),
-      members: sql.raw(parts(lbMembers, 'pool_id = lb_listeners.default_pool_id')),
-      l7Policies: sql.raw(parts(lbL7Policies, 'listener_id = lb_listeners.id')),
-      l7Rules: sql.raw(
-        parts(lbL7Rules, 'policy_id in (select id from lb_l7_policies where listener_id = lb_listeners.id)'),
-      ),
+      pools: parts(lbPools, 'id = lb_listeners.default_pool_id'),
+      members: parts(lbMembers, 'pool_id = lb_listeners.default_pool_id'),
+      l7Policies: parts(lbL7Policies, 'listener_id = lb_listeners.id'),
+      l7Rules: parts(lbL7Rules, 'policy_id in (select id from lb_l7_policies where listener_id = lb_listeners.id)'),
     },
   },
   'lb_listeners_with_parts',
