@@ -225,6 +225,18 @@ export function insertRow<T extends PgTable>(table: T, options: InsertOptions = 
   return (tx: Tx, row: Row<T>): Promise<void> => insert(tx, [row]);
 }
 
+/** A deferred deletion of rows. */
+export function removeRows(table: TableWithId) {
+  const name = getTableName(table);
+  const remove = deferred<[ids: string[]]>(`${name}_remove_all`, {
+    parameters: 'uuid[]',
+    body: `delete from ${name} where id = any($1);`,
+  });
+  return async (tx: Tx, rows: { id: string }[]): Promise<void> => {
+    if (rows.length > 0) await remove(tx, ...columnsOf(rows, 'id'));
+  };
+}
+
 const addCounts = deferred('row_counts_add', {
   parameters: 'text, int[], int[], int',
   hot: true,

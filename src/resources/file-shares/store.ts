@@ -171,15 +171,7 @@ export const denyAccessRule = prepared<object, [id: string, deletedAt: Date], Tx
   `update file_share_access_rules set state = 'queued_to_deny', deleted_at = $2 where id = $1`,
 );
 
-const deleteAccessRules = deferred<[ids: string[]]>('file_share_access_rules_remove', {
-  parameters: 'uuid[]',
-  body: 'delete from file_share_access_rules where id = any($1);',
-});
-
-export async function removeAccessRules(tx: Tx, rules: { id: string }[]): Promise<void> {
-  const ids = rules.map((rule) => rule.id);
-  if (ids.length > 0) await deleteAccessRules(tx, ids);
-}
+export const removeAccessRules = kit.removeRows(fileShareAccessRules);
 
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
 

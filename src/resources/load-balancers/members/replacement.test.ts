@@ -30,9 +30,9 @@ describe('replacing the members of a pool', () => {
           else expect(present.some(({ id }) => id === row.id)).toBe(false);
         }
         const kept = new Set(next.map(endpointOf));
-        expect(removed).toEqual(present.filter((row) => !kept.has(endpointOf(row))).map(({ id }) => id));
+        expect(removed).toEqual(present.filter((row) => !kept.has(endpointOf(row))));
         // The writes produce the new list, and a repetition writes nothing.
-        const rows = new Map(present.filter(({ id }) => !removed.includes(id)).map((row) => [row.id, row]));
+        const rows = new Map(present.filter((row) => !removed.includes(row)).map((row) => [row.id, row]));
         for (const row of written) rows.set(row.id, row);
         const after = [...rows.values()].sort((a, b) => a.position - b.position);
         expect(after).toEqual(members);

@@ -12,8 +12,8 @@ interface MemberReplacement {
   members: MemberRow[];
   /** New and changed members. */
   written: MemberRow[];
-  /** The ids of the members that are not in the new list. */
-  removed: string[];
+  /** The members that are not in the new list. */
+  removed: MemberRow[];
 }
 
 export function endpointOf(member: Pick<MemberSettings, 'address' | 'protocolPort'>): string {
@@ -33,7 +33,7 @@ export function replaceMembers(pool: PoolOfMember, current: MemberRow[], next: M
   return {
     members,
     written: members.filter((member) => !isDeepStrictEqual(member, rows.get(endpointOf(member)))),
-    removed: current.filter((member) => !kept.has(member.id)).map((member) => member.id),
+    removed: current.filter((member) => !kept.has(member.id)),
   };
 }
 

@@ -82,7 +82,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
     deleteMember: (context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> =>
       change(context, scope, poolId, async (tx, pool) => {
         const member = withId(pool.members, memberId);
-        await store.remove(tx, [member.id]);
+        await store.remove(tx, [member]);
         await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
         return { type: 'delete_lbmember' };
       }),

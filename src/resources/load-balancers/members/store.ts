@@ -1,7 +1,5 @@
 /** SQL of members. Writers hold the lock of the load balancer's row. */
 import { getTableColumns } from 'drizzle-orm';
-import { deferred } from '../../../platform/db.ts';
-import type { Tx } from '../../../platform/db.ts';
 import * as kit from '../../store-kit.ts';
 import { lbMembers } from '../table.ts';
 
@@ -12,12 +10,4 @@ const settings = columns.filter((name) => !fixed.includes(name)).map((name) => `
 
 /** Inserts new members and updates the settings of existing ones. */
 export const write = kit.insertRows(lbMembers, { onConflict: `(id) do update set ${settings.join(', ')}` });
-
-const removeRows = deferred('lb_members_remove', {
-  parameters: 'uuid[]',
-  body: 'delete from lb_members where id = any($1);',
-});
-
-export async function remove(tx: Tx, ids: string[]): Promise<void> {
-  if (ids.length > 0) await removeRows(tx, ids);
-}
+export const remove = kit.removeRows(lbMembers);
