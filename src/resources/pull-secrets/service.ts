@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Audit, requestAction } from '../../audit/audit.ts';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, type FieldError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
@@ -51,7 +51,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
   /** The entry in the audit log is committed before the password is returned. */
   const disclose = (context: RequestContext, scope: Scope, name: string) =>
     deps.audit.transaction(db, requestAction(context), async (tx, act) => {
-      const secret = requireFound(await store.findWithPassword(tx, scope, name), 'pull secret', name);
+      const secret = requireFound(await store.find(tx, scope, name), 'pull secret', name);
       act.changes = [{ table: 'pull_secrets', id: secret.id, before: null, after: null }];
       return { ...secret, password: passwordOf(secret) };
     });
@@ -125,7 +125,8 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
     async delete(context: RequestContext, scope: Scope, name: string): Promise<void> {
       await idempotency.auditedTransaction(db, context, async (tx) => {
-        if (!(await store.remove(tx, scope, name))) throw notFound('pull secret', name);
+        const { id } = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
+        await store.remove(tx, id);
       });
     },
 
