@@ -1,7 +1,7 @@
 /** The rules of API keys. A key is a row, and is in the memory of every server (key-cache.ts). */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
+import { ClientError, faultsOfRepeated, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
@@ -171,13 +171,11 @@ async function write(tx: Tx, key: ApiKeyRow, changes: Partial<ApiKeyRow>): Promi
 
 /** Containers without a valid name or namespace are ignored. */
 function containerErrors(containers: ValidFields<Container>[]): FieldError[] {
-  const first = new Map<string, number>();
-  return containers.flatMap(({ name, namespace }, i) => {
-    if (name === undefined || namespace === undefined) return [];
-    const before = first.get(`${name}/${namespace}`);
-    if (before === undefined) first.set(`${name}/${namespace}`, i);
-    return before === undefined ? [] : [{ path: `containers.${i}`, message: `is the same as containers.${before}` }];
-  });
+  const names = containers.map(({ name, namespace }) => name && namespace && `${name}/${namespace}`);
+  return faultsOfRepeated(names, (i, first) => ({
+    path: `containers.${i}`,
+    message: `is the same as containers.${first}`,
+  }));
 }
 
 /** Every server has the containers of all keys in memory, about 250 bytes each. */
