@@ -190,7 +190,7 @@ export async function createServices(deps: ServicesDeps) {
   });
   const pricing = createPricing(configuration.bookOfRegion, log, { regions, volumes, snapshots });
   const lifecyclePolicies = createLifecyclePolicies({ ...shared, pricing });
-  const lifecyclePolicyRuns = createLifecyclePolicyRuns({ db, clock, policies: lifecyclePolicies });
+  const lifecyclePolicyRuns = createLifecyclePolicyRuns(shared);
   metrics.watchQueue(() => countJobs(db));
   metrics.watchHosts(() => listHosts(db, null, null));
   const lateSeconds = deps.scheduleLateSeconds ?? defaultScheduleLateSeconds;

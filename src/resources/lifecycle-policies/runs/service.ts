@@ -6,7 +6,8 @@ import type { Db } from '../../../platform/db.ts';
 import { pageInGroups } from '../../../platform/large-rows.ts';
 import type { PageInGroups } from '../../../platform/large-rows.ts';
 import type { ListRuns, Run } from './schema.ts';
-import type { LifecyclePolicies } from '../service.ts';
+import { requireFound } from '../../service-kit.ts';
+import { find as findPolicy } from '../store.ts';
 import * as store from './store.ts';
 import type { RunRow, RunVolumeRow } from './store.ts';
 
@@ -15,10 +16,9 @@ export type LifecyclePolicyRuns = ReturnType<typeof createLifecyclePolicyRuns>;
 interface LifecyclePolicyRunsDeps {
   db: Db;
   clock: Clock;
-  policies: Pick<LifecyclePolicies, 'get'>;
 }
 
-export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePolicyRunsDeps) {
+export function createLifecyclePolicyRuns({ db, clock }: LifecyclePolicyRunsDeps) {
   return {
     /** The next run or expiry in these regions; null when there is none. */
     nextEvent: (regionIds: number[]) => store.nextEvent(db, regionIds),
@@ -34,7 +34,7 @@ export function createLifecyclePolicyRuns({ db, clock, policies }: LifecyclePoli
 
     /** Newest first. */
     async list(scope: Scope, policyId: number, filter: ListRuns): Promise<PageInGroups<Run>> {
-      await policies.get(scope, { id: policyId });
+      requireFound(await findPolicy(db, scope, policyId), 'lifecycle policy', policyId);
       const read = async (ids: string[]) => {
         const [runs, volumes] = await Promise.all([store.findRows(db, ids), store.findVolumesOfRuns(db, ids)]);
         const byRun = Map.groupBy(volumes, (volume) => volume.runId);
