@@ -1,5 +1,6 @@
 /** The rules of subnets. A subnet is only a row, so every change is done with its transaction. */
 import { randomUUID } from 'node:crypto';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, type FieldError, requireNoErrors } from '../../errors/catalogue.ts';
@@ -7,7 +8,7 @@ import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { type PageInGroups, readInGroups } from '../../platform/large-rows.ts';
-import { canonicalNetwork } from '../../platform/network-address.ts';
+import { type Address, canonicalNetwork, contains, isAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { faultsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
@@ -132,7 +133,6 @@ async function requireNoOverlap(tx: Tx, subnet: { networkId: string; cidr: strin
   throw new ClientError('Conflict', `${subnet.cidr} overlaps subnet ${other.id} (${other.cidr}) of the same network`);
 }
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
 interface Range {
   cidr: string;
   address: Address;
@@ -145,11 +145,6 @@ function rangeOf(text: string): Range {
   const cidr = canonicalNetwork(text)!;
   const [address, prefix] = ipaddr.parseCIDR(cidr);
   return { cidr, address, prefix, version: address.kind() === 'ipv4' ? 4 : 6 };
-}
-
-/** Null unless the text is an address in the usual form (no octal, no zone). */
-function addressOf(text: string): Address | null {
-  return !text.includes('/') && canonicalNetwork(text) !== null ? ipaddr.parse(text) : null;
 }
 
 const smallestPrefix = 8;
@@ -193,8 +188,7 @@ function settingsErrors(cidr: string, { gateway_ip, dns_nameservers, host_routes
 }
 
 function addressError({ version }: Range, text: string): string | null {
-  const address = addressOf(text);
-  return address?.kind() === `ipv${version}` ? null : `must be an IPv${version} address, like the subnet's`;
+  return isAddress(text) && isIP(text) === version ? null : `must be an IPv${version} address, like the subnet's`;
 }
 
 function destinationError({ version }: Range, text: string): string | null {
@@ -202,13 +196,10 @@ function destinationError({ version }: Range, text: string): string | null {
 }
 
 function gatewayError({ cidr, address: first, prefix, version }: Range, text: string): string | null {
-  const address = addressOf(text);
-  const inside =
-    address?.kind() === first.kind() && address.match([first, prefix] as [ipaddr.IPv4 & ipaddr.IPv6, number]);
-  if (!inside) return `must be an address of ${cidr}`;
+  if (!isAddress(text) || !contains([first, prefix], ipaddr.parse(text))) return `must be an address of ${cidr}`;
   if (version === 6) return null;
   const ends = [first.toString(), ipaddr.IPv4.broadcastAddressFromCIDR(cidr).toString()];
-  return ends.includes(address.toString()) ? `must be a host address of ${cidr}, not its first or last address` : null;
+  return ends.includes(text) ? `must be a host address of ${cidr}, not its first or last address` : null;
 }
 
 function firstHost({ address }: Range): string {
