@@ -20,6 +20,7 @@ import { idsIn } from './id-files.ts';
 import * as haproxyLayout from './haproxy/layout.ts';
 import * as haproxy from './haproxy/specs.ts';
 import { balancer } from './haproxy/test-host.ts';
+import { removeSpec, saveSpec } from './spec-files.ts';
 
 vi.mock('node:fs/promises', async (original) =>
   (await import('../../test/storage-layer.ts')).layered(await original()),
@@ -119,7 +120,7 @@ function certificateStory(): Story {
         const certificate = { id: third, pem };
         const { spec, files } = haproxy.extractFiles({ ...balancer({}, { certificate }), id });
         await haproxy.writeFiles(layout, files);
-        await haproxy.saveSpec(layout, spec);
+        await saveSpec(layout, spec);
       };
       const pemOf = async (id: string) => {
         const spec = (await haproxy.loadSpecs(layout, silentLogger)).find((each) => each.id === id);
@@ -166,8 +167,8 @@ async function balancerSpecs(dataDir: string) {
   const layout = await haproxyFolders(dataDir);
   return {
     save: (id: string, port: number) =>
-      haproxy.saveSpec(layout, { ...haproxy.extractFiles(balancer({})).spec, id, tenant: String(port) }),
-    remove: (id: string, quarantine: boolean) => haproxy.removeSpec(layout, id, { quarantine }),
+      saveSpec(layout, { ...haproxy.extractFiles(balancer({})).spec, id, tenant: String(port) }),
+    remove: (id: string, quarantine: boolean) => removeSpec(layout, id, { quarantine }),
     list: async () =>
       (await haproxy.loadSpecs(layout, silentLogger)).map(({ id, tenant }): [string, number] => [id, Number(tenant)]),
     quarantined: () => idsIn(layout.quarantine, '.json'),
@@ -179,8 +180,8 @@ async function shareSpecs(dataDir: string) {
   await ganeshaLayout.makeFolders(layout);
   return {
     save: (id: string, sizeGib: number) =>
-      ganesha.saveSpec(layout, { id, sizeGib, exportId: 1, device: null, rootSquash: true, access: [] } as never),
-    remove: (id: string, quarantine: boolean) => ganesha.removeSpec(layout, id, { quarantine }),
+      saveSpec(layout, { id, sizeGib, exportId: 1, device: null, rootSquash: true, access: [] } as never),
+    remove: (id: string, quarantine: boolean) => removeSpec(layout, id, { quarantine }),
     list: async () =>
       [...(await ganesha.loadSpecs(layout, silentLogger)).values()].map(({ id, sizeGib }): [string, number] => [
         id,

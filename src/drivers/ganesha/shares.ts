@@ -17,7 +17,8 @@ import { connectionPoint, exportPath, renderExport, type ServerSettings } from '
 import { type Layout, makeFolders } from './layout.ts';
 import type { Reload } from './reload-log.ts';
 import type { NfsServer } from './server.ts';
-import { removeSpec, type ExportIds, exportIds, isStored, loadSpecs, saveSpec, storedIds, type Spec } from './specs.ts';
+import { type ExportIds, exportIds, isStored, loadSpecs, type Spec } from './specs.ts';
+import { removeSpec, saveSpec, storedIds } from '../spec-files.ts';
 import type { ShareStorage } from './storage.ts';
 
 export interface Shares {

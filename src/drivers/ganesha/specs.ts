@@ -1,20 +1,18 @@
 /**
- * Stores the last desired state of each share in a file, its spec. Exports are rendered from specs, so after a restart a
- * share is exported exactly if it has a spec.
+ * The specs of shares (spec-files.ts). Exports are rendered from specs, so after a restart a share is exported exactly if it
+ * has a spec.
  *
  * Invariant: a spec is written after the storage has the size that it records. Storage that is larger than its spec was
  * interrupted while growing.
  *
- * Failure modes: specs are untrusted input. One that cannot be parsed is logged and ignored; its share is not exported until
- * the next sweep applies it.
+ * Failure modes: a share whose spec cannot be parsed is not exported until the next sweep applies it.
  */
-import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { parseNetwork } from './networks.ts';
-import { sizeOf, writeDurably } from '../durable-files.ts';
-import { idsIn, removeDurably } from '../id-files.ts';
+import { sizeOf } from '../durable-files.ts';
+import { readSpecs } from '../spec-files.ts';
 import type { Layout } from './layout.ts';
 
 export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
@@ -26,38 +24,16 @@ export interface Spec extends Omit<DesiredFileShare, 'settledGib'> {
 
 const LAST_EXPORT_ID = 65_535;
 
-/** The ids of the specs on disk, also of malformed ones. */
-export const storedIds = (layout: Layout) => idsIn(layout.specs, '.json');
-
 export const isStored = async (layout: Layout, id: string) => (await sizeOf(layout.spec(id))) !== null;
 
-/** The specs on disk, by id. Unreadable ones are logged and omitted. */
+/** The specs on disk, by id. */
 export async function loadSpecs(layout: Layout, log: Logger): Promise<Map<string, Spec>> {
-  const specs = new Map<string, Spec>();
-  for (const id of await storedIds(layout)) {
-    try {
-      specs.set(id, parseSpec(id, await readFile(layout.spec(id), 'utf8')));
-    } catch (err) {
-      log.error({ fileShare: id, err }, 'the spec of a file share cannot be read');
-    }
-  }
-  return specs;
+  return new Map((await readSpecs(layout, checked, log)).map((spec) => [spec.id, spec]));
 }
 
-/** Survives a crash of the host when it resolves. */
-export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
-  await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
-}
-
-/** Deletes a spec, or moves it to quarantine. */
-export function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
-  return removeDurably(layout.spec(id), quarantine ? layout.quarantine : null);
-}
-
-function parseSpec(id: string, text: string): Spec {
-  const spec = JSON.parse(text) as Spec;
+function checked(spec: Spec): Spec {
   const numbers = [spec.exportId, spec.sizeGib, spec.device ?? 1].every((n) => Number.isSafeInteger(n) && n > 0);
-  if (spec.id !== id || !numbers || spec.exportId > LAST_EXPORT_ID || typeof spec.rootSquash !== 'boolean') {
+  if (!numbers || spec.exportId > LAST_EXPORT_ID || typeof spec.rootSquash !== 'boolean') {
     throw new Error('malformed spec');
   }
   for (const { network, mode } of spec.access) {

@@ -16,7 +16,8 @@ import type { Rendered } from './configuration.ts';
 import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBalancers, writeGlobal } from './host.ts';
 import { attempt, type Change, isActive, type Plan, preparePlans, takesReload } from './plans.ts';
 import { NO_SERVERS_STATE, saveServersState } from './process.ts';
-import { removeSpec, removeUnusedFiles, saveSpec, writeFiles } from './specs.ts';
+import { removeUnusedFiles, writeFiles } from './specs.ts';
+import { removeSpec, saveSpec } from '../spec-files.ts';
 import { syncServers, updateUdp } from './server-sync.ts';
 
 /** Never rejects: failures are in the plans. Every change is of another load balancer. */

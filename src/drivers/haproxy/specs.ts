@@ -1,15 +1,13 @@
 /**
- * Specs: the desired state of each load balancer as a file. Certificates and keys are in separate files (mode 0600) named by
- * the digest of their text, so that a file never changes while a process uses it.
- *
- * Failure modes: specs are read back as untrusted input. A malformed spec is logged and ignored.
+ * The specs of load balancers (spec-files.ts). Certificates and keys are in separate files (mode 0600) named by the digest of
+ * their text, so that a file never changes while a process uses it.
  */
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
-import { ensureDurably, writeDurably } from '../durable-files.ts';
-import { idsIn, removeDurably } from '../id-files.ts';
+import { ensureDurably } from '../durable-files.ts';
+import { readSpecs } from '../spec-files.ts';
 import type { Layout } from './layout.ts';
 
 /** The desired state with file names instead of PEM texts. */
@@ -61,19 +59,8 @@ export async function removeUnusedFiles(layout: Layout, used: Set<string>): Prom
 }
 
 /** Reads all specs, in the format of this version. */
-export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
-  const specs: Spec[] = [];
-  for (const id of await idsIn(layout.specs, '.json')) {
-    try {
-      const spec = JSON.parse(await readFile(layout.spec(id), 'utf8')) as Spec;
-      const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
-      if (spec.id !== id || !lists.every(Array.isArray)) throw new Error('malformed spec');
-      specs.push(upgradeSpec(spec));
-    } catch (err) {
-      log.error({ loadBalancer: id, err }, 'cannot read the spec of a load balancer');
-    }
-  }
-  return specs;
+export function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
+  return readSpecs(layout, upgradeSpec, log);
 }
 
 /**
@@ -81,6 +68,8 @@ export async function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
  * UDP pools have now.
  */
 function upgradeSpec(spec: Spec): Spec {
+  const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
+  if (!lists.every(Array.isArray)) throw new Error('malformed spec');
   const listeners = spec.listeners.map((each) => ({
     ...each,
     connectionLimit: each.connectionLimit ?? NO_LIMIT,
@@ -91,14 +80,4 @@ function upgradeSpec(spec: Spec): Spec {
     return { ...pool, persistence: { ...pool.persistence, timeoutSeconds: null, granularity: null } };
   });
   return { ...spec, listeners, pools, tenant: spec.tenant ?? spec.id };
-}
-
-/** Survives a crash of the host when it resolves. */
-export async function saveSpec(layout: Layout, spec: Spec): Promise<void> {
-  await writeDurably(layout.spec(spec.id), `${JSON.stringify(spec, null, 2)}\n`);
-}
-
-/** Deletes a spec, or moves it to quarantine. */
-export function removeSpec(layout: Layout, id: string, { quarantine }: { quarantine: boolean }): Promise<void> {
-  return removeDurably(layout.spec(id), quarantine ? layout.quarantine : null);
 }
