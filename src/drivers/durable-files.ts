@@ -30,6 +30,20 @@ export async function sizeOf(path: string): Promise<number | null> {
   }
 }
 
+/** Has `write` create a file under a temporary name, and durably renames it to `path`, replacing an existing file. */
+export async function replaceFile(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = `${path}${UNFINISHED}`;
+  try {
+    await rm(unfinished, { force: true });
+    await write(unfinished);
+    await syncPath(unfinished);
+    await renameDurably(unfinished, path);
+  } catch (err) {
+    await rm(unfinished, { force: true });
+    throw hostError(`cannot write ${path}: ${(err as Error).message}`, err);
+  }
+}
+
 /** Replaces a file, with mode 0600; readers see the old text or the new one. `owner`: the account that can change it. */
 export async function writeDurably(path: string, text: string, owner: Owner | null = null): Promise<void> {
   const unfinished = `${path}${UNFINISHED}`;

@@ -12,7 +12,8 @@ import { onHost, refuseAborted, run } from '../command.ts';
 import { endsWithin } from '../ends-within.ts';
 import { limited } from '../../platform/turns.ts';
 import type { Progress } from '../volume.ts';
-import { extend, replaceFile } from './layout.ts';
+import { replaceFile } from '../durable-files.ts';
+import { extend } from './layout.ts';
 
 interface Copy {
   from: string;

@@ -9,7 +9,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { sizeOf } from '../durable-files.ts';
+import { replaceFile, sizeOf } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import { oneAtATime } from '../../platform/turns.ts';
 import type {
@@ -21,7 +21,7 @@ import type {
   VolumeDriver,
 } from '../volume.ts';
 import { cloned, createCopies, type Copies } from './copies.ts';
-import { ENDING, extend, type Layout, layoutOf, prepareFolders, replaceFile } from './layout.ts';
+import { ENDING, extend, type Layout, layoutOf, prepareFolders } from './layout.ts';
 
 export interface DiskDriverOptions {
   dataDir: string;

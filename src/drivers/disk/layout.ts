@@ -4,11 +4,10 @@
  * Invariant: an image gets its final name when it is complete: it is written under a temporary name, synced and renamed, and
  * the folder is synced.
  */
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { hostError } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { removeUnfinished, renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
+import { removeUnfinished, syncPath } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
 export interface Layout {
@@ -46,20 +45,6 @@ export async function prepareFolders({ root, volumes, snapshots, quarantine }: L
   }
   await syncPath(root);
   await syncPath(dirname(root));
-}
-
-/** Has `write` create a file under a temporary name, and durably renames it to `path`, replacing an existing file. */
-export async function replaceFile(path: string, write: (unfinished: string) => Promise<void>): Promise<void> {
-  const unfinished = `${path}${UNFINISHED}`;
-  try {
-    await rm(unfinished, { force: true });
-    await write(unfinished);
-    await syncPath(unfinished);
-    await renameDurably(unfinished, path);
-  } catch (err) {
-    await rm(unfinished, { force: true });
-    throw hostError(`cannot write ${path}: ${(err as Error).message}`, err);
-  }
 }
 
 /**

@@ -9,7 +9,7 @@
  * Failure modes: images are sparse, so a full host causes I/O errors inside shares; the operator must monitor free space. A
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
-import { mkdir, open, rm, rmdir, statfs } from 'node:fs/promises';
+import { mkdir, open, rmdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -17,7 +17,7 @@ import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
 import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited, shared } from '../../platform/turns.ts';
-import { ensureDurably, removeUnfinished, renameDurably, sizeOf, syncPath, UNFINISHED } from '../durable-files.ts';
+import { ensureDurably, removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
@@ -103,19 +103,11 @@ function protofileOf(layout: Layout): string {
 }
 
 async function createImage(layout: Layout, id: string, bytes: number, signal?: AbortSignal): Promise<void> {
-  const image = layout.image(id);
-  const unfinished = `${image}${UNFINISHED}`;
-  try {
-    await rm(unfinished, { force: true });
+  await replaceFile(layout.image(id), async (unfinished) => {
     const file = await open(unfinished, 'wx', 0o600);
     await file.truncate(bytes).finally(() => file.close());
     await run('mkfs.xfs', ['-q', '-p', protofileOf(layout), unfinished], { signal });
-    await syncPath(unfinished);
-    await renameDurably(unfinished, image);
-  } catch (err) {
-    await rm(unfinished, { force: true });
-    throw hostError(`cannot create the image of ${id}: ${(err as Error).message}`, err);
-  }
+  });
 }
 
 async function ensureMounted(
