@@ -5,7 +5,7 @@
  * Invariant: once the limit is reached, a request that is refused costs no query.
  */
 import { ClientError, tooManyRequests } from '../errors/catalogue.ts';
-import { addressGroup } from './connection-limits.ts';
+import { sourceOf } from '../platform/network-address.ts';
 
 export interface AnonymousLimits {
   /** Requests a minute of one address (IPv6: of one /64 network). */
@@ -39,30 +39,30 @@ export function createAnonymousLimit(limits = defaultAnonymousLimits) {
   const counts = new Map<string, number>();
   let endsAt = 0;
 
-  const limitOf = (group: string) =>
-    group.startsWith('127.') || group === '0:0:0:0::/64' ? limits.perMinuteLoopback : limits.perMinute;
+  const limitOf = (source: string) =>
+    source.startsWith('127.') || source === '0:0:0:0::/64' ? limits.perMinuteLoopback : limits.perMinute;
 
-  const count = (kind: AnonymousKind, group: string): number => {
+  const count = (kind: AnonymousKind, source: string): number => {
     const now = performance.now();
     if (now >= endsAt) {
       counts.clear();
       endsAt = now + windowMs;
     }
-    return counts.get(kind + group) ?? 0;
+    return counts.get(kind + source) ?? 0;
   };
 
   return {
     /** Whether the address has reached its limit in this minute. */
     isReached(kind: AnonymousKind, address: string): boolean {
       if (counts.size === 0) return false;
-      const group = addressGroup(address);
-      return count(kind, group) >= limitOf(group);
+      const source = sourceOf(address);
+      return count(kind, source) >= limitOf(source);
     },
 
     add(kind: AnonymousKind, address: string): void {
-      const group = addressGroup(address);
-      const before = count(kind, group);
-      if (before > 0 || counts.size < maxAddresses) counts.set(kind + group, before + 1);
+      const source = sourceOf(address);
+      const before = count(kind, source);
+      if (before > 0 || counts.size < maxAddresses) counts.set(kind + source, before + 1);
     },
 
     /** 429 until the minute is over. */

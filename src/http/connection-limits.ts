@@ -9,10 +9,9 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:https
 import type { ServerOptions as ServerOptionsOfTls } from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
-import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { descriptorLimit } from '../platform/descriptors.ts';
-import { isInNetworks } from '../platform/network-address.ts';
+import { isInNetworks, sourceOf } from '../platform/network-address.ts';
 import { createServer } from '../platform/node-http.ts';
 import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
 import { currentResponse, refuseConnection, refuseRequest } from './error-handling.ts';
@@ -182,7 +181,7 @@ function limitAddresses(
   server.on('connection', (socket: Socket) => {
     const { remoteAddress } = socket;
     if (remoteAddress === undefined || isInNetworks(remoteAddress, trustedProxies)) return;
-    const address = addressGroup(remoteAddress);
+    const address = sourceOf(remoteAddress);
     const count = open.get(address) ?? 0;
     if (count >= connectionsPerAddress) {
       if (refused.size < connectionsPerAddress) refused.set(address, (refused.get(address) ?? 0) + 1);
@@ -222,15 +221,4 @@ function closeStalled(server: Server, { stalledSeconds, checkSeconds }: Connecti
 function every(server: Server, seconds: number, work: () => void): void {
   const timer = setInterval(work, seconds * 1000).unref();
   server.once('close', () => clearInterval(timer));
-}
-
-/** The key that connections are counted by: an IPv4 address, or the /64 network of an IPv6 address. */
-export function addressGroup(address: string): string {
-  if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
-  const parsed = ipaddr.IPv6.parse(address);
-  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
-  return `${parsed.parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':')}::/64`;
 }

@@ -78,6 +78,17 @@ export function isInNetworks(address: string, networks: readonly string[]): bool
   return networks.some((network) => contains(parseNetwork(network), parsed));
 }
 
+/** The key that the connections of a client are counted by: an IPv4 address, or the /64 network of an IPv6 address. */
+export function sourceOf(address: string): string {
+  if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address;
+  const parsed = ipaddr.IPv6.parse(address);
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  return `${parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`;
+}
+
 /** The lowest free host address of a network; null when all are taken. */
 export function lowestFreeAddress(network: string, taken: ReadonlySet<string>): string | null {
   const [start, prefix] = ipaddr.parseCIDR(network);

@@ -1,6 +1,7 @@
 /** Limits the connections of each address, so that one address cannot exhaust them. */
 import type { Server, Socket } from 'node:net';
 import { descriptorLimit } from '../../../platform/descriptors.ts';
+import { sourceOf } from '../../../platform/network-address.ts';
 
 const maxConnections = 8000;
 /** A client, or the proxy of a site, needs a few hundred connections. */
@@ -25,15 +26,4 @@ export function limitConnections(server: Server): void {
       else open.delete(from);
     });
   });
-}
-
-/** An IPv4 address, or the /64 network of an IPv6 address, which one host usually has. */
-function sourceOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped || !address.includes(':')) return mapped ?? address;
-  const [head = '', tail] = address.split('%')[0]!.split('::');
-  const groups = head.split(':').filter(Boolean);
-  const rest = tail?.split(':').filter(Boolean) ?? [];
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - rest.length) }, () => '0');
-  return [...groups, ...(tail === undefined ? [] : zeros), ...rest].slice(0, 4).join(':');
 }

@@ -28,7 +28,7 @@ export async function checkUploads(layout: Layout, { accounts }: Writes): Promis
       const size = await sizeOf(join(folder, 'data'));
       const writers = [...upload.writers];
       if (size !== null || existsSync(folder)) {
-        if (writers.length === 0 && upload.writers.size === 0) account.resize(upload, size ?? 0);
+        if (writers.length === 0) account.resize(upload, size ?? 0);
         continue;
       }
       if (writers.some(({ ended }) => ended)) continue;
