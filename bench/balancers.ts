@@ -1,6 +1,6 @@
 /** Creates load balancers for benchmarks. */
 import { type Client, finished } from './client.ts';
-import { type Cloudyard, startCloudyard } from './cloudyard.ts';
+import { type Cloudyard, ended, startCloudyard } from './cloudyard.ts';
 import type { Member } from './proxies.ts';
 import type { Workplace } from './workplace.ts';
 
@@ -38,10 +38,8 @@ export async function createBalancer(cloudyard: Cloudyard, pools: Member[][], ch
       },
     ],
   }));
-  const { tasks } = await cloudyard.request('POST', balancersPath, { name: 'bench', listeners });
-  const task = await cloudyard.request('GET', `/cloud/v1/tasks/${tasks[0]}?wait=60`);
-  if (task.state !== 'FINISHED') throw new Error(`the load balancer is ${task.state}: ${task.error}`);
-  const { loadbalancers, pools: made } = task.created_resources;
+  const task = await ended(cloudyard, await cloudyard.request('POST', balancersPath, { name: 'bench', listeners }));
+  const { loadbalancers, pools: made } = task['created_resources'];
   const { vip_address } = await cloudyard.request('GET', `${balancersPath}/${loadbalancers[0]}`);
   return { url: `http://${vip_address}:${firstPort}/`, pools: made };
 }

@@ -6,7 +6,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBalancer, listenersPath, policiesPath, startBalancing } from './balancers.ts';
 import { createClient, finished } from './client.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, ended } from './cloudyard.ts';
 import { missingHaproxy, startMembers } from './proxies.ts';
 import { quiet } from './quiet.ts';
 import { median } from './rounds.ts';
@@ -70,9 +70,7 @@ async function createPolicies(cloudyard: Cloudyard): Promise<string[]> {
     }
   };
   await Promise.all(Array.from({ length: atOnce }, one));
-  const { tasks } = await cloudyard.request('PATCH', `${policiesPath}/${ids[0]}`, { action: 'REJECT' });
-  const { state } = await cloudyard.request('GET', `/cloud/v1/tasks/${tasks[0]}?wait=60`);
-  if (state !== 'FINISHED') throw new Error(`the policies are ${state}`);
+  await ended(cloudyard, await cloudyard.request('PATCH', `${policiesPath}/${ids[0]}`, { action: 'REJECT' }));
   return ids;
 }
 

@@ -1,12 +1,12 @@
 /** Commands of the client: what one costs above an empty Node process, and 200 of them against 200 of `curl`. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../src/platform/program-files.ts';
 import { startCloudyard } from './cloudyard.ts';
 import { quiet } from './quiet.ts';
 import { median } from './rounds.ts';
 import type { Row } from './table.ts';
+import { timesOf } from './usage.ts';
 import type { Workplace } from './workplace.ts';
 
 const rounds = 20;
@@ -25,6 +25,7 @@ export async function clientCommands(workplace: Workplace): Promise<Row[]> {
     const { status, stderr, error } = spawnSync(file!, args, { env, encoding: 'utf8' });
     if (status !== 0) throw new Error(`${file} ${args.join(' ')}: ${error?.message ?? stderr}`);
   };
+  const cpuOfChildren = () => timesOf(process.pid)!.ofEndedChildren;
   const each = (command: string[]) => {
     const wall: number[] = [];
     const before = cpuOfChildren();
@@ -35,9 +36,9 @@ export async function clientCommands(workplace: Workplace): Promise<Row[]> {
     }
     return { wall, cpu: (cpuOfChildren() - before) / rounds };
   };
-  const script = (command: string[], count = calls) => {
+  const script = (command: string[]) => {
     const began = performance.now();
-    for (let i = 0; i < count; i++) run(command);
+    for (let i = 0; i < calls; i++) run(command);
     return performance.now() - began;
   };
   // The first run compiles the modules.
@@ -70,10 +71,4 @@ export async function clientCommands(workplace: Workplace): Promise<Row[]> {
     { what: `${calls} commands / ${calls} curl`, values: ratios, unit: 'ratio', bar: { atMost: 1.3 } },
     { what: `${calls} commands in a batch / ${calls} curl`, values: batches, unit: 'ratio', bar: { atMost: 1.3 } },
   ];
-}
-
-/** Milliseconds of user and system time of all children that have ended. */
-function cpuOfChildren(): number {
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[13]) + Number(fields[14])) * 10;
 }

@@ -2,11 +2,10 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, openSync, closeSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import type { ConnectionOptions } from '../src/platform/db.ts';
 import type { Workplace } from './workplace.ts';
 
@@ -172,12 +171,12 @@ export async function request(
   return text === '' ? undefined : JSON.parse(text);
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+/** Waits for the only task of a response and returns it. @throws if it failed */
+export async function ended(
+  client: Pick<Cloudyard, 'request'>,
+  { tasks: [id] }: { tasks: string[] },
+): Promise<Record<string, any>> {
+  const task = await client.request('GET', `/cloud/v1/tasks/${id}?wait=60`);
+  if (task.state !== 'FINISHED') throw new Error(`the task is ${task.state}: ${task.error}`);
+  return task;
 }

@@ -1,16 +1,15 @@
 /** Streams of events: memory and latency of 500, and what the announcements cost a create. Simulated drivers. */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cloudyard, startCloudyard } from './cloudyard.ts';
-import { cpuTimeOf } from './cpu-time.ts';
 import { requestsPerSecond } from './load.ts';
 import { untilIdle } from './path.ts';
 import { interleave, quantile, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
 import { liftQuotas, shareLoad } from './shares.ts';
 import type { Row } from './table.ts';
+import { cpuTimeOf, residentMegabytes } from './usage.ts';
 import { createWorkplace, type Workplace } from './workplace.ts';
 
 const streams = 500;
@@ -124,8 +123,4 @@ async function settledMegabytes(pid: number): Promise<number> {
     lowest = Math.min(lowest, now);
   }
   return lowest;
-}
-
-function residentMegabytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }

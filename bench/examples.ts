@@ -1,8 +1,7 @@
 /** Creates some of every resource, for `reads`. Simulated drivers. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { transaction } from '../src/platform/db.ts';
-import type { Services } from '../src/main/services.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, ended } from './cloudyard.ts';
+import { liftQuotas } from './shares.ts';
 
 /** Values of path parameters, by name. */
 export type Examples = Record<string, string | number>;
@@ -13,21 +12,15 @@ export const count = 20;
 const inProject = (name: string) => `/cloud/v1/${name}/1/1`;
 const tags = { team: 'web' };
 
-export async function createExamples({ db, quota }: Services, cloudyard: Cloudyard): Promise<Examples> {
-  await transaction(db, async (tx) => {
-    for (const [regionId, kinds] of Object.entries({ 0: ['project_count'], 1: regionalKinds })) {
-      const limits = Object.fromEntries(kinds.map((kind) => [kind, 1e9]));
-      await quota.setLimits(tx, { clientId: 1, regionId: Number(regionId) }, limits);
-    }
-  });
+export async function createExamples(cloudyard: Cloudyard): Promise<Examples> {
+  await liftQuotas(cloudyard);
+  await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', { project_count_limit: 1e9 });
   const post = (path: string, body: object) => cloudyard.request('POST', path, body);
   /** The ids of the first resources that a task has created, by kind. */
   const created: Make['created'] = async (path, body) => {
-    const { tasks } = await post(path, body);
-    const task = await cloudyard.request('GET', `/cloud/v1/tasks/${tasks[0]}?wait=60`);
-    if (task.state !== 'FINISHED') throw new Error(`POST ${path}: the task is ${task.state}: ${task.error}`);
+    const task = await ended(cloudyard, await post(path, body));
     const first = Object.entries<string[]>(task.created_resources).map(([kind, ids]) => [kind, ids[0]!]);
-    return { ...Object.fromEntries(first), task: tasks[0] };
+    return { ...Object.fromEntries(first), task: task.id };
   };
   const make = { cloudyard, post, created };
   const network = await several((name) => created(inProject('networks'), { name, tags }));
@@ -41,11 +34,6 @@ export async function createExamples({ db, quota }: Services, cloudyard: Cloudya
     ...(await ofClient(make)),
   };
 }
-
-const regionalKinds = [
-  ...['sfs_count', 'sfs_size', 'volume_count', 'volume_size', 'volume_snapshots_count', 'volume_snapshots_size'],
-  ...['loadbalancer_count', 'network_count', 'subnet_count', 'secret_count', 'registry_count', 'registry_storage'],
-];
 
 interface Make {
   cloudyard: Cloudyard;

@@ -3,7 +3,7 @@
  * The API server and PostgreSQL run on this machine, the worker and Ceph on the node of services.
  */
 import type { ChildProcess } from 'node:child_process';
-import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
+import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { allocator, nodeFlags } from '../bin/node-flags.mjs';
 import { root } from '../src/platform/program-files.ts';
@@ -38,10 +38,8 @@ export interface HostsRegion {
   untilServing(): Promise<void>;
   /** As the API returns it. */
   host(name: string): Promise<{ state: string; lease_valid: boolean; converged: boolean }>;
-  /** User and system time of an agent so far, without its data planes. */
-  cpuSeconds(name: string): number;
-  /** Resident memory of an agent, without its data planes. Unit: MB. */
-  memory(name: string): number;
+  /** Of an agent, without its data planes. */
+  pidOf(name: string): number;
 }
 
 const shareParts = ['ceph', 'ceph-mds', 'nfs-ganesha', 'nfs-ganesha-ceph', 'iputils-arping'] as const;
@@ -95,23 +93,13 @@ export async function startHostsRegion(workplace: Workplace): Promise<HostsRegio
       await until(all, 300, 'all hosts serve');
     },
     host: async (name) => (await yard.get(`/cloudyard/v1/hosts/1/${name}`)).body,
-    cpuSeconds(name) {
-      const stat = readFileSync(`/proc/${agents.get(name)!.pid}/stat`, 'utf8');
-      const fields = stat.split(') ')[1]!.split(' ');
-      return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-    },
-    memory(name) {
-      const status = readFileSync(`/proc/${agents.get(name)!.pid}/status`, 'utf8');
-      return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)![1]) / 1024;
-    },
+    pidOf: (name) => agents.get(name)!.pid!,
   };
   start(lab.services, 'worker');
   for (const node of lab.hosts) region.startAgent(node);
   await region.untilServing();
   return region;
 }
-
-const ticksPerSecond = 100;
 
 /** Returns the line of the regions file that names the cluster. */
 async function startStorage(workplace: Workplace, { services }: Lab): Promise<string> {

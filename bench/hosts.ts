@@ -20,6 +20,7 @@ import {
 } from './hosts-region.ts';
 import type { HostsRegion } from './hosts-region.ts';
 import type { Row } from './table.ts';
+import { residentMegabytes, timesOf } from './usage.ts';
 import type { Workplace } from './workplace.ts';
 
 const defaultBalancers = 1000;
@@ -62,14 +63,15 @@ export async function severalHosts(workplace: Workplace): Promise<Row[]> {
 }
 
 async function atRest(region: HostsRegion): Promise<Row[]> {
-  const before = region.cpuSeconds('h3');
+  const pid = region.pidOf('h3');
+  const before = timesOf(pid)!.own;
   await sleep(idleMs);
-  const idleCpu = ((region.cpuSeconds('h3') - before) / (idleMs / 1000)) * 1000;
+  const idleCpu = (timesOf(pid)!.own - before) / (idleMs / 1000);
   const creates: number[] = [];
   for (let at = 0; at < 7; at++) creates.push((await seconds(() => createBalancer(region))) * 1000);
   return [
     row('one more balancer, p50', creates, 'ms', 1000),
-    row('memory of an agent', [region.memory('h3')], 'MB', 300),
+    row('memory of an agent', [residentMegabytes(pid)], 'MB', 300),
     row('CPU time of an idle agent, ms a second', [idleCpu], 'ms', 50),
   ];
 }

@@ -1,5 +1,4 @@
 /** The statements of a create, an update and a delete of each kind of resource, up to the end of its task, at rest. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../src/platform/db.ts';
 import { aCertificate } from '../src/resources/secrets/test-certificates.ts';
 import { balancersPath, listenersPath, poolsPath } from './balancers.ts';
@@ -7,6 +6,7 @@ import { createClient } from './client.ts';
 import type { Client } from './client.ts';
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
+import { untilIdle } from './path.ts';
 import { sum, withStatementLog } from './path-statements.ts';
 import { openServices } from './services.ts';
 import { liftQuotas, newShare, sharesPath } from './shares.ts';
@@ -120,9 +120,4 @@ async function createdId(db: Db, taskId: string, key: string): Promise<string> {
   await untilIdle(db);
   const { rows } = await db.$client.query('select created_resources from tasks where id = $1', [taskId]);
   return rows[0].created_resources[key][0];
-}
-
-async function untilIdle(db: Db): Promise<void> {
-  const active = `select count(*) as count from tasks where state in ('NEW', 'RUNNING')`;
-  while ((await db.$client.query(active)).rows[0].count > 0) await sleep(20);
 }

@@ -3,13 +3,13 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
-import { cpuTimeOf } from './cpu-time.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
 import { seedShares, sharesPath } from './shares.ts';
 import { perSecond } from './table.ts';
 import type { Row } from './table.ts';
+import { cpuTimeOf } from './usage.ts';
 import type { Workplace } from './workplace.ts';
 
 const rounds = 5;

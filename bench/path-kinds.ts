@@ -15,7 +15,6 @@ type NextCreate = (client: number) => { path: string; body: object };
 
 export async function kindsFinished(cloudyard: Cloudyard): Promise<Row[]> {
   const client = createClient(cloudyard);
-  await liftLimits(cloudyard);
   const kinds = await createsOf(cloudyard, client);
   const measured = await interleave(
     rounds,
@@ -30,12 +29,6 @@ export async function kindsFinished(cloudyard: Cloudyard): Promise<Row[]> {
     unit: 'ratio',
     bar: { atLeast: 0.4 },
   }));
-}
-
-async function liftLimits(cloudyard: Cloudyard): Promise<void> {
-  const kinds = ['volume_count', 'volume_size', 'volume_snapshots_count', 'volume_snapshots_size', 'subnet_count'];
-  const limits = Object.fromEntries(kinds.map((kind) => [`${kind}_limit`, 1e9]));
-  await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', { region_id: 1, ...limits });
 }
 
 async function finishedPerSecond(client: Client, next: NextCreate): Promise<number> {

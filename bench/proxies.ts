@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { findHaproxy } from '../src/drivers/haproxy/detect.ts';
-import { freePort } from './cloudyard.ts';
 import type { Workplace } from './workplace.ts';
 
 /** The program that Cloudyard runs. */

@@ -2,9 +2,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { makeImage, pull, push } from '../test/images.ts';
 import type { Skopeo } from '../test/images.ts';
-import { freePort, startCloudyard } from './cloudyard.ts';
+import { startCloudyard } from './cloudyard.ts';
 import { findProgram } from './programs.ts';
 import { interleave, median, ratios } from './rounds.ts';
 import type { Row } from './table.ts';

@@ -5,7 +5,6 @@ import { count, createExamples } from './examples.ts';
 import type { Examples } from './examples.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
-import { openServices } from './services.ts';
 import { perSecond } from './table.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
@@ -18,7 +17,7 @@ const shares = 'listFileShares';
 
 export async function reads(workplace: Workplace): Promise<Row[]> {
   const cloudyard = await startCloudyard(workplace, { command: 'start' });
-  const examples = await createExamples(await openServices(workplace, cloudyard), cloudyard);
+  const examples = await createExamples(cloudyard);
   const { paths, missing } = await pathsOf(cloudyard, examples);
   const { headers } = cloudyard;
   const side = (path: string) => () =>

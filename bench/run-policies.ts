@@ -6,10 +6,10 @@ import { silentLogger } from '../src/platform/log.ts';
 import { startAndRequest } from '../src/resources/lifecycle-policies/runs/reconcile.ts';
 import { snapshots } from '../src/resources/snapshots/table.ts';
 import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
 import { deleteRuns, makeDue, seedPolicies } from './policies.ts';
 import { interleave, median, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
+import { liftQuotas } from './shares.ts';
 import type { Row } from './table.ts';
 import { createWorkplace } from './workplace.ts';
 import type { Workplace } from './workplace.ts';
@@ -42,17 +42,12 @@ export async function runPolicies(workplace: Workplace): Promise<Row[]> {
   ];
 }
 
-async function liftLimits(cloudyard: Cloudyard): Promise<void> {
-  const limits = { region_id: 1, volume_snapshots_count_limit: 1e9, volume_snapshots_size_limit: 1e9 };
-  await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', limits);
-}
-
 type Served = Awaited<ReturnType<typeof openServices>>;
 
 /** A server without a worker, and its services in this process. */
 async function aServer(workplace: Workplace, policies: number): Promise<Served> {
   const cloudyard = await startCloudyard(workplace, { command: 'serve' });
-  await liftLimits(cloudyard);
+  await liftQuotas(cloudyard);
   const services = await openServices(workplace, cloudyard);
   await seedPolicies(services.db, policies);
   return services;
@@ -76,7 +71,7 @@ async function untilStarted(workplace: Workplace): Promise<Row[]> {
   const own = createWorkplace();
   workplace.closing(own.clear);
   const cloudyard = await startCloudyard(own, { command: 'start' });
-  await liftLimits(cloudyard);
+  await liftQuotas(cloudyard);
   const { db } = await openServices(own, cloudyard);
   await seedPolicies(db, few);
   // A minute after its start the worker corrects next runs that do not follow from their schedules, as those made due here.

@@ -1,5 +1,6 @@
 /** Creates and seeds file shares for benchmarks. */
 import { type Db, transaction } from '../src/platform/db.ts';
+import { regionalKinds } from '../src/quota/kinds.ts';
 import type { CreateFileShare } from '../src/resources/file-shares/schema.ts';
 import type { Cloudyard } from './cloudyard.ts';
 
@@ -25,10 +26,10 @@ async function defaultNetwork(cloudyard: Requester): Promise<{ network_id: strin
   return { network_id: results[0].id, subnet_id: results[0].subnets[0] };
 }
 
-/** Raises quotas so that no create reaches a limit. */
+/** Raises all quotas of the region, so that no create reaches a limit. */
 export async function liftQuotas(cloudyard: Requester): Promise<void> {
-  const limits = { region_id: 1, sfs_count_limit: 1e9, sfs_size_limit: 1e12, loadbalancer_count_limit: 1e9 };
-  await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', limits);
+  const limits = Object.fromEntries(regionalKinds.map((kind) => [`${kind}_limit`, 1e12]));
+  await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', { region_id: 1, ...limits });
 }
 
 /** Inserts available shares and their counts, as if they had been created one by one, and analyzes the tables. */

@@ -8,7 +8,8 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort, request, withSettings } from './cloudyard.ts';
+import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { request, withSettings } from './cloudyard.ts';
 import { liftQuotas, newShare, sharesPath } from './shares.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';

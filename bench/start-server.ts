@@ -1,9 +1,9 @@
 /** `npm start`: time until it is ready, on an empty data directory and after a stop, and memory when idle. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCloudyard } from './cloudyard.ts';
 import { quiet } from './quiet.ts';
 import type { Row } from './table.ts';
+import { residentMegabytes } from './usage.ts';
 import type { Workplace } from './workplace.ts';
 
 const restarts = 3;
@@ -26,21 +26,11 @@ export async function startServer(workplace: Workplace): Promise<Row[]> {
   return [
     { what: 'first start to ready', values: [first.readyAfterMs / 1000], unit: 's', bar: { atMost: 8 } },
     { what: 'restart to ready', values: again, unit: 's', bar: { atMost: 1.2 } },
-    memoryRow(idle),
+    {
+      what: `memory of the Node process, idle for ${idleMs / 1000} s`,
+      values: [idle],
+      unit: 'MB',
+      bar: { atMost: 130 },
+    },
   ];
-}
-
-function memoryRow(idle: number | null): Row {
-  const what = `memory of the Node process, idle for ${idleMs / 1000} s`;
-  if (idle === null) return { what, why: 'skipped: this system has no /proc' };
-  return { what, values: [idle], unit: 'MB', bar: { atMost: 130 } };
-}
-
-function residentMegabytes(pid: number): number | null {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+) kB/.exec(status)![1]) / 1024;
-  } catch {
-    return null;
-  }
 }

@@ -9,8 +9,7 @@ import type { Db } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { removeOldNotifications } from '../src/resources/notifications/retention.ts';
 import { removeEndedTasks } from '../src/tasks/retention.ts';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, ended, startCloudyard } from './cloudyard.ts';
 import { newShare, sharesPath } from './shares.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
@@ -64,18 +63,13 @@ async function alertEachRound({ request }: Cloudyard): Promise<void> {
 
 async function createAndDelete(cloudyard: Cloudyard): Promise<void> {
   const { request } = cloudyard;
-  const ended = async ({ tasks: [id] }: { tasks: string[] }) => {
-    const task = await request('GET', `/cloud/v1/tasks/${id}?wait=30`);
-    if (task.state !== 'FINISHED') throw new Error(`a task is ${task.state}: ${task.error}`);
-    return task;
-  };
   const share = await newShare(cloudyard);
   const all = Array.from({ length: sharesOfRound }, async () => {
-    const task = await ended(await request('POST', sharesPath, share));
+    const task = await ended(cloudyard, await request('POST', sharesPath, share));
     return task.created_resources.file_shares[0] as string;
   });
   const ids = await Promise.all(all);
-  await Promise.all(ids.map(async (id) => ended(await request('DELETE', `${sharesPath}/${id}`))));
+  await Promise.all(ids.map(async (id) => ended(cloudyard, await request('DELETE', `${sharesPath}/${id}`))));
 }
 
 /** What the housekeeping of workers does, in main/work.ts. */
