@@ -4,12 +4,15 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
-import { request, withSettings } from './cloudyard.ts';
+import { readOrEmpty } from '../src/platform/read-or-empty.ts';
+import { processesOf } from '../test/processes.ts';
+import { serverScript } from '../test/server-program.ts';
+import { ended, request, withSettings } from './cloudyard.ts';
 import { liftQuotas, newShare, sharesPath } from './shares.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
@@ -26,8 +29,8 @@ export async function silence(workplace: Workplace): Promise<Row[]> {
   await host.answers();
   await host.createShares();
   const [ofServer, ofHost]: [number[], number[]] = [[], []];
-  for (let i = 0; i < kills; i++) ofServer.push(await host.silenceAfter(() => host.killServer()));
-  for (let i = 0; i < kills; i++) ofHost.push(await host.silenceAfter(() => host.killEverything()));
+  for (let i = 0; i < kills; i++) ofServer.push(await host.silenceWithout(host.servers));
+  for (let i = 0; i < kills; i++) ofHost.push(await host.silenceWithout(host.processes));
   return [
     { what: 'silence of the API after kill -9 of the server', values: ofServer, unit: 's', bar: { atMost: 2 } },
     { what: 'the same of every process of the host', values: ofHost, unit: 's', bar: { atMost: 5 } },
@@ -37,10 +40,10 @@ export async function silence(workplace: Workplace): Promise<Row[]> {
 interface Supervised {
   answers(): Promise<void>;
   createShares(): Promise<void>;
-  killServer(): void;
-  killEverything(): void;
-  /** Seconds from the last response before the kill to the first one after it. */
-  silenceAfter(kill: () => void): Promise<number>;
+  servers(): number[];
+  processes(): number[];
+  /** Seconds from the last response before the kill of these to the first one after it. */
+  silenceWithout(find: () => number[]): Promise<number>;
 }
 
 async function startSupervised(workplace: Workplace): Promise<Supervised> {
@@ -84,17 +87,16 @@ async function startSupervised(workplace: Workplace): Promise<Supervised> {
       const created = await Promise.all(
         Array.from({ length: shares }, () => requester.request('POST', sharesPath, share)),
       );
-      for (const { tasks } of created) {
-        const task = await requester.request('GET', `/cloud/v1/tasks/${tasks[0]}?wait=60`);
-        if (task.state !== 'FINISHED') throw new Error(`the task is ${task.state}`);
-      }
+      for (const each of created) await ended(requester, each);
     },
-    killServer: () => kill(serversOf(dataDir)),
-    killEverything: () => kill(processesOf(dataDir)),
-    async silenceAfter(act) {
+    servers: () => processesOf(workplace.dir).filter(isServer),
+    processes: () => processesOf(workplace.dir),
+    async silenceWithout(find) {
+      const pids = find();
+      if (pids.length === 0) throw new Error('no process to kill');
       await answers();
       const last = performance.now();
-      act();
+      kill(pids);
       await answers();
       const seconds = (performance.now() - last) / 1000;
       // The host settles before the next kill.
@@ -135,25 +137,7 @@ function kill(pids: number[]): void {
   }
 }
 
-/** The processes that were started with this data directory. */
-function processesOf(dataDir: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => readProc(pid, 'environ').includes(dataDir) || readProc(pid, 'cmdline').includes(dataDir))
-    .map(Number);
-}
-
-/** Node processes that run the server, from the bundle or from the sources; not the launcher. @throws Error if there are none */
-function serversOf(dataDir: string): number[] {
-  const servers = processesOf(dataDir).filter((pid) => /main\/cloudyard\.[jt]s/.test(readProc(String(pid), 'cmdline')));
-  if (servers.length === 0) throw new Error('no server runs');
-  return servers;
-}
-
-function readProc(pid: string, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
-  } catch {
-    return '';
-  }
+/** Whether it runs the server; the launcher does not. */
+function isServer(pid: number): boolean {
+  return readOrEmpty(`/proc/${pid}/cmdline`).includes(serverScript);
 }
