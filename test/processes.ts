@@ -9,12 +9,10 @@ import { randomInt } from 'node:crypto';
 import {
   chmodSync,
   cpSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -26,7 +24,8 @@ import { freePort } from '../src/drivers/ganesha/test-host.ts';
 import { runtimeFolder } from '../src/drivers/confined.ts';
 import { egressTable } from '../src/drivers/egress-filter.ts';
 import { layoutOf } from '../src/drivers/haproxy/layout.ts';
-import { liveProcess } from '../src/platform/running-processes.ts';
+import { readOrEmpty } from '../src/platform/read-or-empty.ts';
+import { descriptorsOf, liveProcess, pidsOfHost, processIn } from '../src/platform/running-processes.ts';
 import { root } from '../src/platform/program-files.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
@@ -258,10 +257,8 @@ function postgresOf(dataDir: string) {
 }
 
 function livePid(pidFile: string): number | null {
-  if (!existsSync(pidFile)) return null;
-  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
-  const found = liveProcess(pid);
-  return found && /postgres|ganesha\.nfsd|rpcbind|haproxy/.test(found.commandLine) ? pid : null;
+  const found = processIn(pidFile);
+  return found && /postgres|ganesha\.nfsd|rpcbind|haproxy/.test(found.commandLine) ? found.pid : null;
 }
 
 function mountsUnder(folder: string): string[] {
@@ -274,16 +271,8 @@ function mountsUnder(folder: string): string[] {
 function loopDevicesOf(dataDir: string): { device: string; file: string }[] {
   return readdirSync('/sys/block')
     .filter((name) => name.startsWith('loop'))
-    .map((name) => ({ device: `/dev/${name}`, file: backingFile(name) }))
+    .map((name) => ({ device: `/dev/${name}`, file: readOrEmpty(`/sys/block/${name}/loop/backing_file`).trim() }))
     .filter(({ file }) => file.startsWith(`${dataDir}/`));
-}
-
-function backingFile(name: string): string {
-  try {
-    return readFileSync(`/sys/block/${name}/loop/backing_file`, 'utf8').trim();
-  } catch {
-    return '';
-  }
 }
 
 /** Signals the server and its backends; `pid` is that of the server. */
@@ -302,27 +291,10 @@ export function signalPostgres(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void
 /** Pids of the processes of this folder: their environment or arguments name it, or they have one of its files open. */
 export function processesOf(folder: string): number[] {
   const inFolder = `${folder}/`;
-  const names = (pid: string) =>
-    ['environ', 'cmdline'].some((file) => readFileSync(`/proc/${pid}/${file}`, 'latin1').includes(inFolder)) ||
-    readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith(inFolder));
-  return readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
-    .filter((pid) => {
-      try {
-        return names(pid);
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return '';
-  }
+  const names = (pid: number) =>
+    ['environ', 'cmdline'].some((file) => readOrEmpty(`/proc/${pid}/${file}`).includes(inFolder)) ||
+    descriptorsOf(pid).some((target) => target.startsWith(inFolder));
+  return pidsOfHost().filter((pid) => pid !== process.pid && names(pid));
 }
 
 function removeYard(folder: string, dataDir: string): void {

@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { findServiceAccount } from '../src/platform/service-account.ts';
 import { query, signalPostgres } from './processes.ts';
 import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
-import { accountOf } from './system-postgres.ts';
 
 interface PostgresServer {
   port: number;
@@ -36,7 +36,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const programs = postgresPrograms()!;
   const folder = mkdtempSync(join(tmpdir(), 'cloudyard-replicated-'));
   chmodSync(folder, 0o755);
-  const account = process.getuid?.() === 0 ? accountOf('postgres') : null;
+  const account = process.getuid?.() === 0 ? findServiceAccount('postgres') : null;
   const options = { ...account, cwd: folder, env: { ...process.env, CLOUDYARD_DATA_DIR: `${folder}/` } };
   const run = (program: string, ...args: string[]) => promisify(execFile)(join(programs, program), args, options);
   const children: ChildProcess[] = [];

@@ -1,9 +1,10 @@
 /** A PostgreSQL of the machine (Debian's packages), like an external database of an operator: a new cluster on loopback. */
 import { execFileSync, spawn } from 'node:child_process';
-import { chownSync, mkdirSync, readFileSync } from 'node:fs';
+import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { findServiceAccount } from '../src/platform/service-account.ts';
 import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
 
@@ -18,7 +19,7 @@ export async function startSystemPostgres(folder: string, database: string): Pro
   const programs = postgresPrograms()!;
   const data = join(folder, 'system-postgres');
   mkdirSync(data);
-  const account = process.getuid?.() === 0 ? accountOf('postgres') : null;
+  const account = process.getuid?.() === 0 ? findServiceAccount('postgres') : null;
   if (account) chownSync(data, account.uid, account.gid);
   const env = { ...process.env, CLOUDYARD_DATA_DIR: `${folder}/` };
   const options = { ...account, env, cwd: data, stdio: 'ignore' } as const;
@@ -63,12 +64,4 @@ export async function startSystemPostgres(folder: string, database: string): Pro
       await ended;
     },
   };
-}
-
-export function accountOf(name: string): { uid: number; gid: number } {
-  const fields = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-    .find((entry) => entry[0] === name);
-  return { uid: Number(fields?.[2]), gid: Number(fields?.[3]) };
 }

@@ -3,11 +3,11 @@
  * adopts none, and runs its own.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
-import { liveProcess } from '../../src/platform/running-processes.ts';
+import { liveProcess, processIn } from '../../src/platform/running-processes.ts';
 import { openYard, processesOf } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
@@ -36,7 +36,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a copy of a data d
   const daemons = ({ dataDir }: Yard) =>
     Object.fromEntries(
       pidFiles(dataDir).flatMap((file) => {
-        const found = liveProcess(Number.parseInt(readFileSync(join(dataDir, file), 'utf8'), 10));
+        const found = processIn(join(dataDir, file));
         return found && processesOf(dataDir).includes(found.pid) ? [[file, `${found.pid} ${found.startTime}`]] : [];
       }),
     );

@@ -1,6 +1,7 @@
 /** Kills random processes of a data directory with SIGKILL, and measures how long the API is silent afterwards. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
+import { parentOf } from '../../src/platform/running-processes.ts';
 import type { Random } from '../model/random.ts';
 import { processesOf } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -68,19 +69,11 @@ function victimsOf(yard: Yard, { server, worker }: { server: number; worker: num
 
 /** The kind of a daemon by its command line; null for short commands, which end with their worker. */
 function kindOf(pid: number): string | null {
-  const read = (file: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/${file}`, 'latin1');
-    } catch {
-      return '';
-    }
-  };
-  const command = read('cmdline').replaceAll('\0', ' ');
-  const parent = Number(/^PPid:\s+(\d+)$/m.exec(read('status'))?.[1]);
+  const command = readOrEmpty(`/proc/${pid}/cmdline`).replaceAll('\0', ' ');
   const [program = ''] = command.split(' ');
   if (program.startsWith('postgres:')) return 'PostgreSQL backend';
   if (program.endsWith('/postgres')) return 'PostgreSQL postmaster';
-  if (program.endsWith('haproxy')) return readsHaproxy(parent) ? 'HAProxy worker' : 'HAProxy master';
+  if (program.endsWith('haproxy')) return isHaproxy(parentOf(pid)) ? 'HAProxy worker' : 'HAProxy master';
   if (program.endsWith('ganesha.nfsd')) return 'NFS-Ganesha';
   if (program.endsWith('rpcbind')) return 'rpcbind';
   if (program.endsWith('docker-registry')) return 'distribution';
@@ -88,10 +81,6 @@ function kindOf(pid: number): string | null {
   return null;
 }
 
-function readsHaproxy(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'latin1').trim() === 'haproxy';
-  } catch {
-    return false;
-  }
+function isHaproxy(pid: number): boolean {
+  return readOrEmpty(`/proc/${pid}/comm`).trim() === 'haproxy';
 }

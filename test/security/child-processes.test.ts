@@ -1,12 +1,14 @@
 /** Secrets of a server that its child processes could read: environment, arguments, core dumps. All daemons are real. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../src/drivers/ganesha/test-host.ts';
 import { root } from '../../src/platform/program-files.ts';
+import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
+import { parentOf, pidsOfHost } from '../../src/platform/running-processes.ts';
 import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { until } from '../until.ts';
@@ -199,8 +201,7 @@ function asAccount(account: string, script: string): string {
 
 /** Parent process ids by process id. */
 function processes(): Map<number, number> {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return new Map(pids.map((pid) => [Number(pid), Number(/^PPid:\s+(\d+)$/m.exec(read(Number(pid), 'status'))?.[1])]));
+  return new Map(pidsOfHost().map((pid) => [pid, parentOf(pid)]));
 }
 
 function descendants(pid: number, parents: Map<number, number>): number[] {
@@ -216,9 +217,5 @@ function accountOf(pid: number): string {
 
 /** Returns an empty text if the process has ended. */
 function read(pid: number, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
-  } catch {
-    return '';
-  }
+  return readOrEmpty(`/proc/${pid}/${file}`);
 }

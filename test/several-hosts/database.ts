@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { root } from '../../src/platform/program-files.ts';
 import { until } from '../until.ts';
 import { postgresPrograms } from '../requires.ts';
-import { accountOf } from '../system-postgres.ts';
+import { findServiceAccount } from '../../src/platform/service-account.ts';
 import type { Lab, LabNode } from './lab.ts';
 
 const packaging = join(root, 'packaging', 'several-hosts');
@@ -45,7 +45,7 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
   const folder = dirname(lab.hosts[0]!.folder);
   // PostgreSQL runs as another account, which must be able to enter the folder.
   chmodSync(folder, 0o755);
-  const account = accountOf('postgres');
+  const account = findServiceAccount('postgres')!;
   const asPostgres = ['--reuid', 'postgres', '--regid', 'postgres', '--init-groups'];
   const programs = new Map<string, ChildProcess[]>();
 

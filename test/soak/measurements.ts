@@ -1,7 +1,9 @@
 /** What the soak measures: memory and descriptors of the processes, sizes in the database and on disk, and latency. */
 import { execFileSync } from 'node:child_process';
-import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { basename } from 'node:path';
+import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
+import { descriptorsOf } from '../../src/platform/running-processes.ts';
 import { quantile } from '../kills/figures.ts';
 import { processesOf } from '../processes.ts';
 import type { Yard } from '../processes.ts';
@@ -80,8 +82,8 @@ export async function measure(
     'daemonMemory',
     others.reduce((sum, pid) => sum + memoryOf(pid), 0),
   );
-  add('serverDescriptors', descriptorsOf(own.server));
-  add('workerDescriptors', descriptorsOf(own.worker));
+  add('serverDescriptors', descriptorsOf(own.server).length);
+  add('workerDescriptors', descriptorsOf(own.worker).length);
   const { tables, indexes } = await databaseSizes(yard);
   add('tables', tables);
   add('indexes', indexes);
@@ -94,16 +96,8 @@ export async function measure(
 
 /** Without pages that are shared with other processes, MiB. */
 function memoryOf(pid: number): number {
-  const status = readOr(`/proc/${pid}/status`);
+  const status = readOrEmpty(`/proc/${pid}/status`);
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
-}
-
-function descriptorsOf(pid: number): number {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).length;
-  } catch {
-    return 0;
-  }
 }
 
 async function databaseSizes(yard: Yard): Promise<{ tables: number; indexes: number }> {
@@ -148,13 +142,5 @@ function diskOf(dataDir: string): number {
   } catch (error) {
     // Files that disappear meanwhile make `du` fail, after it has printed the sum.
     return Number.parseInt((error as { stdout: string }).stdout, 10) / 1024;
-  }
-}
-
-function readOr(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
   }
 }

@@ -1,12 +1,12 @@
 /** A data directory, free ports and NFS clients for tests. `cleanUp` leaves no process, mount or loop device behind. */
 import { execFile, execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { liveProcess } from '../../platform/running-processes.ts';
+import { processIn } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createGaneshaDriver, type GaneshaDriver, type GaneshaDriverOptions } from './driver.ts';
 import { findGanesha, type GaneshaFinding } from './detect.ts';
@@ -78,10 +78,8 @@ export async function testHost(): Promise<TestHost> {
 function cleanUp(dataDir: string): void {
   const root = join(dataDir, 'file-shares');
   for (const name of ['runtime/state/ganesha.pid', 'ganesha.pid', 'runtime/rpcbind.pid']) {
-    const file = join(root, 'ganesha', name);
-    const pid = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN;
-    const found = liveProcess(pid);
-    if (found && /ganesha\.nfsd|rpcbind/.test(found.commandLine)) process.kill(pid, 'SIGKILL');
+    const found = processIn(join(root, 'ganesha', name));
+    if (found && /ganesha\.nfsd|rpcbind/.test(found.commandLine)) process.kill(found.pid, 'SIGKILL');
   }
   const mounted = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')

@@ -3,10 +3,10 @@
  * also when a test failed.
  */
 import { randomInt, randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { liveProcess } from '../../platform/running-processes.ts';
+import { processIn } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createMemberRules } from '../../platform/member-networks.ts';
 import type {
@@ -50,10 +50,8 @@ export function testHost(): TestHost {
   const pids = () => [join(layout.haproxy, 'haproxy.pid'), join(layout.nginx, 'nginx.pid')];
   const cleanUp = () => {
     for (const file of pids()) {
-      const pid = existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : Number.NaN;
-      const found = liveProcess(pid);
-      if (!found || !found.commandLine.includes(dataDir)) continue;
-      process.kill(pid, 'SIGKILL');
+      const found = processIn(file);
+      if (found?.commandLine.includes(dataDir)) process.kill(found.pid, 'SIGKILL');
     }
     for (const pid of orphansOf(errorLog(layout.nginx))) process.kill(pid, 'SIGKILL');
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
