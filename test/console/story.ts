@@ -1,9 +1,10 @@
 /**
  * All operations of openapi.json that change something, in an order in which they can be used. A path parameter gets the
- * identifier that an earlier step saved under its name.
+ * identifier that an earlier step saved under its name. Operations without a step here are played with their examples.
  */
 import type { Json } from '../../console/src/code/request.ts';
 import { aCertificate, aKey, keyPemOf } from '../../src/resources/secrets/test-certificates.ts';
+import { operations } from './operations.ts';
 
 export interface Step {
   operation: string;
@@ -267,7 +268,7 @@ const others: Step[] = [
   { operation: 'receiveRegistryEvents', refused: 401 },
 ];
 
-export const story: Step[] = [
+const written: Step[] = [
   ...projects,
   ...networks,
   ...fileShares,
@@ -281,3 +282,19 @@ export const story: Step[] = [
   ...clients,
   ...others,
 ];
+
+/** Resources without a step above: the examples of openapi.json create, change and delete one. */
+export const derived: Step[] = operations
+  .filter(({ id }) => !written.some(({ operation }) => operation === id))
+  .map(({ id, method, path, params }) => {
+    const item = method === 'post' && operations.find((other) => other.path.startsWith(`${path}/{`));
+    return { operation: id, method, ...(item && { save: item.params[params.length]! }) };
+  })
+  .sort((a, b) => turnOf(a) - turnOf(b));
+
+function turnOf({ method, save }: { method: string; save?: string }): number {
+  if (save !== undefined) return 0;
+  return method === 'delete' ? 2 : 1;
+}
+
+export const story: Step[] = [...written, ...derived];

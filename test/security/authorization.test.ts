@@ -1,7 +1,8 @@
 /**
  * Calls every operation of the OpenAPI document with tokens that have no access. The operations come from the document,
  * IDs and bodies from the schemas, and the expected answers from the declared access. A new operation needs no line here,
- * unless its path has a parameter whose value `findOwned` cannot find: then the test fails and names the parameter.
+ * and its resource needs no line in victim.ts, unless the example of its request cannot be created: then the test fails and
+ * names the path parameter.
  */
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -12,7 +13,6 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Routes } from '../../src/http/app.ts';
 import { systemRoutes } from '../../src/http/system.ts';
 import { declaredApi } from '../../src/main/openapi-document.ts';
-import { transaction } from '../../src/platform/db.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { defaultClientLimits } from '../../src/platform/settings.ts';
 import { resourceRoutes } from '../../src/resources/list.ts';
@@ -20,6 +20,8 @@ import { useCloudyard, type Answer } from '../harness.ts';
 import { dereferenced } from '../openapi.ts';
 import { sample } from './samples.ts';
 import type { Schema } from './samples.ts';
+import { createVictim, secretText } from './victim.ts';
+import type { Victim } from './victim.ts';
 
 /** Operations of the registry protocols, which have separate credentials. */
 const registryOperations = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];
@@ -78,8 +80,8 @@ const has = ({ path }: Route, ...names: string[]) => names.some((name) => path.i
 /** Development mode adds routes. */
 const cloud = useCloudyard({ development: true });
 /** The client whose resources are attacked. */
-let victim: { clientId: number; projectId: number; token: string };
-let stranger: { clientId: number; projectId: number; token: string };
+let victim: Victim;
+let stranger: Victim;
 const places = ['client_id', 'project_id', 'region_id'];
 /** Path parameters whose values are small numbers, which occur in many responses. */
 const smallNumbers = ['policy_id', 'token_id', 'fault_id', 'user_action_id'];
@@ -87,128 +89,35 @@ const smallNumbers = ['policy_id', 'token_id', 'fault_id', 'user_action_id'];
 const owned = new Map([['host_name', 'host-of-the-operator']]);
 
 beforeAll(async () => {
-  victim = await cloud.newClient();
-  const { token, projectId } = victim;
-  await cloud.patch(`/cloud/v1/projects/${projectId}`, { name: 'secret of the victim' }, { token });
-  const [network] = (await cloud.get(`/cloud/v1/networks/${projectId}/1`, { token })).body.results;
-  const access = [{ access_mode: 'ro', ip_address: '10.0.0.1' }];
-  const share = { name: 'secret of the victim', protocol: 'NFS', size: 1, network: { network_id: network.id }, access };
-  await cloud.ended(await cloud.post(`/cloud/v1/file_shares/${projectId}/1`, share, { token }), { token });
-  await createVictimBalancer();
-  await createVictimRegistry();
-  await createVictimNotification();
-  await createVictimVolume();
-  await createVictimKeys();
-  await createFault();
+  victim = await createVictim(cloud, owned);
   stranger = await cloud.newClient();
-  owned.set('client_id', String(victim.clientId)).set('project_id', String(projectId)).set('region_id', '1');
+  const { clientId, projectId } = victim;
+  owned.set('client_id', String(clientId)).set('project_id', String(projectId)).set('region_id', '1');
   const names = new Set(guarded.flatMap(({ path }) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!)));
-  for (const name of names) if (!owned.has(name)) await findOwned(name);
+  for (const name of names) if (!owned.has(name)) await findOrCreate(name);
 });
 
-/** A load balancer with a listener, a pool and a member, and a secret. */
-async function createVictimBalancer(): Promise<void> {
-  const { projectId, token } = victim;
-  const name = 'secret of the victim';
-  const pool = {
-    name,
-    protocol: 'HTTP',
-    lb_algorithm: 'ROUND_ROBIN',
-    members: [{ address: '10.0.0.1', protocol_port: 80 }],
-  };
-  const listeners = [{ name, protocol: 'HTTP', protocol_port: 80, pools: [pool] }];
-  const path = `/cloud/v1/loadbalancers/${projectId}/1`;
-  const made = await cloud.ended(await cloud.post(path, { name, listeners, tags: { secret: name } }, { token }), {
-    token,
-  });
-  const l7policies = `/cloud/v1/l7policies/${projectId}/1`;
-  const [listener_id] = made.body.created_resources.listeners;
-  const policy = { name, listener_id, action: 'REJECT', tags: [name] };
-  const added = await cloud.ended(await cloud.post(l7policies, policy, { token }), { token });
-  const [l7policy] = added.body.created_resources.l7polices;
-  const rule = { type: 'PATH', compare_type: 'EQUAL_TO', value: '/secret-of-the-victim' };
-  const ruled = await cloud.ended(await cloud.post(`${l7policies}/${l7policy}/rules`, rule, { token }), { token });
-  owned.set('l7policy_id', l7policy).set('l7rule_id', Object.values<string[]>(ruled.body.created_resources)[0]![0]!);
-  const opaque = { name, secret_type: 'opaque', payload: 'AAAA', payload_content_type: 'application/octet-stream' };
-  const secret = { ...opaque, payload_content_encoding: 'base64' };
-  await cloud.ended(await cloud.post(`/cloud/v1/secrets/${projectId}/1`, secret, { token }), { token });
+async function findOrCreate(parameter: string): Promise<void> {
+  if (await findOwned(parameter)) return;
+  const attempt = await createOwned(parameter);
+  if (await findOwned(parameter)) return;
+  throw new Error(`the victim owns nothing for the path parameter ${parameter}: create it in victim.ts (${attempt})`);
 }
 
-/** A registry with a user. Names cannot mark the victim here, so both get ids that occur nowhere else. */
-async function createVictimRegistry(): Promise<void> {
-  const { projectId, token } = victim;
-  const path = `/cloud/v1/registries/${projectId}/1`;
-  await cloud.db.$client.query(`select setval('registries_id_seq', 7654321), setval('registry_users_id_seq', 8765432)`);
-  const { id } = (await cloud.post(path, { name: 'victim' }, { token })).body;
-  await cloud.post(`${path}/${id}/users`, { name: 'victim', duration: 1 }, { token });
-  const digest = `sha256:${'7'.repeat(64)}`;
-  await cloud.db.$client.query(
-    `with repository as (
-       insert into registry_repositories (registry_id, name, created_at, updated_at, seen_at)
-       values (${id}, 'repository-of-the-victim', now(), now(), now()) returning id),
-     artifact as (
-       insert into registry_artifacts (repository_id, digest, size, pushed_at, seen_at)
-       select id, '${digest}', 1, now(), now() from repository returning id, repository_id)
-     insert into registry_tags (repository_id, artifact_id, name, pushed_at, seen_at)
-     select repository_id, id, 'tag-of-the-victim', now(), now() from artifact`,
-  );
-  owned.set('repository_name', 'repository-of-the-victim').set('digest', digest).set('tag_name', 'tag-of-the-victim');
-}
-
-/** A notification, its webhook, a user action that is delivered, and a quota request, whose id occurs nowhere else. */
-async function createVictimNotification(): Promise<void> {
-  const { clientId, token } = victim;
-  const hook = { url: 'https://hooks.example/', secret: 'secret of the victim' };
-  await cloud.post(`/cloudyard/v1/clients/${clientId}/webhooks`, hook, { token });
-  const subject = 'secret of the victim';
-  const message = { clientId, type: 'quota_threshold' as const, subject, body: { paragraphs: [] }, data: {} };
-  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, message));
-  await cloud.db.$client.query(`select setval(pg_get_serial_sequence('quota_requests', 'id'), 9876543)`);
-  const header = { auth_header_name: 'X-Key', auth_header_value: hook.secret };
-  await cloud.post('/cloud/v1/user_actions/subscribe', { url: hook.url, ...header }, { token });
-  const requested_limits = { global_limits: { project_count_limit: 50 } };
-  await cloud.post('/cloud/v2/limits_request', { description: 'secret of the victim', requested_limits }, { token });
-  const { rows } = await cloud.db.$client.query('select max(entry_id)::text as id from user_action_deliveries');
-  owned.set('user_action_id', rows[0].id);
-}
-
-async function createVictimVolume(): Promise<void> {
-  const { projectId, token } = victim;
-  const name = 'secret of the victim';
-  const made = await cloud.ended(
-    await cloud.post(`/cloud/v1/volumes/${projectId}/1`, { name, source: 'new-volume', size: 1 }, { token }),
-    { token },
-  );
-  const [volume_id] = made.body.created_resources.volumes;
-  await cloud.ended(await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, { name, volume_id }, { token }), { token });
-  const schedules = [{ type: 'cron', hour: '3', max_quantity: 1 }];
-  const policy = { action: 'volume_snapshot', name, volume_ids: [volume_id], schedules };
-  const { body } = await cloud.post(`/cloud/v1/lifecycle_policy/${projectId}/1`, policy, { token });
-  owned.set('policy_id', String(body.id)).set('schedule_id', body.schedules[0].id);
-}
-
-/** An API key and a pull secret, which paths identify by name. */
-async function createVictimKeys(): Promise<void> {
-  const { projectId, token } = victim;
-  const [keys, secrets] = ['keys', 'secrets'].map((kind) => `/cloud/v1/caas/${kind}/${projectId}/1`) as [
-    string,
-    string,
-  ];
-  await cloud.post(keys, { name: 'of-the-victim', containers: [], description: 'secret of the victim' }, { token });
-  const login = { registry: 'registry.test', login: 'secret of the victim', password: 'secret of the victim' };
-  await cloud.post(secrets, { name: 'of-the-victim', ...login }, { token });
-  owned.set('key_name', 'of-the-victim').set('secret_name', 'of-the-victim');
-}
-
-/** A fault of development mode, which belongs to the operator, and delays nothing. */
-async function createFault(): Promise<void> {
-  const fault = { resource: 'volume', operation: 'apply', mode: 'slow', seconds: 0 };
-  const { body } = await cloud.post('/cloudyard/v1/dev/faults', fault);
-  owned.set('fault_id', String(body.id));
+/** Creates a resource of the victim with the example of the request. Returns the outcome. */
+async function createOwned(parameter: string): Promise<string> {
+  const isItem = ({ path }: Route) => path.endsWith(`/{${parameter}}`);
+  const lists = guarded.filter(isItem).map(({ path }) => path.slice(0, path.lastIndexOf('/')));
+  const create = guarded.find(({ method, path }) => method === 'POST' && lists.includes(path));
+  if (!create) return 'no operation creates it';
+  const { token } = victim;
+  const answer = await tryRoute(create, token, {}, { ...(bodyOf(create) as object), name: secretText });
+  if (answer.body?.tasks) await cloud.ended(answer, { token });
+  return `${create.described.operationId}: ${answer.status} ${JSON.stringify(answer.body)}`;
 }
 
 /** Finds the value of a path parameter: `file_share_id` is the ID of a row of the victim in `file_shares`. */
-async function findOwned(parameter: string): Promise<void> {
+async function findOwned(parameter: string): Promise<boolean> {
   const { rows } = await cloud.db.$client.query<{ name: string; columns: string[] }>(
     `select table_name as name, array_agg(column_name::text) as columns from information_schema.columns
      where table_schema = 'public' and table_name like $1 group by 1 order by length(table_name)`,
@@ -218,13 +127,18 @@ async function findOwned(parameter: string): Promise<void> {
     const column = columns.includes('client_id') ? 'client_id' : columns.includes('project_id') ? 'project_id' : null;
     const mine = column ? `where ${column} = ${owned.get(column)!}` : '';
     const found = await cloud.db.$client.query<{ id: string }>(`select id::text from "${name}" ${mine} limit 1`);
-    if (found.rows[0]) return void owned.set(parameter, found.rows[0].id);
+    if (found.rows[0]) return owned.set(parameter, found.rows[0].id).has(parameter);
   }
-  throw new Error(`the victim owns nothing for the path parameter ${parameter}: create it in beforeAll`);
+  return false;
 }
 
 /** A request that is valid except for its caller. `instead` overrides path parameters. */
-function tryRoute(route: Route, token: string | null, instead: Record<string, string> = {}): Promise<Answer> {
+function tryRoute(
+  route: Route,
+  token: string | null,
+  instead: Record<string, string> = {},
+  body = bodyOf(route),
+): Promise<Answer> {
   const parameters = route.described.parameters ?? [];
   const url = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const schema = parameters.find((parameter) => parameter.in === 'path' && parameter.name === name)?.schema ?? {};
@@ -234,7 +148,7 @@ function tryRoute(route: Route, token: string | null, instead: Record<string, st
   for (const { in: where, name, required, schema } of parameters) {
     if (where === 'query' && required) query.set(name, String(sample(schema, name, owned)));
   }
-  return cloud.request(route.method, query.size > 0 ? `${url}?${query}` : url, bodyOf(route), { token });
+  return cloud.request(route.method, query.size > 0 ? `${url}?${query}` : url, body, { token });
 }
 
 /** A stream of events does not end, so its headers are requested. */
@@ -352,9 +266,9 @@ describe('with a token of another client', () => {
 
   /** Values of the victim in a response. Errors may repeat ids of the request. */
   function leaks({ status, body }: Answer): string[] {
-    if (status >= 400) return JSON.stringify(body).includes('secret of the victim') ? ['secret of the victim'] : [];
+    if (status >= 400) return JSON.stringify(body).includes(secretText) ? [secretText] : [];
     const ids = [...owned].filter(([name]) => ![...places, ...smallNumbers].includes(name)).map(([, id]) => id);
-    return ['secret of the victim', ...ids].filter((mark) => JSON.stringify(body).includes(mark));
+    return [secretText, ...ids].filter((mark) => JSON.stringify(body).includes(mark));
   }
 });
 
@@ -392,9 +306,9 @@ describe('after all attempts', () => {
   it('the resources of the first client are unchanged', async () => {
     const { token, projectId } = victim;
     const { body } = await cloud.get(`/cloud/v1/file_shares/${projectId}/1`, { token });
-    expect(body).toMatchObject({ count: 1, results: [{ name: 'secret of the victim', status: 'available', size: 1 }] });
+    expect(body).toMatchObject({ count: 1, results: [{ name: secretText, status: 'available', size: 1 }] });
     const rules = await cloud.get(`/cloud/v1/file_shares/${projectId}/1/${body.results[0].id}/access_rule`, { token });
     expect(rules.body.count).toBe(1);
-    expect((await cloud.get(`/cloud/v1/projects/${projectId}`, { token })).body.name).toBe('secret of the victim');
+    expect((await cloud.get(`/cloud/v1/projects/${projectId}`, { token })).body.name).toBe(secretText);
   });
 });
