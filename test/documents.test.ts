@@ -1,7 +1,9 @@
-/** Links between documents: the linked file and heading must exist. */
+/** Documents: linked files and headings exist, and the packages of the drivers are installed everywhere. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { hostDriverKinds } from '../src/drivers/kinds.ts';
+import { packagesOf } from '../src/drivers/programs.ts';
 
 const files = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'src/**/*.md']);
 
@@ -29,5 +31,19 @@ describe('documents', () => {
         return anchor !== undefined && !anchorsOf(linked).includes(anchor);
       });
     expect(broken).toEqual([]);
+  });
+});
+
+/** Every Debian host has these. */
+const essential = ['mount', 'util-linux'];
+const packages = packagesOf(Object.values(hostDriverKinds).flatMap(({ programs }) => programs)).filter(
+  (name) => !essential.includes(name),
+);
+
+describe('the packages of the drivers in drivers/kinds.ts', () => {
+  const places = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/guides/production.md'];
+  it.each([...places, '.ci/run', 'packaging/deb/metadata.ts'])('are in %s', (file) => {
+    const words = readFileSync(file, 'utf8').split(/[^\w-]+/);
+    expect(packages.filter((name) => !words.includes(name))).toEqual([]);
   });
 });

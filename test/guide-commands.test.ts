@@ -1,9 +1,11 @@
-/** Commands in the guides: each must be a command of the client, with options that it has. */
+/** Commands in the guides: each must be a command of the client or of the operator, with options that it has. */
 import { globSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../src/client/io.ts';
 import { buildProgram } from '../src/client/program.ts';
+import { commands } from '../src/main/commands/list.ts';
+import { parseCommandLine } from '../src/main/command-line.ts';
 import firstWords from '../src/client/first-words.json' with { type: 'json' };
 
 const io: Io = { env: {}, out: () => {}, err: { write: () => {} }, readInput: async () => '' };
@@ -15,14 +17,15 @@ function shellOf(guide: string): string {
   return [...text.matchAll(/^ *```sh\n([^]*?)^ *```/gm)].map(([, block]) => block!.replaceAll(/#.*$/gm, '')).join('');
 }
 
-/** The words of each call of the client, without the values of options. */
+/** The words of each call. */
 const callsOf = (guide: string): string[][] =>
-  [...shellOf(guide).matchAll(/(?<=^ *|\$\()cloudyard ((?:"[^"]*"|'[^']*'|[^\s)|>;"'])[^\n)|>;]*)/gm)]
-    .map(([, call = '']) => call.match(/"[^"]*"|'[^']*'|\S+/g) ?? [])
-    .filter(([first = '']) => firstWords.includes(first));
+  [...shellOf(guide).matchAll(/(?<=^ *(?:\w+=\S+ )*|\$\()cloudyard ((?:"[^"]*"|'[^']*'|[^\s)|>;"'])[^\n)|>;]*)/gm)].map(
+    ([, call = '']) => call.match(/"[^"]*"|'[^']*'|\S+/g) ?? [],
+  );
 
 /** The fault of a call; null: it has none. */
 async function faultOf(words: string[]): Promise<string | null> {
+  if (!firstWords.includes(words[0]!)) return faultOfOperator(words);
   let command: Command = await buildProgram(words, io);
   let depth = 0;
   for (const word of words) {
@@ -35,6 +38,15 @@ async function faultOf(words: string[]): Promise<string | null> {
   const flags = command.options.flatMap(({ short, long }) => [short, long]);
   const unknown = words.slice(depth).find((word) => /^--?[a-z]/.test(word) && !flags.includes(word));
   return unknown === undefined ? null : `${words.join(' ')}: ${unknown} is not an option`;
+}
+
+function faultOfOperator(words: string[]): string | null {
+  try {
+    parseCommandLine(commands, words);
+    return null;
+  } catch (error) {
+    return `${words.join(' ')}: ${(error as Error).message}`;
+  }
 }
 
 describe('the commands of', () => {
