@@ -66,10 +66,14 @@ function durable(driver: AnyDriver, name: string): AnyDriver {
   });
 }
 
-for (const name of ['fileShare', 'volume', 'loadBalancer'] as const) {
-  const kind = hostDriverKinds[name] as unknown as { simulated(...args: unknown[]): AnyDriver };
+type AnyKind = { simulated(...args: unknown[]): AnyDriver };
+for (const [name, kind] of Object.entries(hostDriverKinds as unknown as Record<string, AnyKind>)) {
   const { simulated } = kind;
-  kind.simulated = (...args) => durable(simulated(...args), name);
+  kind.simulated = (...args) => {
+    const driver = simulated(...args);
+    // The driver of registries only removes.
+    return 'apply' in driver ? durable(driver, name) : driver;
+  };
 }
 
 await import('../../src/main/cloudyard.ts');

@@ -8,6 +8,7 @@ import type { Running, Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import type { Disturbance, Fields } from './model.ts';
 import { limitFields } from './curl.ts';
+import { kinds } from './resources/list.ts';
 
 export interface Tenant {
   clientId: number;
@@ -20,7 +21,7 @@ export interface Tenant {
 /** What a story needs of the processes. */
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
-const folders = ['fileShare', 'volume', 'snapshot', 'loadBalancer'];
+const folders = kinds.flatMap(({ host }) => host?.folder ?? []);
 
 export async function openWorld() {
   const yard = await openYard({
