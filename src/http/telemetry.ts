@@ -1,5 +1,5 @@
 /** Writes one log line and records one duration for each request. */
-import { lineWriter } from '../platform/log.ts';
+import { requestWriter } from '../platform/log.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../platform/log.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
@@ -26,7 +26,7 @@ interface TelemetryOptions {
 
 /** Adds the hooks. Call it before others that read `request.route`, which it sets. */
 export function requestTelemetry(app: App, { log, metrics, tracer }: TelemetryOptions): void {
-  const write = lineWriter(log, 'request');
+  const write = requestWriter(log);
   // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.
   app.addHook('onRequest', (request, reply, done) => {
     request.route = request.routeOptions;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { lineWriter } from './log.ts';
+import { requestWriter } from './log.ts';
 
 const logger = new URL('log.ts', import.meta.url).href;
 
@@ -80,7 +80,7 @@ it('frequent lines are as pino would write them', () => {
     part: 'a',
   });
   const fields = { reqId: 'x', url: '/a?b="\\\n\u{1f600}', ms: 0.25, tokenId: undefined };
-  const write = lineWriter(log, 'request');
+  const write = requestWriter(log);
   write('debug', fields);
   write('info', fields);
   log.info(fields, 'request');

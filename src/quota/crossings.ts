@@ -59,16 +59,16 @@ const alertOf = (clientId: string, seconds: string) =>
   `select '${alertJob}', ${clientId}::int::text, '${notificationQueue}', ${clientId}::int, 0,
           now() + ${seconds}::int * interval '1 second'`;
 
-/** PL/pgSQL: records crossings, and enqueues the job that notifies the client. */
-export const recordCrossings = (crossings: string, clientId: string, seconds: string) =>
+/** PL/pgSQL: records crossings of the client `$1`, and enqueues the job that notifies it, to run after `$6` seconds. */
+export const recordCrossings = (crossings: string) =>
   `insert into quota_crossings (client_id, region_id, kind, usage, "limit") ${crossings}
    on conflict (client_id, region_id, kind) do update set usage = excluded.usage, "limit" = excluded."limit";
-   ${insertJobs(alertOf(clientId, seconds))};
+   ${insertJobs(alertOf('$1', '$6'))};
    perform ${announce(notificationQueue)};`;
 
 const record = deferred('quota_record_crossings', {
   parameters: 'int, int[], text[], bigint[], bigint[], int',
-  body: recordCrossings('select $1, * from unnest($2, $3, $4, $5)', '$1', '$6'),
+  body: recordCrossings('select $1, * from unnest($2, $3, $4, $5)'),
 });
 
 const enqueueAlert = prepared(

@@ -88,8 +88,6 @@ const add = deferred('quota_reserve', {
     ${recordCrossings(
       `select $1, $2, kind, usage, "limit" from jsonb_to_recordset(v_counters)
       as r (kind text, usage bigint, "limit" bigint, crossed boolean) where crossed`,
-      '$1',
-      '$6',
     )}
   end if;`,
   errors: { [quotaExceededState]: (detail) => quotaExceeded(JSON.parse(detail) as QuotaFigure[]) },

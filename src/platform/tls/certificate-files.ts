@@ -21,7 +21,6 @@ interface Options {
   files: CertificateFiles;
   log: Logger;
   pollMs?: number;
-  now?: () => Date;
 }
 
 const defaultPollMs = 1000;
@@ -31,7 +30,7 @@ const defaultPollMs = 1000;
  * served; later it does not replace another one. @throws CertificateError if the files cannot be used
  */
 export function followCertificateFiles(options: Options): CertificateSource {
-  const { files, log, pollMs = defaultPollMs, now = () => new Date() } = options;
+  const { files, log, pollMs = defaultPollMs } = options;
   const listeners: ((certificate: Certificate) => void)[] = [];
   let stamp = stampOf(files);
   let current = readCertificateFiles(files);
@@ -40,7 +39,7 @@ export function followCertificateFiles(options: Options): CertificateSource {
 
   const reload = () => {
     const next = readCertificateFiles(files);
-    const expired = expiredBy(next, now());
+    const expired = expiredBy(next, new Date());
     if (expired !== null) throw new CertificateError(`${files.certificate}: ${expired}`);
     if (next.certificate === current.certificate && next.key === current.key) return;
     current = next;
