@@ -27,7 +27,7 @@ export interface EventReader {
   resume(): void;
   close(): void;
   /** Waits for an event with these fields. */
-  next(fields: Record<string, unknown>, seconds?: number): Promise<Record<string, any>>;
+  next(fields: Record<string, unknown>): Promise<Record<string, any>>;
 }
 
 /** Opens a stream with a token, or with the cookie of a session. Resolves when its headers have arrived. */
@@ -78,8 +78,8 @@ export async function readEvents(
     pause: () => void response.pause(),
     resume: () => void response.resume(),
     close: () => void sent.destroy(),
-    async next(fields, seconds = 10) {
-      await until(() => find(fields), seconds, `an event ${JSON.stringify(fields)} among ${JSON.stringify(received)}`);
+    async next(fields) {
+      await until(() => find(fields), 10, `an event ${JSON.stringify(fields)} among ${JSON.stringify(received)}`);
       return find(fields)!;
     },
   };

@@ -101,7 +101,7 @@ export interface Cloudyard {
   newToken(clientId: number, role: Role, projectIds?: number[] | null, expiresAt?: Date | null): Promise<string>;
   /** Waits for the only task of a response and returns it. */
   ended(answer: Answer, options?: RequestOptions): Promise<Answer>;
-  startWorker(driver?: FileShareDriver, loadBalancerDriver?: LoadBalancerDriver): Promise<Worker>;
+  startWorker(driver?: FileShareDriver): Promise<Worker>;
   /** Waits until the frequent duties of the workers have run, so that a test can assert that nothing happened. */
   afterDuties(): Promise<void>;
 }
@@ -188,12 +188,12 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
       const { text } = await services.tokens.create({ clientId, name: 'test', role, projectIds, expiresAt });
       return text;
     },
-    async startWorker(fileShare = options.driver, loadBalancer = options.loadBalancerDriver) {
+    async startWorker(fileShare = options.driver) {
       const simulated = simulatedDrivers({ drivers: driverSettings }, { memberRules: services.memberRules });
       const drivers = {
         ...simulated,
         fileShare: fileShare ?? simulated.fileShare,
-        loadBalancer: loadBalancer ?? simulated.loadBalancer,
+        loadBalancer: options.loadBalancerDriver ?? simulated.loadBalancer,
         registry: options.registryDriver ?? simulated.registry,
         volume: options.volumeDriver ?? simulated.volume,
       };

@@ -21,7 +21,7 @@ export interface HttpClient {
   patch(path: string, body?: unknown, options?: HttpOptions): Promise<HttpAnswer>;
   delete(path: string, options?: HttpOptions): Promise<HttpAnswer>;
   /** Retries after 5xx and broken connections with one `Idempotency-Key`, until the request is acknowledged. */
-  insist(method: string, path: string, body?: unknown, seconds?: number): Promise<HttpAnswer>;
+  insist(method: string, path: string, body?: unknown): Promise<HttpAnswer>;
   /** Waits for the only task of a response and returns it. Retries like `insist`. */
   ended(answer: HttpAnswer, seconds?: number): Promise<any>;
 }
@@ -43,15 +43,15 @@ export function httpClient(url: string, defaultToken: string): HttpClient {
     return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
   };
 
-  const insist: HttpClient['insist'] = async (method, path, body, seconds = 60) => {
+  const insist: HttpClient['insist'] = async (method, path, body) => {
     const headers = { 'idempotency-key': crypto.randomUUID() };
-    const deadline = performance.now() + seconds * 1000;
+    const deadline = performance.now() + 60_000;
     for (;;) {
       const answer = await request(method, path, body, { headers }).catch((error: unknown) => error as Error);
       if (!(answer instanceof Error) && answer.status < 500) return answer;
       if (performance.now() > deadline) {
         const last = answer instanceof Error ? String(answer.cause) : `${answer.status} ${JSON.stringify(answer.body)}`;
-        throw new Error(`${method} ${path} was not acknowledged within ${seconds} s: ${last}`);
+        throw new Error(`${method} ${path} was not acknowledged within 60 s: ${last}`);
       }
       await sleep(50);
     }

@@ -35,22 +35,21 @@ interface TestLoadBalancerHost extends LoadBalancerDriver, Steering<LoadBalancer
   answers: boolean;
 }
 
-/** `real` makes the engine scan for drift. */
-export function createTestLoadBalancerHost({ real = false } = {}): TestLoadBalancerHost {
+export function createTestLoadBalancerHost(): TestLoadBalancerHost {
   const balancers = new Map<string, DesiredLoadBalancer>();
   const quarantined = new Map<string, DesiredLoadBalancer>();
   const log: DesiredLoadBalancer[] = [];
   const steering = createSteering<LoadBalancerCall>();
   const host: Omit<TestLoadBalancerHost, keyof Steering<LoadBalancerCall>> = {
     name: 'test',
-    real,
+    real: false,
     balancers,
     quarantined,
     log,
     health: new Map(),
     traffic: new Map(),
     answers: true,
-    status: () => ({ driver: 'test', real, healthy: true, detail: 'a host in memory' }),
+    status: () => ({ driver: 'test', real: false, healthy: true, detail: 'a host in memory' }),
     start: async () => undefined,
     stop: async () => undefined,
     async apply(desired, signal) {

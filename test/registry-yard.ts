@@ -76,15 +76,15 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
     begin: (method: string, path: string, options: CallOptions, answered?: (reply: Reply) => void): ClientRequest =>
       start(method, path, options, answered),
 
-    async make(name: string, users: object[] = [{ name: 'ci', duration: -1, secret: `pw-${name}` }]) {
+    async make(name: string) {
       const { body } = await yard.post(all, { name });
       const path = `${all}/${body.id}`;
-      await yard.post(`${path}/users/batch`, { users });
+      await yard.post(`${path}/users/batch`, { users: [{ name: 'ci', duration: -1, secret: `pw-${name}` }] });
       return { id: body.id, path, url: body.url, prefix: body.url.split('/')[1] } as TestRegistry;
     },
 
-    async login(credentials: string, scopes: string[], service = 'cloudyard:1') {
-      const query = new URLSearchParams({ service });
+    async login(credentials: string, scopes: string[]) {
+      const query = new URLSearchParams({ service: 'cloudyard:1' });
       for (const scope of scopes) query.append('scope', scope);
       const answer = await fetch(`${yard.url}/cloudyard/v1/registry_token?${query}`, {
         headers: { authorization: basic(credentials) },

@@ -15,7 +15,7 @@ interface SystemPostgres {
 }
 
 /** Starts a cluster. Its environment names the folder, so that the yard's `cleanUp` finds the processes. */
-export async function startSystemPostgres(folder: string, database: string): Promise<SystemPostgres> {
+export async function startSystemPostgres(folder: string): Promise<SystemPostgres> {
   const programs = postgresPrograms()!;
   const data = join(folder, 'system-postgres');
   mkdirSync(data);
@@ -43,7 +43,7 @@ export async function startSystemPostgres(folder: string, database: string): Pro
       client.on('error', () => undefined);
       try {
         await client.connect();
-        await client.query(`create database ${database}`);
+        await client.query(`create database cloudyard`);
         const { rows } = await client.query(`select current_setting('server_version_num')::int / 10000 as version`);
         version = rows[0].version;
         return true;
@@ -57,7 +57,7 @@ export async function startSystemPostgres(folder: string, database: string): Pro
     'PostgreSQL of the machine',
   );
   return {
-    url: urlOf(database),
+    url: urlOf('cloudyard'),
     version,
     async stop() {
       server.kill('SIGINT');

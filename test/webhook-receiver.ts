@@ -21,7 +21,7 @@ export interface WebhookReceiver {
 
 const ok = (response: ServerResponse) => void response.writeHead(200).end('thanks');
 
-export async function startWebhookReceiver(port = 0): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const calls: Call[] = [];
   let how: (response: ServerResponse, call: Call) => void = ok;
   const server = createServer((request, response) => {
@@ -34,7 +34,7 @@ export async function startWebhookReceiver(port = 0): Promise<WebhookReceiver> {
       how(response, call);
     });
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const at = (server.address() as AddressInfo).port;
   return {
     url: `http://127.0.0.1:${at}/hook`,

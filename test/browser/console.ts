@@ -129,8 +129,8 @@ export function useConsole(
 }
 
 /** Sends the sign-in form of the page. */
-export async function signIn(page: Page, token = bootstrapToken): Promise<void> {
-  await page.getByLabel('API token').fill(token);
+export async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('API token').fill(bootstrapToken);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 

@@ -13,12 +13,7 @@ import { createHost, createResources } from './keyboard-resources.ts';
 import { press, send } from './keyboard-walk.ts';
 import type { Form } from './keyboard-walk.ts';
 
-const consoleOf = useConsole({
-  CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1',
-  CLOUDYARD_REGISTRY_DRIVER: 'simulated',
-  CLOUDYARD_LOAD_BALANCER_DRIVER: 'simulated',
-  CLOUDYARD_VOLUME_DRIVER: 'simulated',
-});
+const consoleOf = useConsole({ CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1' });
 const DAY_MS = 86_400_000;
 const LOOP_MS = 600_000;
 const receiver = createServer((_, response) => response.end());

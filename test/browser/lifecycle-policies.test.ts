@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { checkPage, useConsole } from './console.ts';
 
-const consoleOf = useConsole({ CLOUDYARD_VOLUME_DRIVER: 'simulated' });
+const consoleOf = useConsole();
 const { open } = consoleOf;
 const policies = '/cloud/v1/lifecycle_policy/1/1';
 

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { checkPage, useConsole } from './console.ts';
 
-const consoleOf = useConsole({ CLOUDYARD_REGISTRY_DRIVER: 'simulated' });
+const consoleOf = useConsole();
 const { open } = consoleOf;
 const registries = '/cloud/v1/registries/1/1';
 

@@ -133,13 +133,13 @@ async function rowsOf(yard: Yard): Promise<{ members: string[]; listeners: strin
   return { members: members.sort(), listeners: results.map(({ id }: { id: string }) => id).sort() };
 }
 
-export async function expectProxyEqualsRows(yard: Yard, seconds = 10): Promise<void> {
+export async function expectProxyEqualsRows(yard: Yard): Promise<void> {
   const proxy = proxyOf(yard);
   const compare = async () => {
     const has = await proxy.has().catch((error: Error) => error.message);
     return JSON.stringify(has) === JSON.stringify(await rowsOf(yard));
   };
-  await until(compare, seconds, 'HAProxy to match the rows').catch(() => undefined);
+  await until(compare, 10, 'HAProxy to match the rows').catch(() => undefined);
   expect(await proxy.has()).toEqual(await rowsOf(yard));
 }
 

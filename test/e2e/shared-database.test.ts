@@ -23,7 +23,7 @@ const body = async () => newShare('a share', await defaultNetwork(yard));
 describe.skipIf(!runs)(skipReason('postgresql') ?? 'on an external PostgreSQL', () => {
   it('two servers and a worker that start at once share resources and tokens', timeout, async () => {
     yard = await openYard(simulated);
-    const postgres = await startSystemPostgres(yard.folder, 'cloudyard');
+    const postgres = await startSystemPostgres(yard.folder);
     const settingsOf = async (name: string, port: number) => {
       mkdirSync(join(yard.folder, name));
       return {

@@ -49,10 +49,10 @@ export async function createMany(yard: Yard, count: number): Promise<Storm> {
 }
 
 /** Waits for the tasks of the responses. Every failed task has an error message. */
-export async function allEnded(yard: Yard, storm: Storm, seconds = 90): Promise<any[]> {
+export async function allEnded(yard: Yard, storm: Storm): Promise<any[]> {
   const answers = await storm.answers;
   expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-  const tasks = await Promise.all(answers.map((answer) => yard.ended(answer, seconds)));
+  const tasks = await Promise.all(answers.map((answer) => yard.ended(answer, 90)));
   for (const task of tasks) if (task.state !== 'FINISHED') expect(task.error).toMatch(/\w+ \w+/);
   return tasks;
 }

@@ -37,7 +37,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a server without r
 
   async function arrange(): Promise<void> {
     yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', DATABASE_URL: 'unused' });
-    postgres = await startSystemPostgres(yard.folder, 'cloudyard');
+    postgres = await startSystemPostgres(yard.folder);
     mkdirSync(join(yard.folder, 'keys'));
     chownSync(join(yard.folder, 'keys'), user, user);
   }

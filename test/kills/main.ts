@@ -38,14 +38,14 @@ const [operations, kills, minutes] = [Number(values.operations), Number(values.k
 const [clients, seed] = [Number(values.clients), Number(values.seed)];
 const isReal = values.drivers === 'real';
 
-const settings = (kind: string) => (isReal ? 'auto' : kind);
+const driver = isReal ? 'auto' : 'simulated';
 exitOnSignals();
 const yard: Yard = await openYard(
   {
-    CLOUDYARD_FILE_SHARE_DRIVER: settings('simulated'),
-    CLOUDYARD_LOAD_BALANCER_DRIVER: settings('simulated'),
-    CLOUDYARD_VOLUME_DRIVER: settings('simulated'),
-    CLOUDYARD_REGISTRY_DRIVER: settings('simulated'),
+    CLOUDYARD_FILE_SHARE_DRIVER: driver,
+    CLOUDYARD_LOAD_BALANCER_DRIVER: driver,
+    CLOUDYARD_VOLUME_DRIVER: driver,
+    CLOUDYARD_REGISTRY_DRIVER: driver,
     CLOUDYARD_LOG_LEVEL: 'error',
     CLOUDYARD_SWEEP_SECONDS: '10',
   },

@@ -28,7 +28,7 @@ interface MeasuredCloud {
   /** Returns the cheapest of several attempts. `prepare` runs before each. */
   measure(requests: Requests, prepare?: () => Promise<void>): Promise<Measured>;
   /** Expects that the requests stay within the bounds. Returns the responses. */
-  expectCheap(requests: Requests, prepare?: () => Promise<void>): Promise<Received[]>;
+  expectCheap(requests: Requests): Promise<Received[]>;
 }
 
 /** Call at the top of a test file; use the returned object inside tests only. */
@@ -78,8 +78,8 @@ export function useMeasuredCloud(): MeasuredCloud {
     cloud,
     send,
     measure,
-    async expectCheap(requests, prepare) {
-      const measured = await measure(requests, prepare);
+    async expectCheap(requests) {
+      const measured = await measure(requests);
       expect(faultOf(measured)).toBe(undefined);
       return measured.received;
     },

@@ -40,7 +40,7 @@ export interface CephCluster {
   /** Connected as `client.admin`. */
   admin: CephBridge;
   /** A command of the monitors, for example `{ prefix: 'osd pool create', pool: 'x' }`. Returns parsed JSON. */
-  command(command: Record<string, unknown>, target?: 'mon' | 'mgr'): Promise<unknown>;
+  command(command: Record<string, unknown>): Promise<unknown>;
   /** Creates `client.<name>` with these capabilities (`{ mon: 'profile rbd' }`) and its keyring. */
   addUser(name: string, caps: Record<string, string>): Promise<void>;
   /** Kills a daemon, as a crash does. */
@@ -79,8 +79,8 @@ export async function startCephCluster(options: CephClusterOptions = {}): Promis
     await exited;
   };
   const admin = createCephBridge({ conf, user: 'admin', prefix, log: silentLogger });
-  const command: CephCluster['command'] = async (wanted, target = 'mon') => {
-    const out = await admin.call<string>('command', { target, command: { format: 'json', ...wanted } });
+  const command: CephCluster['command'] = async (wanted) => {
+    const out = await admin.call<string>('command', { target: 'mon', command: { format: 'json', ...wanted } });
     return out.trim() === '' ? null : JSON.parse(out);
   };
   const stop = async () => {

@@ -36,7 +36,7 @@ export interface LabNode {
   /** The command line that runs a program on this node. */
   command(file: string, args: string[]): { file: string; args: string[] };
   /** Runs a program until it ends. @throws Node's error, which has `stdout` and `stderr`, if it fails */
-  run(file: string, args: string[], env?: Record<string, string>): Promise<{ stdout: string; stderr: string }>;
+  run(file: string, args: string[]): Promise<{ stdout: string; stderr: string }>;
   spawn(file: string, args: string[], options?: SpawnOptions): ChildProcess;
   /** The addresses of its interface at this moment, without those of the link. */
   addresses(): Promise<string[]>;
@@ -182,9 +182,9 @@ function createNode({ id, lan, folder, name, number }: NodePlace): LabNode {
       // `ip netns exec` has already made a mount namespace, so the mount is seen by this program and its children only.
       args: ['netns', 'exec', namespace, 'sh', '-c', 'mount --bind "$0" /run && exec "$@"', run, file, ...args],
     }),
-    run(file, args, env) {
+    run(file, args) {
       const command = node.command(file, args);
-      return execute(command.file, command.args, { env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 });
+      return execute(command.file, command.args, { maxBuffer: 64 * 1024 * 1024 });
     },
     spawn(file, args, options = {}) {
       const command = node.command(file, args);

@@ -44,15 +44,15 @@ const volumesOfPolicies = 10;
 
 const program = join(import.meta.dirname, 'collecting.ts');
 const flags = [...nodeFlags, '--min-semi-space-size=16'];
-const driver = (simulated: string) => (values.drivers === 'real' ? 'auto' : simulated);
+const driver = values.drivers === 'real' ? 'auto' : 'simulated';
 exitOnSignals();
 const yard: Yard = await openYard(
   {
     CLOUDYARD_DEV: '1',
-    CLOUDYARD_FILE_SHARE_DRIVER: driver('simulated'),
-    CLOUDYARD_LOAD_BALANCER_DRIVER: driver('simulated'),
-    CLOUDYARD_VOLUME_DRIVER: driver('simulated'),
-    CLOUDYARD_REGISTRY_DRIVER: driver('simulated'),
+    CLOUDYARD_FILE_SHARE_DRIVER: driver,
+    CLOUDYARD_LOAD_BALANCER_DRIVER: driver,
+    CLOUDYARD_VOLUME_DRIVER: driver,
+    CLOUDYARD_REGISTRY_DRIVER: driver,
     CLOUDYARD_LOG_LEVEL: 'error',
   },
   { isEmpty: true, ownAddresses: true },

@@ -1,6 +1,6 @@
 /** Builders for tests of load balancers and their parts. */
 import { expect, vi } from 'vitest';
-import type { Answer, Cloudyard, RequestOptions } from '../../../test/harness.ts';
+import type { Answer, Cloudyard } from '../../../test/harness.ts';
 import { invalidInput } from '../../errors/catalogue.ts';
 import type { SecretReference } from './references.ts';
 
@@ -30,8 +30,8 @@ let made = 0;
 export const freshPort = (): number => 1000 + made++;
 
 export function builders(cloud: Cloudyard) {
-  const created = async (answer: Answer, key: string, options?: RequestOptions): Promise<string> => {
-    const task = await cloud.ended(answer, options);
+  const created = async (answer: Answer, key: string): Promise<string> => {
+    const task = await cloud.ended(answer);
     expect(task.body).toMatchObject({ state: 'FINISHED', error: null });
     return task.body.created_resources[key][0];
   };
