@@ -3,9 +3,9 @@
  * every SIGHUP. Access is denied by default: the access of an export is NONE, and rules are CLIENT blocks, of which the first
  * match applies. Duplicate networks: the last rule wins.
  */
-import { inBrackets } from '../../platform/network-address.ts';
+import { inBrackets, type Network } from '../../platform/network-address.ts';
 import type { Layout } from './layout.ts';
-import { bySpecificity, clientsOf, parseNetwork } from './networks.ts';
+import { accessNetwork, bySpecificity, clientsOf } from './networks.ts';
 import type { Spec } from './specs.ts';
 
 export interface ServerSettings {
@@ -59,7 +59,7 @@ LOG {
 `;
 }
 
-/** The export of a share of this host. `path`: its folder as Ganesha sees it. @throws DriverError, as `parseNetwork` */
+/** The export of a share of this host. `path`: its folder as Ganesha sees it. @throws DriverError, as `accessNetwork` */
 export function renderExport(spec: Spec, path: string, settings: ServerSettings): string {
   return exportBlock({ ...spec, path, protocols: protocols(settings), fsal: 'Name = VFS;' });
 }
@@ -98,10 +98,10 @@ ${firstClients}${blocks.join('')}}
 }
 
 function accessRules({ access }: Pick<Spec, 'access'>): { clients: string[]; mode: 'ro' | 'rw' }[] {
-  const rules = new Map<string, { network: ReturnType<typeof parseNetwork>; mode: 'ro' | 'rw' }>();
+  const rules = new Map<string, { network: Network; mode: 'ro' | 'rw' }>();
   for (const { network: text, mode } of access) {
-    const network = parseNetwork(text);
-    rules.set(`${network.bytes}/${network.prefix}`, { network, mode });
+    const network = accessNetwork(text);
+    rules.set(network.join('/'), { network, mode });
   }
   return [...rules.values()]
     .sort((a, b) => bySpecificity(a.network, b.network))

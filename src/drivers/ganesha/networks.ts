@@ -5,60 +5,37 @@
  *
  * Invariant: only networks that were parsed and formatted here reach the configuration.
  */
-import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { type Address, canonicalNetwork, type Network, parseNetwork } from '../../platform/network-address.ts';
 import { DriverError } from '../driver.ts';
 
-interface Network {
-  bytes: number[];
-  prefix: number;
-}
-
-/** `1.2.3.4`, `1.2.3.0/24`, `fd00::/64`; an IPv4-mapped IPv6 network is the IPv4 one. @throws DriverError */
-export function parseNetwork(text: string): Network {
-  const [address = '', prefixText, ...rest] = text.split('/');
-  const family = isIP(address);
-  const width = family === 4 ? 32 : 128;
-  const prefix = prefixText === undefined ? width : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : -1;
-  if (family === 0 || address.includes('%') || rest.length > 0 || prefix < 0 || prefix > width) {
-    throw refusal(text, 'is not a network');
-  }
-  const bytes = ipaddr.parse(address).toByteArray();
-  const mapped = family === 6 && prefix >= 96 && ipaddr.fromByteArray(bytes).range() === 'ipv4Mapped';
-  return mapped ? masked(bytes.slice(12), prefix - 96) : masked(bytes, prefix);
+/** The network of an access rule. @throws DriverError */
+export function accessNetwork(text: string): Network {
+  const canonical = canonicalNetwork(text);
+  if (canonical === null) throw refusal(text, 'is not a network');
+  return parseNetwork(canonical);
 }
 
 /** The entries of Ganesha's `Clients` that match exactly this network. @throws DriverError */
-export function clientsOf(network: Network): string[] {
-  const { bytes, prefix } = network;
-  const width = bytes.length * 8;
-  if (prefix === width) return [print(bytes)];
-  if (prefix === 0) return halves(network).flatMap(clientsOf);
-  if (prefix < 100) return [`${print(bytes)}/${prefix}`];
-  if (prefix < 120) throw refusal(`${print(bytes)}/${prefix}`, 'is an IPv6 network between /100 and /119');
-  return Array.from({ length: 2 ** (width - prefix) }, (_, i) => print([...bytes.slice(0, 15), (bytes[15] ?? 0) + i]));
+export function clientsOf([address, prefix]: Network): string[] {
+  const width = widthOf(address);
+  if (prefix === width) return [address.toString()];
+  if (prefix === 0) return width === 32 ? ['0.0.0.0/1', '128.0.0.0/1'] : ['::/1', '8000::/1'];
+  const network = `${address.toString()}/${prefix}`;
+  if (prefix < 100) return [network];
+  if (prefix < 120) throw refusal(network, 'is an IPv6 network between /100 and /119');
+  const [last = 0, ...others] = address.toByteArray().reverse();
+  const addresses = Array.from({ length: 2 ** (width - prefix) }, (_, i) => [last + i, ...others].reverse());
+  return addresses.map((bytes) => ipaddr.fromByteArray(bytes).toString());
 }
 
 /** Sorts the most specific network first, because Ganesha applies the first rule that matches. */
-export function bySpecificity(a: Network, b: Network): number {
-  return b.prefix / (b.bytes.length * 8) - a.prefix / (a.bytes.length * 8);
+export function bySpecificity([a, prefixOfA]: Network, [b, prefixOfB]: Network): number {
+  return prefixOfB / widthOf(b) - prefixOfA / widthOf(a);
 }
 
-function halves({ bytes, prefix }: Network): Network[] {
-  const [first = 0, ...others] = bytes;
-  return [
-    { bytes, prefix: prefix + 1 },
-    { bytes: [first | 0x80, ...others], prefix: prefix + 1 },
-  ];
-}
-
-function masked(bytes: number[], prefix: number): Network {
-  const keep = (index: number) => Math.min(8, Math.max(0, prefix - index * 8));
-  return { bytes: bytes.map((byte, index) => byte & (0xff << (8 - keep(index))) & 0xff), prefix };
-}
-
-function print(bytes: number[]): string {
-  return ipaddr.fromByteArray(bytes).toString();
+function widthOf(address: Address): number {
+  return address.kind() === 'ipv4' ? 32 : 128;
 }
 
 function refusal(network: string, why: string): DriverError {

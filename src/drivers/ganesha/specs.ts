@@ -10,7 +10,7 @@
 import type { Logger } from 'pino';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
-import { parseNetwork } from './networks.ts';
+import { accessNetwork } from './networks.ts';
 import { sizeOf } from '../durable-files.ts';
 import { readSpecs } from '../spec-files.ts';
 import type { Layout } from './layout.ts';
@@ -37,7 +37,7 @@ function checked(spec: Spec): Spec {
     throw new Error('malformed spec');
   }
   for (const { network, mode } of spec.access) {
-    parseNetwork(network);
+    accessNetwork(network);
     if (mode !== 'ro' && mode !== 'rw') throw new Error('malformed access rule');
   }
   return spec;

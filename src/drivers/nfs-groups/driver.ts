@@ -11,7 +11,7 @@ import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
-import { clientsOf, parseNetwork } from '../ganesha/networks.ts';
+import { accessNetwork, clientsOf } from '../ganesha/networks.ts';
 import { connectionPoint } from '../ganesha/configuration.ts';
 import { oneAtATime } from '../../platform/turns.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
@@ -58,7 +58,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     const { group, exportId } = desired.export;
     const access = desired.access.map(({ network, mode }) => ({ network, mode }));
     // Rejects networks that Ganesha cannot have before anything changes.
-    for (const { network } of access) clientsOf(parseNetwork(network));
+    for (const { network } of access) clientsOf(accessNetwork(network));
     const { sizeGib: gib, settledGib } = desired;
     const { subvolume, changed } = await subvolumes.ensure(id, { gib, settledGib });
     refuseAborted(signal);
