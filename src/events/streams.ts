@@ -22,7 +22,7 @@ export interface Sink {
 export interface StreamRequest {
   actor: Actor;
   /** The projects to include; null: all. Projects themselves, and resources that belong to none, are included. */
-  projectIds: readonly number[] | null;
+  projectIds: ReadonlySet<number> | null;
   kinds: ReadonlySet<string> | null;
   lastEventId: string | null;
   /** Identifies what `check` checks. */
@@ -150,7 +150,7 @@ function isVisible(
   if (wanted && !wanted.has(event.kind)) return false;
   const { project_id: project, kind } = event;
   // Changes of projects themselves are for all: a client that shows one project shows the names of the others.
-  if (projectIds && project !== null && kind !== 'project' && !projectIds.includes(project)) return false;
+  if (projectIds && project !== null && kind !== 'project' && !projectIds.has(project)) return false;
   const access = kinds.get(event.kind);
   return access !== undefined && mayRead(actor, access, event);
 }

@@ -25,7 +25,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
   const feed = createFeed({ listener, log });
   const streams = createStreams({ feed, kinds: accessOfKinds(sources) });
 
-  const requireProjects = async ({ actor }: RequestContext, projectIds: readonly number[]) => {
+  const requireProjects = async ({ actor }: RequestContext, projectIds: Iterable<number>) => {
     for (const id of projectIds) {
       if ((await clientOfProject(id)) !== actor.clientId) throw notFound('project', id);
       if (actor.projectIds && !actor.projectIds.includes(id)) {
@@ -57,7 +57,8 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
     ): Promise<(sink: Sink) => OpenStream> {
       const { actor } = by;
       const limit = maxStreams * (actor.weight ?? 1);
-      await requireProjects(by, query.project_id ?? []);
+      const projectIds = query.project_id ? new Set(query.project_id) : null;
+      await requireProjects(by, projectIds ?? []);
       const isOpen = await feed.open();
       if (streams.isStopped()) throw unavailable('the server is stopping');
       if (!isOpen) throw unavailable('the database cannot be reached; try again in a second');
@@ -68,7 +69,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
       }
       const request: StreamRequest = {
         actor,
-        projectIds: query.project_id ?? null,
+        projectIds,
         kinds: query.kinds ? new Set(query.kinds) : null,
         lastEventId: lastEventId || query.last_event_id || null,
         credential: by.credential!.text,
