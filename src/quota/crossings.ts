@@ -11,6 +11,7 @@
 import { columnsOf, deferred, prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../tasks/jobs.ts';
+import { priorityAt } from '../tasks/priority.ts';
 import { globalKinds, regionalKinds } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
@@ -56,8 +57,8 @@ export const crossedNow = 'c.alerted_at is not distinct from now() as crossed';
 
 /** SQL: the job of a client, to run after some seconds. A waiting job keeps its time, because that is earlier. */
 const alertOf = (clientId: string, seconds: string) =>
-  `select '${alertJob}', ${clientId}::int::text, '${notificationQueue}', ${clientId}::int, 0,
-          now() + ${seconds}::int * interval '1 second'`;
+  `select '${alertJob}', ${clientId}::int::text, '${notificationQueue}', ${clientId}::int,
+          ${priorityAt(`'${notificationQueue}'`, '0')}, now() + ${seconds}::int * interval '1 second'`;
 
 /** PL/pgSQL: records crossings of the client `$1`, and enqueues the job that notifies it, to run after `$6` seconds. */
 export const recordCrossings = (crossings: string) =>

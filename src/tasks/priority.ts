@@ -7,11 +7,12 @@
  * virtual time passes with every job. A retry keeps its priority.
  *
  * Bands, lowest first: jobs that a client waits for, jobs of policies, sweeps.
+ *
+ * Deliveries of notifications are ordered in the same way, in their own queue.
  */
 import { prepared } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import type { WeightedClient } from './backlog.ts';
-import { regionQueue } from './jobs.ts';
 
 const jobsPerStep = 4;
 const lastOfClients = 19_999;
@@ -35,6 +36,11 @@ export function policyPriority(step: number): number {
 export const priorityAt = (queue: string, step: string) =>
   `least(${lastOfClients}, ${step} + cloudyard_virtual_time(${queue}, ${lastOfClients}))`;
 
+/** SQL: the jobs of the client that are ready in the queue. */
+export const readyJobsOf = (clientId: string, queue: string) =>
+  `(select count(*) from jobs ready where ready.queue = ${queue} and ready.locked_by is null and ready.run_at <= now()
+     and ready.client_id = ${clientId})`;
+
 const rebase = prepared(
   'jobs_rebase',
   `with base as (
@@ -46,6 +52,6 @@ const rebase = prepared(
 );
 
 /** Sets virtual time back to 0 where a long backlog has made it large. Keeps the order of the jobs. */
-export async function rebasePriorities(db: Db, regionIds: number[]): Promise<void> {
-  await rebase(db, regionIds.map(regionQueue), rebaseAt);
+export async function rebasePriorities(db: Db, queues: string[]): Promise<void> {
+  await rebase(db, queues, rebaseAt);
 }

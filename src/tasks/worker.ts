@@ -79,7 +79,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(heartbeatSeconds, () => sendHeartbeat(options, id)),
     every(heartbeatSeconds, releaseDeadJobs),
     every(pendingScanSeconds, () => requeuePending(options)),
-    every(rebaseSeconds, () => rebasePriorities(db, options.regionIds)),
+    every(rebaseSeconds, () => rebasePriorities(db, queues)),
     every(distantScanSeconds, () => runDistantJobs(db, options.regionIds.map(regionQueue), distantSeconds)),
     // It has just run.
     every(options.sweepSeconds, () => requeueDrifted(options), options.sweepSeconds),

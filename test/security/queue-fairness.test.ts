@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { FileShareDriver } from '../../src/drivers/file-share.ts';
+import { regionQueue } from '../../src/tasks/jobs.ts';
 import { rebasePriorities } from '../../src/tasks/priority.ts';
 import { createTestHost } from '../drivers.ts';
 import { aTenant, clientsOfShares, enqueue, open } from './tenants.ts';
@@ -84,7 +85,7 @@ describe('the job queue', () => {
     const before = await order();
     // At least 12,000: the first of ten jobs that are enqueued at the same time may count others.
     const lowest = before.priorities[0]!;
-    await rebasePriorities(cloud.db, [1]);
+    await rebasePriorities(cloud.db, [regionQueue(1)]);
     const after = await order();
     expect(after.keys).toEqual(before.keys);
     expect(after.priorities).toEqual(before.priorities.map((priority) => priority - lowest));

@@ -2,6 +2,7 @@
 import { and, asc, eq, inArray, or, sql, type SQL } from 'drizzle-orm';
 import { type Db, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
+import { priorityAt, readyJobsOf } from '../../tasks/priority.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
 import { webhooks } from '../webhooks/table.ts';
@@ -70,10 +71,15 @@ export const hasAddress = preparedExists<[clientId: number, address: string], Db
   'select from clients c, unnest(c.emails) address where c.id = $1 and lower(address) = lower($2)',
 );
 
+const queue = `'${notificationQueue}'`;
+/** SQL: the place of a delivery behind those of its client, so that receivers that hang do not delay other clients. */
+const place = `(${readyJobsOf('n.client_id', queue)} + row_number() over (partition by n.client_id order by d.id) - 1)::int`;
+
 const enqueueDelivery = prepared(
   'delivery_enqueue',
   `with job as (${insertJobs(
-    `select '${deliverJob}', d.id::text, '${notificationQueue}', n.client_id, 0, now() + $2::float8 * interval '1 second'
+    `select '${deliverJob}', d.id::text, ${queue}, n.client_id, ${priorityAt(queue, place)},
+       now() + $2::float8 * interval '1 second'
      from notification_deliveries d join notifications n on n.id = d.notification_id
      where d.id = any($1::uuid[]) order by d.id`,
   )}) select ${announce(notificationQueue)}`,
