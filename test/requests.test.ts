@@ -62,6 +62,15 @@ it.each([
   expect([status, body.errors]).toEqual([400, [{ path, message: 'must be sent only once' }]]);
 });
 
+it.each(['0x1', '1e0', '%2B1', '%20', '1.0', ''])(
+  'refuse a number that is written as "%s", also in a list',
+  async (text) => {
+    const { status, body } = await cloud.get(`/cloud/v1/tasks?limit=${text}&project_id=1&project_id=${text}`);
+    const errors = ['limit', 'project_id.1'].map((path) => ({ path, message: 'must be an integer' }));
+    expect([status, body.errors]).toEqual([400, errors]);
+  },
+);
+
 it.each([
   ['texts', { dns_nameservers: ['8.8.8.8', '1.1.1.1', '8.8.8.8'] }, 'dns_nameservers.2'],
   [

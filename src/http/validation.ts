@@ -81,19 +81,17 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const single = httpPart === 'querystring' ? singleParametersOf(schema as TSchema) : [];
   return (data) => {
     // Checked before the conversion.
-    const repeated = single.filter((name) => Array.isArray((data as Record<string, unknown>)[name]));
-    const misspelt = numbers.filter(({ name, type }) => isMisspelt((data as Record<string, unknown>)[name], type));
+    const ofSpelling = [
+      ...single
+        .filter((name) => Array.isArray((data as Record<string, unknown>)[name]))
+        .map((path) => ({ path, message: 'must be sent only once' })),
+      ...numbers.flatMap((number) => misspeltNumbers(data as Record<string, unknown>, number)),
+    ];
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
     const found = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
-    const errors = [
-      ...repeated.map((path) => ({ path, message: 'must be sent only once' })),
-      ...found.filter(({ path }) => !repeated.includes(path)),
-    ];
-    for (const { name: path, type } of misspelt) {
-      if (!errors.some((error) => error.path === path)) errors.push({ path, message: `must be ${typeNames[type]}` });
-    }
+    const errors = [...ofSpelling, ...found.filter(({ path }) => !ofSpelling.some((error) => error.path === path))];
     if (knownNames) errors.push(...unknownParameters(data as object, knownNames));
     if (errors.length > 0) return { error: new ValidationError(errors.slice(0, maxErrors)) };
     for (const name of uuids) lowerCase(data as Record<string, unknown>, name);
@@ -103,11 +101,18 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
 
 const spellings = { integer: /^-?\d+$/, number: /^-?\d+(\.\d+)?$/ };
 
-function numbersOf(schema: TSchema): { name: string; type: keyof typeof spellings }[] {
-  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
-  return Object.entries(properties).flatMap(([name, { type }]) =>
-    type === 'integer' || type === 'number' ? [{ name, type }] : [],
-  );
+interface NumberParameter {
+  name: string;
+  type: keyof typeof spellings;
+  isList: boolean;
+}
+
+function numbersOf(schema: TSchema): NumberParameter[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string; items?: { type?: string } }> };
+  return Object.entries(properties).flatMap(([name, { type: own, items }]) => {
+    const type = items ? items.type : own;
+    return type === 'integer' || type === 'number' ? [{ name, type, isList: items !== undefined }] : [];
+  });
 }
 
 function uuidsOf(schema: TSchema): string[] {
@@ -137,9 +142,14 @@ function unknownParameters(query: object, known: Set<string>): FieldError[] {
   return unknown.map((path) => ({ path, message: 'is not a known query parameter' }));
 }
 
-/** Whether the conversion would accept text that no client intends as a number: `0x1`, `1e0`, `+1` or empty text. */
-function isMisspelt(text: unknown, type: keyof typeof spellings): boolean {
-  return typeof text === 'string' && !spellings[type].test(text);
+/** The conversion would accept text that no client intends as a number: `0x1`, `1e0`, `+1`, a space or empty text. */
+function misspeltNumbers(data: Record<string, unknown>, { name, type, isList }: NumberParameter): FieldError[] {
+  const texts = isList ? [data[name]].flat() : [data[name]];
+  const message = `must be ${typeNames[type]}`;
+  return texts.flatMap((text, i) => {
+    const isMisspelt = typeof text === 'string' && !spellings[type].test(text);
+    return isMisspelt ? [{ path: isList ? `${name}.${i}` : name, message }] : [];
+  });
 }
 
 /** Returns an error for each text that PostgreSQL cannot store. */
