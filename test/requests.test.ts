@@ -71,6 +71,12 @@ it.each(['0x1', '1e0', '%2B1', '%20', '1.0', ''])(
   },
 );
 
+it('name a missing body together with the faults of the path and the query', async () => {
+  const { status, body } = await cloud.request('POST', '/cloud/v1/networks/x/1?nmae=1');
+  expect(status).toBe(400);
+  expect(body.errors.map(({ path }: { path: string }) => path)).toEqual(['project_id', '', 'nmae']);
+});
+
 it.each([
   ['texts', { dns_nameservers: ['8.8.8.8', '1.1.1.1', '8.8.8.8'] }, 'dns_nameservers.2'],
   [

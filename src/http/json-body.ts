@@ -14,6 +14,7 @@ import type { App } from './app.ts';
 import { bodyBounds, requireBounds } from './body-bounds.ts';
 import type { BodyBounds } from './body-bounds.ts';
 import { wholeText } from './request-body.ts';
+import { ValidationError } from './validation.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -75,7 +76,8 @@ const addBody: preValidationHookHandler = (request, _reply, done) => {
 
 /** Before validation, which would take an absent body for `null`. */
 const requireBody: preValidationHookHandler = (request, _reply, done) => {
-  done(request.body === undefined ? invalidInput([{ path: '', message: 'the body is required' }]) : undefined);
+  const missing = [{ path: '', message: 'the body is required' }];
+  done(request.body === undefined ? new ValidationError(missing, 'body') : undefined);
 };
 
 /**

@@ -16,17 +16,15 @@ declare module 'fastify' {
   }
 }
 
-/** The parts that are validated, in the order of Fastify. */
 const parts = ['params', 'body', 'querystring'] as const;
 type Part = (typeof parts)[number];
 
-/** `error`: of the first invalid part; absent if only a header is invalid. */
+/** `error`: of an invalid part; absent if only a header is invalid. */
 export async function faultsOf(request: FastifyRequest, error?: ValidationError): Promise<FieldError[]> {
   const found = { params: [], body: [], querystring: [] } as Record<Part, FieldError[]>;
-  const first = error ? parts.indexOf(error.validationContext as Part) : parts.length;
-  if (error && first < 0) return error.errors;
-  if (error) found[parts[first]!] = error.errors;
-  for (const part of parts.slice(first + 1)) found[part] = faultsOfPart(request, part);
+  for (const part of error ? parts : []) {
+    found[part] = part === error!.validationContext ? error!.errors : faultsOfPart(request, part);
+  }
   const ofRules = await faultsOfRules(request, found);
   return [...found.params, ...found.body, ...ofRules, ...found.querystring, ...faultsOfIdempotencyKey(request)];
 }

@@ -35,11 +35,12 @@ export function selectBranch<T extends TSchema>(union: T, select: Branches['sele
 
 export class ValidationError extends Error {
   readonly errors: FieldError[];
-  /** The part of the request. Set by Fastify. */
+  /** The part of the request. Set by Fastify for errors of a validator. */
   readonly validationContext?: string;
-  constructor(errors: FieldError[]) {
+  constructor(errors: FieldError[], part?: string) {
     super('the request does not match its schema');
     this.errors = errors;
+    if (part !== undefined) this.validationContext = part;
   }
 }
 
