@@ -71,6 +71,14 @@ it.each(['0x1', '1e0', '%2B1', '%20', '1.0', ''])(
   },
 );
 
+it('name all faults of a query at once, dates that no column holds among them', async () => {
+  const leap = '2016-12-31T23:59:60Z';
+  const { status, body } = await cloud.get(`/cloud/v1/tasks?from_timestamp=${leap}&to_timestamp=${leap}&limit=0`);
+  expect(status).toBe(400);
+  const paths = body.errors.map(({ path }: { path: string }) => path);
+  expect(paths.sort()).toEqual(['from_timestamp', 'limit', 'to_timestamp']);
+});
+
 it('name a missing body together with the faults of the path and the query', async () => {
   const { status, body } = await cloud.request('POST', '/cloud/v1/networks/x/1?nmae=1');
   expect(status).toBe(400);

@@ -1,14 +1,22 @@
 /** The string formats of request schemas, with their maximum lengths and their descriptions in errors. */
 import type Ajv from 'ajv';
 import addFormats from 'ajv-formats';
+import { instantOf } from '../platform/clock.ts';
 import { canonicalNetwork, isAddress } from '../platform/network-address.ts';
 
 interface Format {
   maxLength: number;
   description?: string;
+  /** A condition besides that of the library. */
+  accepts?(text: string): boolean;
 }
 
-const dateTime = { maxLength: 64, description: 'a date and time such as 2026-11-20T09:52:52Z' };
+const dateTime: Format = {
+  maxLength: 64,
+  description: 'a date and time such as 2026-11-20T09:52:52Z',
+  // No column holds a leap second or the year 0.
+  accepts: (text) => instantOf(text) !== null,
+};
 
 export const formats: Record<string, Format> = {
   uuid: { maxLength: 36, description: 'a UUID' },
@@ -37,9 +45,9 @@ export function addRequestFormats(ajv: Ajv.default): void {
   ajv.addFormat('ip-address', isAddress);
   ajv.addFormat('ip-network', (text: string) => canonicalNetwork(text) !== null);
   ajv.addFormat('ip-cidr', (text: string) => text.includes('/') && canonicalNetwork(text) !== null);
-  for (const [name, { maxLength }] of Object.entries(formats)) {
+  for (const [name, { maxLength, accepts }] of Object.entries(formats)) {
     const matches = matcherOf(ajv.formats[name]);
-    ajv.addFormat(name, (text: string) => text.length <= maxLength && matches(text));
+    ajv.addFormat(name, (text: string) => text.length <= maxLength && matches(text) && (accepts?.(text) ?? true));
   }
 }
 

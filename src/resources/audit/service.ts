@@ -74,8 +74,8 @@ function filterOf({ row_id, row_name, ...query }: ListAudit, visible: EntryFilte
     visible,
     // UUIDs of rows have lower case.
     rowIds: row_id === undefined ? undefined : [row_id.toLowerCase()],
-    from: readInstant('from_timestamp', query.from_timestamp),
-    to: readEnd('to_timestamp', query.to_timestamp),
+    from: readInstant(query.from_timestamp),
+    to: readEnd(query.to_timestamp),
   };
 }
 

@@ -137,8 +137,8 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
   };
 }
 
-/** Milliseconds since 1970; NaN for a date that no column holds. */
-const timeOf = (text: string): number => instantOf(text)?.getTime() ?? NaN;
+/** Milliseconds since 1970. */
+const timeOf = (text: string): number => instantOf(text)!.getTime();
 
 function checkMove(body: MoveClock, now: Date): void {
   const given = Object.keys(body);

@@ -42,8 +42,8 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
 
   /** The schedule and the start of a preview, and the errors in both. An invalid start is replaced by the current time. */
   const readPreview = ({ schedule, from }: ValidFields<PreviewSchedule>) => {
-    const start = from === undefined ? clock.now() : instantOf(from);
-    const isValid = start !== null && start.getTime() >= 0;
+    const start = from === undefined ? clock.now() : instantOf(from)!;
+    const isValid = start.getTime() >= 0;
     const after = isValid ? start : clock.now();
     const { type, ...given } = schedule ?? {};
     const checked = type ? checkSchedule({ ...given, type }, wholeSecond(after), 'schedule') : { errors: [] };

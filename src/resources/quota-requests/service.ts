@@ -124,8 +124,8 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
       const filter = {
         ...query,
         clientId: visibleTo(actor),
-        from: readInstant('created_from', query.created_from),
-        to: readEnd('created_to', query.created_to),
+        from: readInstant(query.created_from),
+        to: readEnd(query.created_to),
       };
       return toCollection(await store.list(db, filter), toResponse);
     },

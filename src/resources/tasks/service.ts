@@ -45,8 +45,8 @@ export function createTaskViews(deps: Pick<ServiceDeps, 'db' | 'clock' | 'idempo
 
     async list(actor: Actor, query: ListTasks): Promise<PageInGroups<Task>> {
       return list(actor, {
-        from: readInstant('from_timestamp', query.from_timestamp),
-        to: readInstant('to_timestamp', query.to_timestamp),
+        from: readInstant(query.from_timestamp),
+        to: readInstant(query.to_timestamp),
         acknowledged: query.is_acknowledged,
         projectIds: query.project_id,
         regionIds: query.region_id,

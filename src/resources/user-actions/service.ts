@@ -74,8 +74,8 @@ export function createUserActions(deps: UserActionsDeps) {
         resource_id: query.resource_id?.map((id) => id.toLowerCase()),
         visible: seesAllClients(actor) ? null : actor,
         operations: operationsOf(query.action_type, query.api_group),
-        from: readInstant('from_timestamp', query.from_timestamp),
-        to: readEnd('to_timestamp', query.to_timestamp),
+        from: readInstant(query.from_timestamp),
+        to: readEnd(query.to_timestamp),
         ascending: (query.order_by ?? query.sorting) === 'asc',
       });
       const read = async (ids: number[]) =>
