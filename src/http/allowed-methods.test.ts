@@ -12,9 +12,15 @@ it.each([
   ['POST', '/', 'GET, HEAD'],
   // Not that of `/cloud/v1/tasks/{task_id}`.
   ['DELETE', '/cloud/v1/tasks/acknowledge', 'POST'],
+  ['GET', '/cloud/v1/tasks/acknowledge', 'POST'],
+  ['HEAD', '/cloud/v1/loadbalancers/1/1/check_limits?limit=1', 'POST'],
+  ['DELETE', '/cloud/v1/lifecycle_policy/1/1/preview_schedule/', 'POST'],
+  ['PATCH', '/cloud/v1/loadbalancers/1/1/status', 'GET, HEAD'],
+  ['PATCH', '/cloud/v1/registries/1/1/1/users/batch', 'POST'],
 ])('%s %s returns 405 with Allow: %s', async (method, path, allowed) => {
   const { status, headers, body } = await cloud.request(method, path);
-  expect([status, headers['allow'], body.exception_class]).toEqual([405, allowed, 'MethodNotAllowed']);
+  expect([status, headers['allow']]).toEqual([405, allowed]);
+  if (method !== 'HEAD') expect(body).toMatchObject({ exception_class: 'MethodNotAllowed' });
 });
 
 it.each(['/cloud/v1/nothing', '/cloud/v1/file_shares/1/1//', '/cloud/v1/file_shares/1'])(

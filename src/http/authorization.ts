@@ -12,7 +12,7 @@ import type { Access } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
 import { whenKnown } from '../platform/maybe-promise.ts';
 import type { MaybePromise } from '../platform/maybe-promise.ts';
-import { allowedMethods } from './allowed-methods.ts';
+import { methodNotAllowed } from './allowed-methods.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';
 import { requireCsrfToken, requireSameOrigin, sessionOf } from './session-cookie.ts';
@@ -179,12 +179,10 @@ function resolveScope(deps: AuthorizationDeps, request: FastifyRequest, access: 
 const developmentPath = '/cloudyard/v1/dev/';
 
 /** Thrown before the body is read. */
-function noRoute({ method, url, server }: FastifyRequest): ClientError {
-  const allowed = allowedMethods(server.declaredOperations, url).join(', ');
-  if (allowed !== '') {
-    const message = `${method} is not supported at ${url.split('?')[0]}; supported: ${allowed}`;
-    return new ClientError('MethodNotAllowed', message, { headers: { allow: allowed } });
-  }
+function noRoute(request: FastifyRequest): ClientError {
+  const refusal = methodNotAllowed(request);
+  if (refusal) return refusal;
+  const { method, url } = request;
   const hint = url.startsWith(developmentPath) ? '; development mode needs the setting CLOUDYARD_DEV=1' : '';
   return new ClientError('NotFound', `no such operation: ${method} ${url.split('?')[0]}${hint}`);
 }

@@ -15,6 +15,7 @@ import {
 import { KeyFileError } from '../platform/key-file.ts';
 import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
+import { methodNotAllowed } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
 import { faultsOf } from './request-faults.ts';
@@ -37,7 +38,7 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
     }
     const clientError =
       failure instanceof ValidationError
-        ? invalidInput(await faultsOf(request, failure))
+        ? (methodNotAllowed(request) ?? invalidInput(await faultsOf(request, failure)))
         : asClientError(failure, request);
     if (clientError.code === 'Unavailable') deps.onUnavailable?.(failure);
     if (clientError.status >= 500) request.log.error({ reqId: request.id, err: failure }, 'request failed');
