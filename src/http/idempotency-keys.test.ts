@@ -236,7 +236,12 @@ describe('a repeated POST returns the same status and body', () => {
 
   it('for metadata, with status 204 and no body', async () => {
     const path = `${shares}/${await shareOnHost()}/metadata`;
-    for (let i = 0; i < 2; i++) expect(same(await post(path, { a: '1' }))).toEqual({ status: 204, body: '' });
+    for (let i = 0; i < 2; i++) {
+      const answer = await post(path, { a: '1' });
+      expect(same(answer)).toEqual({ status: 204, body: '' });
+      // The operation is deprecated.
+      expect(answer.headers).toMatchObject({ deprecation: 'true' });
+    }
     await cloud.delete(`${path}_item?key=a`);
     expect(same(await post(path, { a: '1' }))).toEqual({ status: 204, body: '' });
     expect((await cloud.get(path)).body.count).toBe(0);
