@@ -118,6 +118,17 @@ describe('the OpenAPI document', () => {
     expect([...new Set(faulty)]).toEqual([]);
   });
 
+  it('has the media type of every response with a body', () => {
+    const faulty = operations.flatMap(({ operationId, responses }) =>
+      Object.entries(responses)
+        .filter(
+          ([status, { description, content }]) => /^20[01]/.test(status) && !content && description !== 'No content',
+        )
+        .map(([status]) => `${operationId}: ${status}`),
+    );
+    expect(faulty).toEqual([]);
+  });
+
   it('has a named schema for every JSON request and response, or for the items of a list', () => {
     const faulty = operationsIn(declared).flatMap(({ operationId, requestBody, responses }) =>
       [requestBody, ...Object.values(responses)]

@@ -1,6 +1,6 @@
 /** Operations about the server itself: index, health, metrics and the OpenAPI document. */
 import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { everyone } from '../authz/access.ts';
 import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
@@ -156,10 +156,16 @@ function tlsOf(status: CertificateStatus | undefined): { tls?: Static<typeof Tls
   return { tls: { healthy, detail, expires_at: expiresAt && withZone(expiresAt) } };
 }
 
+const MetricsText = Type.String({ description: 'One line for each metric, with its help and type' });
+const OpenApi = Type.Object({}, { title: 'OpenApiDocument', description: 'OpenAPI 3.1' });
+
 const plain = { config: { access: everyone, isCounted: true } };
 const described = (operationId: string, summary: string) => ({ operationId, summary, tags: ['System'], security: [] });
+const responseOf = (mediaType: string, schema: TSchema) => ({
+  200: { description: 'Success', content: { [mediaType]: { schema } } },
+});
 
-/** Operations whose response has no JSON shape. */
+/** Operations whose response is sent as it is. */
 function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () => Promise<string>): void {
   let document: Buffer | undefined;
   app.get(
@@ -169,7 +175,7 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
       schema: {
         ...described('getMetrics', 'Get metrics in the format of Prometheus'),
         querystring: noQuery,
-        produces: ['text/plain'],
+        response: responseOf('text/plain', MetricsText),
       },
     },
     async (_request, reply) => {
@@ -179,7 +185,14 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
   );
   app.get(
     '/openapi.json',
-    { ...plain, schema: { ...described('getOpenApi', 'Get the OpenAPI document'), querystring: noQuery } },
+    {
+      ...plain,
+      schema: {
+        ...described('getOpenApi', 'Get the OpenAPI document'),
+        querystring: noQuery,
+        response: responseOf('application/json', OpenApi),
+      },
+    },
     async (_request, reply) => {
       reply.type('application/json; charset=utf-8');
       return (document ??= Buffer.from(JSON.stringify(app.swagger())));

@@ -6732,6 +6732,8 @@ export interface components {
          * @enum {unknown}
          */
         NotificationType: "backup_failed" | "backup_late" | "host_unhealthy" | "lifecycle_policy_run_failed" | "lifecycle_policy_run_missed" | "quota_request_approved" | "quota_request_declined" | "quota_threshold";
+        /** @description OpenAPI 3.1 */
+        OpenApiDocument: Record<string, never>;
         PendingRunSnapshot: {
             /**
              * Format: uuid
@@ -9803,7 +9805,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "text/plain": string;
+                };
             };
             default: components["responses"]["Error"];
         };
@@ -9822,7 +9826,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["OpenApiDocument"];
+                };
             };
             default: components["responses"]["Error"];
         };
