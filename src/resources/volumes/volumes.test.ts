@@ -215,6 +215,9 @@ describe('a volume', () => {
     expect((await cloud.get(`${path}/metadata_item?key=a`)).status).toBe(404);
     expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(204);
     expect((await cloud.delete(`${path}/metadata_item?key=c`)).status).toBe(404);
+    expect((await cloud.delete(`${path}/metadata_item?key=`)).body.errors).toEqual([
+      { path: 'key', message: 'must have at least 1 character' },
+    ]);
     expect((await cloud.post(`${path}/metadata`, { a: 1, created_by_policy: '1' })).status).toBe(400);
     const refused = await cloud.post(`${path}/metadata`, { created_by_policy: '1' });
     expect([refused.status, paths(refused)]).toEqual([400, ['created_by_policy']]);

@@ -1,6 +1,6 @@
 /** Requests of the older operations on the tags of a load balancer. */
 import { Type } from 'typebox';
-import { Described, Nullable, ShortText } from '../../../http/shapes.ts';
+import { Described, Nullable } from '../../../http/shapes.ts';
 import { maxTagChanges, maxTagLength, maxTags } from '../../../tags/tags.ts';
 
 /** These operations take keys and values that `CreateTags` rejects: any text of the length. */
@@ -24,5 +24,5 @@ export const ReplaceTags = Type.Record(Type.String(), Nullable(AnyValue), {
 });
 
 export const OptionalMetadataKey = Type.Object({
-  key: Type.Optional(Described(ShortText, 'Key of the tag; without it nothing is deleted')),
+  key: Type.Optional(Described(AnyKey, 'Key of the tag; without it nothing is deleted')),
 });
