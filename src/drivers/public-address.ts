@@ -1,6 +1,7 @@
 /** Decides whether this machine may connect to an address that a customer names: public addresses only, by default. */
 import type { Agent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Agent as HttpAgent } from '../platform/node-http.ts';
 
@@ -21,10 +22,11 @@ function inWords(range: string): string {
   return range.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Returns why connections to a resolved name are refused: the reason of the first refused address, or null. */
+/** Returns why connections to a host are refused, a name or its address: the reason of the first refused address, or null. */
 export function refusalOfAll(host: string, resolved: readonly { address: string }[]): string | null {
   const refusal = resolved.map(({ address }) => refusalOfAddress(address)).find((reason) => reason !== null);
-  return refusal ? `${host} resolves to ${refusal.replace(' is', ', which is')}` : null;
+  if (!refusal || isIP(host)) return refusal ?? null;
+  return `${host} resolves to ${refusal.replace(' is', ', which is')}`;
 }
 
 /** The host, without the brackets of an IPv6 address. */

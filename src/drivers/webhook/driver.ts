@@ -116,7 +116,10 @@ function receiptOf({ status, text }: Reply, call: WebhookCall): Receipt {
 function asDriverError(error: unknown): DriverError {
   if (error instanceof DriverError) return error;
   const { code, message } = error as { code?: string; message?: string };
-  return unreachable(presentable(message || code || 'the connection failed'), error);
+  // The messages of OpenSSL name its functions and files.
+  const fault = /:SSL routines:[^:]*:([^:]+):/.exec(message ?? '')?.[1];
+  const text = fault ? `TLS failed: ${fault}` : message || code || 'the connection failed';
+  return unreachable(presentable(text), error);
 }
 
 function unreachable(message: string, cause: unknown): DriverError {

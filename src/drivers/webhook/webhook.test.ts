@@ -206,6 +206,13 @@ describe('a call', () => {
     });
   });
 
+  it('by HTTPS to a receiver without TLS has a readable error', async () => {
+    await expect(permissive.send(call(receiver.url.replace('http:', 'https:')), signal)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: 'TLS failed: wrong version number',
+    });
+  });
+
   it('to a name that does not resolve is retryable', async () => {
     await expect(strict.send(call('http://nowhere.test/'), signal)).rejects.toMatchObject({
       retryable: true,
