@@ -51,7 +51,7 @@ const alertSeconds = 10;
 const spareConnections = 4;
 const pollSeconds = 0.25;
 /** While a client moves the clock of development mode, which waits for what becomes due. */
-const movingPace = 5;
+const movingPace = 25;
 
 /** Starts the worker, or a standby if another process has the locks. @throws when a required driver cannot start */
 export async function startWork(deps: WorkDeps): Promise<Work> {
