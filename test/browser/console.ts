@@ -76,6 +76,7 @@ export function useConsole(
     Object.assign(yard.env, await settingsOf(yard));
     running = await yard.start(['start']);
     ({ browser, kept } = await (launched ??= launch()));
+    await kept.empty(yard.url);
   });
   afterEach(async () => {
     const opened = pages;
@@ -99,7 +100,7 @@ export function useConsole(
     const context = isOrdinary ? kept.context : await browser.newContext({ ...defaults, ...options });
     context.setDefaultTimeout(TIMEOUT_MS);
     if (token !== undefined) await context.request.post(`${origin}/cloudyard/v1/session`, { data: { token } });
-    const page = await context.newPage();
+    const page = await (isOrdinary ? kept.newPage() : context.newPage());
     pages.push({ page, faults: faultsOf(page, [origin, otherOrigin]) });
     const response = await page.goto(`${origin}/console${path}`);
     if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
