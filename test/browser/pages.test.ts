@@ -1,4 +1,5 @@
 /** What holds for every page of console/src/pages.ts: a new page is checked without a line here. */
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -90,6 +91,16 @@ describe('every page', () => {
     }
     expect(views.length).toBeGreaterThan(pages.length);
     expect(problems).toEqual([]);
+  });
+
+  it('differs between light and dark in nothing but colors', () => {
+    const assets = globSync(join(root, 'console', 'dist', 'assets', '*.{css,js}')).map((file) =>
+      readFileSync(file, 'utf8'),
+    );
+    // Otherwise a query for the color scheme could change anything. `light-dark()` chooses colors.
+    expect(assets.filter((text) => text.includes('prefers-color-scheme'))).toEqual([]);
+    const themes = assets.flatMap((text) => text.match(/[^{}]*\[data-theme[^{}]*\{[^{}]*\}/g) ?? []).sort();
+    expect(themes).toEqual(['dark', 'light'].map((theme) => `:root[data-theme=${theme}]{color-scheme:${theme}}`));
   });
 
   it('is reached from the navigation, and announces itself', { timeout: LOOP_MS }, async () => {
