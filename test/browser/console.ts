@@ -37,7 +37,7 @@ interface VisitOptions extends BrowserContextOptions {
   readonly origin?: string;
   /** An origin to which the page may go, too. */
   readonly otherOrigin?: string;
-  /** In a context that has loaded nothing yet. Pages with options of the browser or another origin have their own, too. */
+  /** In a context that has loaded nothing yet. Pages with another origin or options but a viewport have their own, too. */
   readonly ownContext?: boolean;
 }
 
@@ -91,7 +91,7 @@ export function useConsole(
   });
   const goTo = async (
     path: string,
-    { origin = yard.url, otherOrigin = origin, ownContext, ...options }: VisitOptions,
+    { origin = yard.url, otherOrigin = origin, ownContext, viewport, ...options }: VisitOptions,
     token?: string,
   ) => {
     // A second page of a test is that of another person.
@@ -101,6 +101,7 @@ export function useConsole(
     context.setDefaultTimeout(TIMEOUT_MS);
     if (token !== undefined) await context.request.post(`${origin}/cloudyard/v1/session`, { data: { token } });
     const page = await (isOrdinary ? kept.newPage() : context.newPage());
+    if (viewport) await page.setViewportSize(viewport);
     pages.push({ page, faults: faultsOf(page, [origin, otherOrigin]) });
     const response = await page.goto(`${origin}/console${path}`);
     if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
