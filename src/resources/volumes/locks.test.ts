@@ -80,13 +80,16 @@ describe('while a snapshot is being created', () => {
 describe('while a volume is being changed', () => {
   it('its snapshots are locked, a revert shows on both, and restores the newest successful snapshot', async () => {
     const volume = await done('volumes', await newVolume());
-    const bytes = host.contents.volumes.get(volume)!;
+    const write = (bytes: string) => (host.contents.volumes.get(volume)!.bytes = bytes);
     const snapshotIds: string[] = [];
-    for (bytes.bytes of ['first', 'second']) snapshotIds.push(await done('snapshots', await newSnapshot(volume)));
+    for (const bytes of ['first', 'second']) {
+      write(bytes);
+      snapshotIds.push(await done('snapshots', await newSnapshot(volume)));
+    }
     host.trouble(({ kind }) => (kind === 'snapshot' ? { error: terminal(), done: false } : null));
     expect((await cloud.ended(await newSnapshot(volume))).body.state).toBe('ERROR');
     host.trouble();
-    bytes.bytes = 'changed';
+    write('changed');
     const release = host.hold();
     expect((await cloud.post(`${volumes}/${volume}/revert`)).status).toBe(200);
     await held(volume);
