@@ -5,8 +5,9 @@ import pg from 'pg';
 import { pidsOfHost } from '../src/platform/running-processes.ts';
 import type { Cloudyard } from './cloudyard.ts';
 
-/** Unit: ms. */
+/** The CPU time of a process, in ms. */
 interface Times {
+  /** Its pid. */
   parent: number;
   own: number;
   ofEndedChildren: number;

@@ -45,7 +45,7 @@ const secretColumns: Record<string, string[]> = {
 /**
  * Columns of type `bytea` (encrypted or hashed) and `secretColumns` are secrets: the entry shows that they changed, but no
  * value. They are the arguments of the trigger. A row that is marked as deleted is recorded whole, like a deleted row, and so is
- * a row without an ID, whose columns tell which one it is. After 256 KiB of changes the rest is omitted and a last change marks
+ * a row without an ID, whose columns identify it. After 256 KiB of changes the rest is omitted and a last change marks
  * the omission; from then on the trigger returns at once.
  */
 const auditFunction = `

@@ -20,7 +20,7 @@ interface Sources {
   resolverFile?: string;
 }
 
-/** Empty if the name does not resolve within some seconds. */
+/** Empty if the name does not resolve. Each search domain may take some seconds for each name server; the caller limits the time. */
 export async function addressesOf(host: string, sources: Sources = {}): Promise<LookupAddress[]> {
   const { servers, hostsFile = '/etc/hosts', resolverFile = '/etc/resolv.conf' } = sources;
   const name = host.replace(/\.$/, '').toLowerCase();

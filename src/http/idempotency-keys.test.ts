@@ -242,6 +242,8 @@ describe('a repeated POST returns the same status and body', () => {
       // The operation is deprecated.
       expect(answer.headers).toMatchObject({ deprecation: 'true' });
     }
+    const refused = await cloud.post(path, { a: '1' }, { token: null });
+    expect(refused).toMatchObject({ status: 401, headers: { deprecation: 'true' } });
     await cloud.delete(`${path}_item?key=a`);
     expect(same(await post(path, { a: '1' }))).toEqual({ status: 204, body: '' });
     expect((await cloud.get(path)).body.count).toBe(0);

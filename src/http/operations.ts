@@ -14,7 +14,7 @@
  *       }),
  *     ];
  */
-import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions, RouteShorthandOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
 import { Type } from 'typebox';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Access } from '../authz/access.ts';
@@ -166,7 +166,6 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
         app.declaredTags.set(tag.name, tag.description);
         app.route({
           ...route,
-          ...(deprecated && { onRequest: announceDeprecation }),
           method,
           url: path,
           config: { ...route?.config, access, faults },
@@ -183,12 +182,6 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
     };
   };
 }
-
-/** A hook, so that errors and repeated answers have the header, too. */
-const announceDeprecation: onRequestHookHandler = (_request, reply, done) => {
-  reply.header('deprecation', 'true');
-  done();
-};
 
 /** Registers the operations of a table. */
 export function routesOf(operations: Operation[]): Routes {

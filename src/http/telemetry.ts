@@ -29,8 +29,10 @@ export function requestTelemetry(app: App, { log, metrics, tracer }: TelemetryOp
   const write = requestWriter(log);
   // Hooks of every request use a callback: a promise for each hook would cost a tenth of a small response.
   app.addHook('onRequest', (request, reply, done) => {
-    request.route = request.routeOptions;
-    if (!request.route.config.quiet) reply.header('x-request-id', request.id);
+    const { config, schema } = (request.route = request.routeOptions);
+    if (!config.quiet) reply.header('x-request-id', request.id);
+    // Before authorization, so that each response has the header.
+    if (schema?.deprecated) reply.header('deprecation', 'true');
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {

@@ -1,12 +1,13 @@
 /** The deprecated operations on the tags of a resource, named metadata. Responses to these changes have no body. */
 import { Type } from 'typebox';
-import type { TSchema, TString } from 'typebox';
+import type { TSchema } from 'typebox';
 import { projectMember, projectReader } from '../authz/access.ts';
 import type { RequestContext, Scope } from '../authz/actor.ts';
 import { operationsOf } from '../http/operations.ts';
 import type { Operation, OperationTag } from '../http/operations.ts';
-import { Described, ShortText } from '../http/shapes.ts';
+import { Described } from '../http/shapes.ts';
 import {
+  AnyTagKey,
   CreateTags,
   deleting,
   faultsOfTagMap,
@@ -41,17 +42,13 @@ interface MetadataOptions {
   withReplace?: boolean;
   /** For a resource whose v2 operations have the plain ids: the bodies of the v1 changes, whose ids end with V1. */
   v1Bodies?: Record<'create' | 'replace', TSchema>;
-  /** The shape of a key in a query; default: any text that is not empty. */
-  key?: TString;
 }
-
-const AnyKey = Type.String({ ...ShortText, minLength: 1 });
 
 /** `resourcePath`: the path of one resource, such as `/cloud/v1/volumes/:project_id/:region_id/:volume_id`. */
 export function metadataOperations(
   tagged: Tagged,
   resourcePath: `${string}/:project_id/:region_id/${string}`,
-  { tag, parameter, name, noun, withReplace = true, v1Bodies, key = AnyKey }: MetadataOptions,
+  { tag, parameter, name, noun, withReplace = true, v1Bodies }: MetadataOptions,
 ): Operation[] {
   const [suffix, version] = v1Bodies ? ['V1', ' (v1)'] : ['', ''];
   const { create, replace } = v1Bodies ?? { create: CreateTags, replace: CreateTags };
@@ -62,7 +59,7 @@ export function metadataOperations(
   const itemPath = `${resourcePath}/metadata_item` as '/:project_id/:region_id';
   const description = `Use the \`tags\` of the ${noun} instead.`;
   const shared = { description, deprecated: true };
-  const query = Type.Object({ key: Described(key, 'Key of the tag') });
+  const query = Type.Object({ key: Described(AnyTagKey, 'Key of the tag') });
 
   const write = (
     method: 'POST' | 'PUT',

@@ -8,10 +8,11 @@
  *
  * Bands, lowest first: jobs that a client waits for, jobs of policies, sweeps.
  *
- * Deliveries of notifications are ordered in the same way, in their own queue.
+ * Deliveries of notifications are ordered in a queue of their own: one step for every job, and a retry gets its place when
+ * it is requested. If virtual time starts over before a retry is due, a backlog of this time runs first.
  */
 import { prepared } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
 import type { WeightedClient } from './backlog.ts';
 
 const jobsPerStep = 4;
@@ -36,11 +37,6 @@ export function policyPriority(step: number): number {
 export const priorityAt = (queue: string, step: string) =>
   `least(${lastOfClients}, ${step} + cloudyard_virtual_time(${queue}, ${lastOfClients}))`;
 
-/** SQL: the jobs of the client that are ready in the queue. */
-export const readyJobsOf = (clientId: string, queue: string) =>
-  `(select count(*) from jobs ready where ready.queue = ${queue} and ready.locked_by is null and ready.run_at <= now()
-     and ready.client_id = ${clientId})`;
-
 const rebase = prepared(
   'jobs_rebase',
   `with base as (
@@ -48,10 +44,14 @@ const rebase = prepared(
      where queue = any ($1::text[]) and locked_by is null and run_at <= now() and priority <= ${lastOfClients}
      group by queue having min(priority) >= $2)
    update jobs j set priority = greatest(0, j.priority - base.priority)
-   from base where j.queue = base.queue and j.locked_by is null and j.priority <= ${lastOfClients}`,
+   from base, jobs seen where seen.queue = base.queue and seen.locked_by is null and seen.priority <= ${lastOfClients}
+     and j.id = seen.id and j.kind = seen.kind and j.priority = seen.priority`,
 );
 
-/** Sets virtual time back to 0 where a long backlog has made it large. Keeps the order of the jobs. */
-export async function rebasePriorities(db: Db, queues: string[]): Promise<void> {
-  await rebase(db, queues, rebaseAt);
+/**
+ * Sets virtual time back to 0 where a long backlog has made it large. Keeps the order of the jobs. Processes may call it
+ * concurrently: `seen` is the row before a concurrent call, and a row whose priority has changed since is not changed again.
+ */
+export async function rebasePriorities(on: Db | Tx, queues: string[]): Promise<void> {
+  await rebase(on, queues, rebaseAt);
 }

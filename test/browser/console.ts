@@ -37,7 +37,7 @@ interface VisitOptions extends BrowserContextOptions {
   readonly origin?: string;
   /** An origin to which the page may go, too. */
   readonly otherOrigin?: string;
-  /** In a context that has loaded nothing yet. Pages with another origin or options but a viewport have their own, too. */
+  /** In a context that has loaded nothing yet. Pages with another origin or options other than `viewport` have their own, too. */
   readonly ownContext?: boolean;
 }
 

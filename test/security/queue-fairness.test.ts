@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { FileShareDriver } from '../../src/drivers/file-share.ts';
+import { transaction } from '../../src/platform/db.ts';
 import { regionQueue } from '../../src/tasks/jobs.ts';
 import { rebasePriorities } from '../../src/tasks/priority.ts';
 import { createTestHost } from '../drivers.ts';
@@ -85,7 +86,16 @@ describe('the job queue', () => {
     const before = await order();
     // At least 12,000: the first of ten jobs that are enqueued at the same time may count others.
     const lowest = before.priorities[0]!;
-    await rebasePriorities(cloud.db, [regionQueue(1)]);
+    // Another process resets it at the same time.
+    let other: Promise<void> | undefined;
+    await transaction(cloud.db, async (tx) => {
+      await rebasePriorities(tx, [regionQueue(1)]);
+      other = rebasePriorities(cloud.db, [regionQueue(1)]);
+      const waiting = `select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%base.priority%'`;
+      await expect.poll(async () => (await cloud.db.$client.query(waiting)).rowCount, soon).toBe(1);
+    });
+    await other;
     const after = await order();
     expect(after.keys).toEqual(before.keys);
     expect(after.priorities).toEqual(before.priorities.map((priority) => priority - lowest));

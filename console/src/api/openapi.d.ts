@@ -10965,7 +10965,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Key of the tag */
-                key: string;
+                key: components["parameters"]["query_key"];
             };
             header?: never;
             path: {
@@ -10997,7 +10997,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Key of the tag */
-                key: string;
+                key: components["parameters"]["query_key"];
             };
             header?: never;
             path: {
@@ -11321,7 +11321,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Key of the tag */
-                key: string;
+                key: components["parameters"]["query_key"];
             };
             header?: never;
             path: {
@@ -11353,7 +11353,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description Key of the tag */
-                key: string;
+                key: components["parameters"]["query_key"];
             };
             header?: never;
             path: {

@@ -79,7 +79,7 @@ function Change({ change }: { change: AuditChange }) {
   );
 }
 
-/** The columns that tell rows without an ID, such as quotas. */
+/** The columns that identify rows without an ID, such as quotas. */
 const keyColumns = ['region_id', 'kind', 'name', 'policy_id', 'volume_id'];
 
 function keyOf({ id, before, after }: AuditChange): string {

@@ -240,7 +240,7 @@ describe('the metadata of networks and subnets', () => {
     expect((await at('metadata_item?key=c')).body).toEqual(tag('c', '3'));
     for (const method of ['GET', 'DELETE']) {
       expect((await at('metadata_item?key=a', undefined, method)).status).toBe(404);
-      for (const query of ['', ...['', 'a%20b', 'a=b', 'k'.repeat(256)].map((key) => `?key=${key}`)])
+      for (const query of ['', ...['', 'k'.repeat(256)].map((key) => `?key=${key}`)])
         expect(paths(await at(`metadata_item${query}`, undefined, method))).toEqual(['key']);
     }
     expect((await at('metadata_item?key=c', undefined, 'DELETE')).status).toBe(204);

@@ -4,7 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfNewTags, faultsOfTagPatch, TagKey } from '../../tags/tags.ts';
+import { faultsOfNewTags, faultsOfTagPatch } from '../../tags/tags.ts';
 import { CreateNetwork, ListNetworks, Network, NetworkCollection, UpdateNetwork } from './schema.ts';
 import type { Networks } from './service.ts';
 
@@ -76,6 +76,5 @@ export const networkOperations = (networks: Networks) => [
     parameter: { network_id },
     name: 'Network',
     noun: 'network',
-    key: TagKey,
   }),
 ];

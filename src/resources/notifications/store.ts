@@ -2,7 +2,7 @@
 import { and, asc, eq, inArray, or, sql, type SQL } from 'drizzle-orm';
 import { type Db, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
-import { priorityAt, readyJobsOf } from '../../tasks/priority.ts';
+import { priorityAt } from '../../tasks/priority.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
 import { webhooks } from '../webhooks/table.ts';
@@ -73,16 +73,22 @@ export const hasAddress = preparedExists<[clientId: number, address: string], Db
 
 const queue = `'${notificationQueue}'`;
 /** SQL: the place of a delivery behind those of its client, so that receivers that hang do not delay other clients. */
-const place = `(${readyJobsOf('n.client_id', queue)} + row_number() over (partition by n.client_id order by d.id) - 1)::int`;
+const place = `(coalesce(ready.jobs, 0) + row_number() over (partition by client_id order by due.id) - 1)::int`;
 
 const enqueueDelivery = prepared(
   'delivery_enqueue',
-  `with job as (${insertJobs(
-    `select '${deliverJob}', d.id::text, ${queue}, n.client_id, ${priorityAt(queue, place)},
+  `with due as (
+     select d.id, n.client_id from notification_deliveries d join notifications n on n.id = d.notification_id
+     where d.id = any($1::uuid[])),
+   ready as (
+     select client_id, count(*) as jobs from jobs
+     where queue = ${queue} and locked_by is null and run_at <= now() and client_id in (select client_id from due)
+     group by client_id),
+   job as (${insertJobs(
+     `select '${deliverJob}', due.id::text, ${queue}, client_id, ${priorityAt(queue, place)},
        now() + $2::float8 * interval '1 second'
-     from notification_deliveries d join notifications n on n.id = d.notification_id
-     where d.id = any($1::uuid[]) order by d.id`,
-  )}) select ${announce(notificationQueue)}`,
+     from due left join ready using (client_id) order by due.id`,
+   )}) select ${announce(notificationQueue)}`,
 );
 
 /** Requests an attempt, now or after some seconds. Replaces an earlier request. */

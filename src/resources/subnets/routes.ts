@@ -4,7 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfTagPatch, TagKey } from '../../tags/tags.ts';
+import { faultsOfTagPatch } from '../../tags/tags.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { networkTag } from '../networks/routes.ts';
 import {
@@ -68,7 +68,7 @@ export const subnetOperations = (subnets: Subnets) => [
     response: TaskIds,
     handle: ({ by, scope, params }) => subnets.delete(by, scope, params.subnet_id),
   }),
-  ...metadataOperations(subnets, one, { tag, parameter: { subnet_id }, name: 'Subnet', noun: 'subnet', key: TagKey }),
+  ...metadataOperations(subnets, one, { tag, parameter: { subnet_id }, name: 'Subnet', noun: 'subnet' }),
   operationsOf(networkTag)('GET', '/cloud/v1/availablenetworks/:project_id/:region_id', {
     id: 'listAvailableNetworks',
     summary: 'List networks with their subnets',
