@@ -219,6 +219,18 @@ test('after repeated crashes two supervisors agree on one server each time', asy
   }
 });
 
+test('a server that another process stops during the start is started again', async () => {
+  const first = await start();
+  await first.stop();
+  const logFile = join(dir, 'data', 'postgres.log');
+  const before = statSync(logFile).size;
+  const starting = start();
+  // From now on SIGINT is an orderly stop.
+  while (!readFileSync(logFile, 'utf8').slice(before).includes('starting PostgreSQL')) await sleep(1);
+  process.kill(parseInt(readFileSync(join(dir, 'data/postgres/data/postmaster.pid'), 'utf8'), 10), 'SIGINT');
+  expect(await query(await starting, 'select 1 as one')).toEqual([{ one: 1 }]);
+});
+
 test('a path that is too long for a socket, with a comma and a space, works', async () => {
   const dataDir = join(dir, 'a, b'.padEnd(120, 'c'));
   const postgres = await start(dataDir);
