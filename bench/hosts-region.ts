@@ -38,7 +38,7 @@ export interface HostsRegion {
   untilServing(): Promise<void>;
   /** As the API returns it. */
   host(name: string): Promise<{ state: string; lease_valid: boolean; converged: boolean }>;
-  /** Of an agent, without its data planes. */
+  /** The pid of an agent. Its data planes are other processes. */
   pidOf(name: string): number;
 }
 

@@ -1,4 +1,5 @@
 /** From the request to FINISHED for each kind of resource, with 16 clients at a time. Simulated drivers. */
+import { ended } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
 import { createClient, finished } from './client.ts';
 import type { Client } from './client.ts';
@@ -15,7 +16,7 @@ type NextCreate = (client: number) => { path: string; body: object };
 
 export async function kindsFinished(cloudyard: Cloudyard): Promise<Row[]> {
   const client = createClient(cloudyard);
-  const kinds = await createsOf(cloudyard, client);
+  const kinds = await createsOf(cloudyard);
   const measured = await interleave(
     rounds,
     Object.fromEntries(Object.entries(kinds).map(([kind, next]) => [kind, () => finishedPerSecond(client, next)])),
@@ -45,12 +46,12 @@ async function finishedPerSecond(client: Client, next: NextCreate): Promise<numb
   return count / ((performance.now() - began) / 1000);
 }
 
-async function createsOf(cloudyard: Cloudyard, client: Client): Promise<Record<string, NextCreate>> {
+async function createsOf(cloudyard: Cloudyard): Promise<Record<string, NextCreate>> {
   const share = await newShare(cloudyard);
   const volume = { name: 'bench', source: 'new-volume', size: 1 };
-  const volumes = await many(client, '/cloud/v1/volumes/1/1', volume, 'volumes');
+  const volumes = await many(cloudyard, '/cloud/v1/volumes/1/1', volume, 'volumes');
   const balancers = await many(
-    client,
+    cloudyard,
     '/cloud/v1/loadbalancers/1/1',
     { name: 'bench', flavor: 'lb1-1-2' },
     'loadbalancers',
@@ -68,10 +69,10 @@ async function createsOf(cloudyard: Cloudyard, client: Client): Promise<Record<s
 }
 
 /** Creates one resource for each client. */
-async function many(client: Client, path: string, body: object, key: string): Promise<string[]> {
+async function many(cloudyard: Cloudyard, path: string, body: object, key: string): Promise<string[]> {
   const create = async () => {
-    const { tasks } = await client('POST', path, JSON.stringify(body));
-    return (await client('GET', `/cloud/v1/tasks/${tasks[0]}?wait=30`)).created_resources[key][0] as string;
+    const task = await ended(cloudyard, await cloudyard.request('POST', path, body));
+    return task['created_resources'][key][0] as string;
   };
   return Promise.all(Array.from({ length: clients }, create));
 }

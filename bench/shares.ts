@@ -26,9 +26,9 @@ async function defaultNetwork(cloudyard: Requester): Promise<{ network_id: strin
   return { network_id: results[0].id, subnet_id: results[0].subnets[0] };
 }
 
-/** Raises all quotas of the region, so that no create reaches a limit. */
-export async function liftQuotas(cloudyard: Requester): Promise<void> {
-  const limits = Object.fromEntries(regionalKinds.map((kind) => [`${kind}_limit`, 1e12]));
+/** Raises quotas of the region, so that no create reaches a limit. */
+export async function liftQuotas(cloudyard: Requester, kinds: readonly string[] = regionalKinds): Promise<void> {
+  const limits = Object.fromEntries(kinds.map((kind) => [`${kind}_limit`, 1e12]));
   await cloudyard.request('PATCH', '/cloudyard/v1/clients/1/quotas', { region_id: 1, ...limits });
 }
 

@@ -29,8 +29,8 @@ export async function silence(workplace: Workplace): Promise<Row[]> {
   await host.answers();
   await host.createShares();
   const [ofServer, ofHost]: [number[], number[]] = [[], []];
-  for (let i = 0; i < kills; i++) ofServer.push(await host.silenceWithout(host.servers));
-  for (let i = 0; i < kills; i++) ofHost.push(await host.silenceWithout(host.processes));
+  for (let i = 0; i < kills; i++) ofServer.push(await host.silenceAfterKill(host.servers));
+  for (let i = 0; i < kills; i++) ofHost.push(await host.silenceAfterKill(host.processes));
   return [
     { what: 'silence of the API after kill -9 of the server', values: ofServer, unit: 's', bar: { atMost: 2 } },
     { what: 'the same of every process of the host', values: ofHost, unit: 's', bar: { atMost: 5 } },
@@ -42,8 +42,8 @@ interface Supervised {
   createShares(): Promise<void>;
   servers(): number[];
   processes(): number[];
-  /** Seconds from the last response before the kill of these to the first one after it. */
-  silenceWithout(find: () => number[]): Promise<number>;
+  /** Kills the processes that `find` returns. Returns the seconds from the last response before that to the first one after it. */
+  silenceAfterKill(find: () => number[]): Promise<number>;
 }
 
 async function startSupervised(workplace: Workplace): Promise<Supervised> {
@@ -91,7 +91,7 @@ async function startSupervised(workplace: Workplace): Promise<Supervised> {
     },
     servers: () => processesOf(workplace.dir).filter(isServer),
     processes: () => processesOf(workplace.dir),
-    async silenceWithout(find) {
+    async silenceAfterKill(find) {
       const pids = find();
       if (pids.length === 0) throw new Error('no process to kill');
       await answers();

@@ -7,7 +7,7 @@ import type { Cloudyard } from './cloudyard.ts';
 
 /** The CPU time of a process, in ms. */
 interface Times {
-  /** Its pid. */
+  /** The pid of its parent process. */
   parent: number;
   own: number;
   ofEndedChildren: number;

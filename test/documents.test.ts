@@ -1,4 +1,4 @@
-/** Documents: linked files and headings exist, and the packages of the drivers are installed everywhere. */
+/** Documents: linked files and headings exist, and the packages of the drivers, without Ceph, are installed everywhere. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ describe('documents', () => {
   });
 });
 
-/** Every Debian host has these. */
+/** Installed on every Debian host. */
 const essential = ['mount', 'util-linux'];
 const packages = packagesOf(Object.values(hostDriverKinds).flatMap(({ programs }) => programs)).filter(
   (name) => !essential.includes(name),

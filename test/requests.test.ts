@@ -71,7 +71,7 @@ it.each(['0x1', '1e0', '%2B1', '%20', '1.0', ''])(
   },
 );
 
-it('name all faults of a query at once, dates that no column holds among them', async () => {
+it('name all faults of a query at once, including dates that no column holds', async () => {
   const leap = '2016-12-31T23:59:60Z';
   const { status, body } = await cloud.get(`/cloud/v1/tasks?from_timestamp=${leap}&to_timestamp=${leap}&limit=0`);
   expect(status).toBe(400);

@@ -1,4 +1,4 @@
-/** Writes one log line and records one duration for each request. */
+/** Writes one log line and records one duration for each request, and sets the headers of every response to it. */
 import { requestWriter } from '../platform/log.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../platform/log.ts';

@@ -9,7 +9,7 @@
  * Bands, lowest first: jobs that a client waits for, jobs of policies, sweeps.
  *
  * Deliveries of notifications are ordered in a queue of their own: one step for every job, and a retry gets its place when
- * it is requested. If virtual time starts over before a retry is due, a backlog of this time runs first.
+ * it is requested. If virtual time falls to 0 before a retry is due, jobs that were enqueued meanwhile run first.
  */
 import { prepared } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -45,12 +45,12 @@ const rebase = prepared(
      group by queue having min(priority) >= $2)
    update jobs j set priority = greatest(0, j.priority - base.priority)
    from base, jobs seen where seen.queue = base.queue and seen.locked_by is null and seen.priority <= ${lastOfClients}
-     and j.id = seen.id and j.kind = seen.kind and j.priority = seen.priority`,
+     and j.id = seen.id and j.kind = seen.kind and j.priority >= least(seen.priority, base.priority)`,
 );
 
 /**
  * Sets virtual time back to 0 where a long backlog has made it large. Keeps the order of the jobs. Processes may call it
- * concurrently: `seen` is the row before a concurrent call, and a row whose priority has changed since is not changed again.
+ * concurrently: `seen` is the row before a concurrent call, which made its priority less than `base`.
  */
 export async function rebasePriorities(on: Db | Tx, queues: string[]): Promise<void> {
   await rebase(on, queues, rebaseAt);

@@ -37,7 +37,7 @@ interface VisitOptions extends BrowserContextOptions {
   readonly origin?: string;
   /** An origin to which the page may go, too. */
   readonly otherOrigin?: string;
-  /** In a context that has loaded nothing yet. Pages with another origin or options other than `viewport` have their own, too. */
+  /** In a context that has loaded nothing yet. Also the second page of a test, and pages with options other than `viewport`, have their own. */
   readonly ownContext?: boolean;
 }
 
@@ -171,7 +171,7 @@ async function waitForAnimations(page: Page): Promise<void> {
   await expect.poll(() => page.evaluate(animations)).toEqual([]);
 }
 
-/** In dark only the rules about colors, in 95 ms in place of 157: nothing else differs from light (pages.test.ts). */
+/** In dark only the rules about colors, in 95 ms instead of 157 ms: nothing else differs from light (pages.test.ts). */
 const rulesOf = { light: {}, dark: { runOnly: ['color-contrast', 'link-in-text-block'] } };
 
 /** Asserts that axe finds nothing, in light and in dark. */

@@ -119,7 +119,7 @@ describe('the back button', () => {
   });
 
   it('leaves the page of a link that opened the form directly', async () => {
-    // Other pages have no history before their first address.
+    // A page of the kept context has no history entry before its first URL.
     const page = await open('networks/new', { ownContext: true });
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -32,7 +32,7 @@ export async function openKeptContext(browser: Browser, options: BrowserContextO
   return {
     context,
     async newPage() {
-      // A page without an opener starts in a process of its own, which its first navigation ends: a fifth of the CPU time.
+      // A page without an opener starts in a process of its own, which its first navigation ends: a fifth of the CPU time of a page.
       const [page] = await Promise.all([keeper.waitForEvent('popup'), keeper.evaluate("void open('about:blank')")]);
       return page;
     },

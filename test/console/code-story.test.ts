@@ -116,7 +116,7 @@ function comparable(value: unknown, key = ''): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, comparable(item, name)]));
 }
 
-/** Lists that the written steps change. */
+/** Lists that the steps written in story.ts change. */
 const lists =
   'listProjects listNetworks listSubnets listSecrets listFileShares listFileShareAccessRules listLoadBalancers ' +
   'listListeners listLbPools listLbPoolMembers listL7Policies listL7Rules listVolumes listSnapshots ' +

@@ -283,7 +283,7 @@ const written: Step[] = [
   ...others,
 ];
 
-/** Resources without a step above: the examples of openapi.json create, change and delete one. */
+/** Operations without a step above, today none: the examples of openapi.json create, change and delete a resource. */
 export const derived: Step[] = operations
   .filter(({ id }) => !written.some(({ operation }) => operation === id))
   .map(({ id, method, path, params }) => {

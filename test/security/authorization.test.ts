@@ -127,7 +127,9 @@ async function findOwned(parameter: string): Promise<boolean> {
     const column = columns.includes('client_id') ? 'client_id' : columns.includes('project_id') ? 'project_id' : null;
     const mine = column ? `where ${column} = ${owned.get(column)!}` : '';
     const found = await cloud.db.$client.query<{ id: string }>(`select id::text from "${name}" ${mine} limit 1`);
-    if (found.rows[0]) return owned.set(parameter, found.rows[0].id).has(parameter);
+    if (!found.rows[0]) continue;
+    owned.set(parameter, found.rows[0].id);
+    return true;
   }
   return false;
 }

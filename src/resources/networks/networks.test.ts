@@ -221,42 +221,6 @@ describe('listing networks with their subnets', () => {
   });
 });
 
-describe('the metadata of networks and subnets', () => {
-  it.each(['network', 'subnet'] as const)('of a %s: adds, lists, gets, replaces and deletes tags', async (what) => {
-    const client = await newClient();
-    const { id } = await createNetwork(client);
-    const path =
-      what === 'network' ? `${client.networks}/${id}` : `${client.subnets}/${await createSubnet(client, id)}`;
-    const at = (suffix: string, body?: unknown, method = 'GET') =>
-      cloud.request(method, `${path}/${suffix}`, body, client.options);
-    const tag = (key: string, value: string) => ({ key, value, read_only: false });
-    cloud.clock.advance(60);
-    expect((await at('metadata', { b: '2', a: '1' }, 'POST')).status).toBe(204);
-    expect((await at('metadata')).body).toEqual({ count: 2, results: [tag('a', '1'), tag('b', '2')] });
-    expect((await at('metadata', { c: '3' }, 'PUT')).status).toBe(204);
-    const shown = (await cloud.get(path, client.options)).body;
-    expect(shown.tags).toEqual([tag('c', '3')]);
-    expect(shown.updated_at).not.toBe(shown.created_at);
-    expect((await at('metadata_item?key=c')).body).toEqual(tag('c', '3'));
-    for (const method of ['GET', 'DELETE']) {
-      expect((await at('metadata_item?key=a', undefined, method)).status).toBe(404);
-      for (const query of ['', ...['', 'k'.repeat(256)].map((key) => `?key=${key}`)])
-        expect(paths(await at(`metadata_item${query}`, undefined, method))).toEqual(['key']);
-    }
-    expect((await at('metadata_item?key=c', undefined, 'DELETE')).status).toBe(204);
-    for (const body of [{ '': 'v' }, { k: 1 }, { k: 'v'.repeat(256) }, { 'cloudyard:x': 'v' }, []]) {
-      for (const method of ['POST', 'PUT'])
-        expect([body, (await at('metadata', body, method)).status]).toEqual([body, 400]);
-    }
-    expect((await at('metadata')).body).toEqual({ count: 0, results: [] });
-    const stranger = await newClient();
-    expect((await cloud.get(`${path}/metadata`, stranger.options)).status).toBe(404);
-    const of = what === 'network' ? client.networks : client.subnets;
-    expect((await cloud.get(`${of}/${unknownId}/metadata`, client.options)).status).toBe(404);
-    expect((await cloud.post(`${of}/${unknownId}/metadata`, { a: '1' }, client.options)).status).toBe(404);
-  });
-});
-
 describe('changing a network', () => {
   it('merges tags, renames, and ignores an empty update', async () => {
     const client = await newClient();
