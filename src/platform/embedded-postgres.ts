@@ -49,7 +49,7 @@ const NAME = 'cloudyard';
 const PORT = 5432;
 const SOCKET_FILE = `.s.PGSQL.${PORT}`;
 const LINGERING_BACKENDS_MS = 10_000;
-/** Failures of a start that do not last. PostgreSQL exits with 0 only when it was told to stop. */
+/** Failures of a start that do not last. PostgreSQL exits with 0 only after an orderly stop. */
 const passing = /shared memory block .* is still in use|postgres exited \(code 0\)/;
 const DISCONNECT_MS = 1000;
 const SHUTDOWN_POLL_MS = 1000;
