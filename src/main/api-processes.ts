@@ -11,6 +11,7 @@ import type { Logger } from '../platform/log.ts';
 import type { Metrics, MetricsJson } from '../platform/metrics.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import type { Calls } from '../platform/process-calls.ts';
+import { bindToProcessor, usableProcessors } from '../platform/processor-affinity.ts';
 import { forkServerProcess } from '../platform/server-processes.ts';
 import type { ServerProcess } from '../platform/server-processes.ts';
 
@@ -25,6 +26,8 @@ interface ApiProcesses {
 interface ApiProcess {
   worker: ServerProcess;
   calls: Calls;
+  /** The one that it is bound to. */
+  processor: number | undefined;
 }
 
 const restartDelayMs = 1000;
@@ -38,6 +41,7 @@ export async function startApiProcesses(
   fork = forkServerProcess,
 ): Promise<ApiProcesses> {
   const running = new Set<ApiProcess>();
+  const processors = processorsFor(count);
   const rates = createRateBuckets();
   let port: string | null = null;
   let [areAdmitted, isStopping] = [false, false];
@@ -52,7 +56,8 @@ export async function startApiProcesses(
     // The first process may take another port than the setting, and the others take the same.
     const worker = fork(port === null ? {} : { CLOUDYARD_PORT: port });
     const calls = openCalls(worker, { listening: resolve, metrics: metricsText, lease: rates.lease });
-    const one = { worker, calls };
+    const processor = processors.find((each) => ![...running].some((one) => one.processor === each));
+    const one = { worker, calls, processor };
     running.add(one);
     let url: string | null = null;
     // Of a start without descriptors, and of a message to a process that has just died. Without a listener this process would end.
@@ -68,6 +73,12 @@ export async function startApiProcesses(
       void replace();
     });
     url = await listening;
+    // Not before it listens: its start takes less time on several processors.
+    if (processor !== undefined) {
+      await bindToProcessor(worker.process.pid!, processor).catch((error: unknown) =>
+        log.debug({ err: error, apiPid: worker.process.pid }, 'a process of the API is not bound to a processor'),
+      );
+    }
     if (areAdmitted) void calls.call('admitRequests').catch(() => {});
     return url;
   };
@@ -109,6 +120,12 @@ export async function startApiProcesses(
     await stop();
     throw error;
   }
+}
+
+/** A processor for each process if there are exactly as many. Otherwise the scheduler distributes them better: none. */
+function processorsFor(count: number): number[] {
+  const usable = usableProcessors();
+  return count > 1 && usable.length === count ? usable : [];
 }
 
 /** Null for a process that does not respond. */

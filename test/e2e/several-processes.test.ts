@@ -1,8 +1,10 @@
 /** The API in several processes on one port: CLOUDYARD_PROCESSES. */
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { usableProcessors } from '../../src/platform/processor-affinity.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { until } from '../until.ts';
@@ -27,6 +29,8 @@ afterAll(() => yard?.cleanUp());
 
 const pidsOfApi = () => [...new Set(servers().map(({ pid }) => pid as number))];
 const servers = () => server.log().filter(({ msg }) => String(msg).startsWith('Server listening'));
+
+const processorsOf = (pid: number) => usableProcessors(readFileSync(`/proc/${pid}/status`, 'utf8'));
 
 /** A client with a connection of its own. */
 function openConnection(token = bootstrapToken) {
@@ -135,6 +139,14 @@ describe('several processes on one port', () => {
     expect(failures.filter((of) => of.length === 0).length).toBeGreaterThanOrEqual(connections.length / 2);
     expect(failures.flat().filter((outcome) => typeof outcome === 'number')).toEqual([]);
     expect(Math.max(...failures.map((of) => of.length))).toBeLessThanOrEqual(1);
+  });
+
+  it('have a processor each if there are as many, also after one was replaced', async () => {
+    const running = () => pidsOfApi().slice(-processes);
+    const all = usableProcessors();
+    const expected = all.length === processes ? all.map((one) => [one]) : running().map(() => all);
+    await until(() => JSON.stringify(running().map(processorsOf).sort()) === JSON.stringify(expected), 10, 'bound');
+    expect(processorsOf(server.pid)).toEqual(all);
   });
 
   it('share the rate of a client', async () => {
