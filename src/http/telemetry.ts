@@ -39,17 +39,17 @@ export function requestTelemetry(app: App, { log, metrics, tracer }: TelemetryOp
     // A request that Fastify cannot route has not passed the hook above.
     const { config, schema, url } = request.route ?? request.routeOptions;
     if (config.quiet) return done();
-    if (!config.isStream || reply.statusCode >= 400) {
-      metrics.observeRequest(schema?.operationId ?? 'none', reply.statusCode, reply.elapsedTime / 1000);
+    const { statusCode: status, elapsedTime } = reply;
+    if (!config.isStream || status >= 400) {
+      metrics.observeRequest(schema?.operationId ?? 'none', status, elapsedTime / 1000);
     }
     if (tracer) trace(tracer, request, reply);
-    const level = isProbe(url, reply.statusCode) ? 'debug' : 'info';
-    write(level, {
+    write(isProbe(url, status) ? 'debug' : 'info', {
       reqId: request.id,
       method: request.method,
       url: request.url,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 100) / 100,
+      status,
+      ms: Math.round(elapsedTime * 100) / 100,
       tokenId: request.by?.actor.tokenId,
     });
     done();

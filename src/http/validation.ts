@@ -80,25 +80,29 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const uuids = httpPart === 'body' ? [] : uuidsOf(schema as TSchema);
   const knownNames = httpPart === 'querystring' ? parametersOf(schema as TSchema) : null;
   const single = httpPart === 'querystring' ? singleParametersOf(schema as TSchema) : [];
+  const isInUrl = httpPart === 'params' || httpPart === 'querystring';
+  const mayHaveText = !isInUrl || hasText(schema as TSchema);
   return (data) => {
+    const ofSpelling: FieldError[] = [];
     // Checked before the conversion.
-    const ofSpelling = [
-      ...single
-        .filter((name) => Array.isArray((data as Record<string, unknown>)[name]))
-        .map((path) => ({ path, message: 'must be sent only once' })),
-      ...numbers.flatMap((number) => misspeltNumbers(data as Record<string, unknown>, number)),
-    ];
+    for (const path of single) {
+      if (Array.isArray((data as Parameters)[path])) ofSpelling.push({ path, message: 'must be sent only once' });
+    }
+    for (const number of numbers) addMisspelt(ofSpelling, data as Parameters, number);
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
-    const found = validate(data) ? unstorable(data) : describe(validate.errors ?? []);
+    const found = !validate(data) ? describe(validate.errors ?? []) : mayHaveText ? unstorable(data) : [];
     const errors = [...ofSpelling, ...found.filter(({ path }) => !ofSpelling.some((error) => error.path === path))];
     if (knownNames) errors.push(...unknownParameters(data as object, knownNames));
     if (errors.length > 0) return { error: new ValidationError(errors.slice(0, maxErrors)) };
-    for (const name of uuids) lowerCase(data as Record<string, unknown>, name);
+    for (const name of uuids) lowerCase(data as Parameters, name);
     return true;
   };
 }
+
+/** The parameters of a path or query. */
+type Parameters = Record<string, unknown>;
 
 const spellings = { integer: /^-?\d+$/, number: /^-?\d+(\.\d+)?$/ };
 
@@ -121,7 +125,18 @@ function uuidsOf(schema: TSchema): string[] {
   return Object.keys(properties).filter((name) => properties[name]!.format === 'uuid');
 }
 
-function lowerCase(data: Record<string, unknown>, name: string): void {
+/** Whether a parameter may have text that its type does not check. Numbers and UUIDs cannot. */
+function hasText(schema: TSchema): boolean {
+  const { properties = {}, additionalProperties } = schema as {
+    properties?: Record<string, { type?: string; format?: string }>;
+    additionalProperties?: unknown;
+  };
+  const isChecked = ({ type, format }: { type?: string; format?: string }) =>
+    type === 'integer' || type === 'number' || type === 'boolean' || format === 'uuid';
+  return Boolean(additionalProperties) || !Object.values(properties).every(isChecked);
+}
+
+function lowerCase(data: Parameters, name: string): void {
   const text = data[name];
   if (typeof text === 'string') data[name] = text.toLowerCase();
 }
@@ -144,13 +159,16 @@ function unknownParameters(query: object, known: Set<string>): FieldError[] {
 }
 
 /** The conversion would accept text that no client intends as a number: `0x1`, `1e0`, `+1`, a space or empty text. */
-function misspeltNumbers(data: Record<string, unknown>, { name, type, isList }: NumberParameter): FieldError[] {
+function addMisspelt(errors: FieldError[], data: Parameters, { name, type, isList }: NumberParameter): void {
   const texts = isList ? [data[name]].flat() : [data[name]];
-  const message = `must be ${typeNames[type]}`;
-  return texts.flatMap((text, i) => {
-    const isMisspelt = typeof text === 'string' && !spellings[type].test(text);
-    return isMisspelt ? [{ path: isList ? `${name}.${i}` : name, message }] : [];
-  });
+  for (let i = 0; i < texts.length; i++) {
+    if (!isMisspelt(texts[i], type)) continue;
+    errors.push({ path: isList ? `${name}.${i}` : name, message: `must be ${typeNames[type]}` });
+  }
+}
+
+function isMisspelt(text: unknown, type: NumberParameter['type']): boolean {
+  return typeof text === 'string' && !spellings[type].test(text);
 }
 
 /** Returns an error for each text that PostgreSQL cannot store. */

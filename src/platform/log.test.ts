@@ -79,12 +79,14 @@ it('frequent lines are as pino would write them', () => {
   const log = pino({ level: 'info', base: { pid: 7 } }, { write: (line: string) => lines.push(line) }).child({
     part: 'a',
   });
-  const fields = { reqId: 'x', url: '/a?b="\\\n\u{1f600}', ms: 0.25, tokenId: undefined };
+  const line = { reqId: 'x', method: 'GET', url: '/a?b="\\\n\u{1f600}', status: 200, ms: 0.25 };
   const write = requestWriter(log);
-  write('debug', fields);
-  write('info', fields);
-  log.info(fields, 'request');
-  const [own, other] = lines.map((line) => line.replace(/"time":\d+/, ''));
-  expect(lines).toHaveLength(2);
-  expect(own).toBe(other);
+  for (const tokenId of [undefined, 7, '"s']) {
+    write('debug', { ...line, tokenId });
+    write('info', { ...line, tokenId });
+    log.info({ ...line, tokenId }, 'request');
+    const [own, other] = lines.splice(0).map((each) => each.replace(/"time":\d+/, ''));
+    expect(own).toBe(other);
+    expect(own).toContain('"pid":7');
+  }
 });

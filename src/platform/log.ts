@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import { isMainThread } from 'node:worker_threads';
@@ -31,7 +32,10 @@ export function createLogger({ level, pretty, toStandardError = false }: LoggerO
   if (!isMainThread) return pino(base);
   const descriptor = toStandardError ? 2 : 1;
   // Not by a thread, as is pino's default: at the exit, lines that it still writes would come after later ones.
-  if (!pretty) return pino(base, linesOfTurn(pino.destination({ dest: descriptor, sync: true })));
+  if (!pretty) {
+    const out = pino.destination({ dest: descriptor, sync: true });
+    return pino(base, linesOfTurn(out, fstatSync(descriptor).isFile() ? fileBytes : pipeBytes));
+  }
   const lines = pino.transport({
     target: 'pino-pretty',
     options: { destination: descriptor, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' },
@@ -43,15 +47,17 @@ export function createLogger({ level, pretty, toStandardError = false }: LoggerO
 
 /** The longest write that a pipe takes as a whole if several processes write to it. */
 const pipeBytes = 4096;
+/** A file takes every write as a whole. */
+const fileBytes = 65_536;
 
 /**
  * Writes the lines of one turn of the event loop together: a write for each line would take a tenth of a small request. A
- * process that is killed loses the lines of its last turn.
+ * process that is killed loses the lines of its last turn. `largest`: the longest write, in characters.
  *
  * Failure modes: while the lines cannot be written, because the disk is full or the terminal is gone, they are lost, and the
  * process continues.
  */
-function linesOfTurn(out: ReturnType<typeof pino.destination>): DestinationStream {
+function linesOfTurn(out: ReturnType<typeof pino.destination>, largest: number): DestinationStream {
   let lines = '';
   let hasFailed = false;
   out.on('error', () => void (hasFailed = true));
@@ -67,28 +73,38 @@ function linesOfTurn(out: ReturnType<typeof pino.destination>): DestinationStrea
   process.prependOnceListener('exit', flush);
   return {
     write(line) {
-      if (lines.length + line.length > pipeBytes) flush();
+      if (lines.length + line.length > largest) flush();
       if (lines === '') setImmediate(flush);
       lines += line;
     },
   };
 }
 
-/**
- * Writes lines of requests, in a third of the time that pino takes. The fields must be values of JSON and have none of the
- * names that are redacted.
- */
-export function requestWriter(log: Logger): (level: 'info' | 'debug', fields: object) => void {
+/** A request, as its log line names it. */
+interface RequestLine {
+  reqId: string;
+  method: string;
+  url: string;
+  status: number;
+  ms: number;
+  tokenId: string | number | undefined;
+}
+
+/** Writes lines of requests, in a fifth of the time that pino takes. No field has one of the names that are redacted. */
+export function requestWriter(log: Logger): (level: 'info' | 'debug', line: RequestLine) => void {
   // With the bindings of the logger, such as `pid`, as pino has serialized them.
   const { [pino.symbols.chindingsSym]: bindings, [pino.symbols.streamSym]: out } = log as unknown as {
     [pino.symbols.chindingsSym]: string;
     [pino.symbols.streamSym]: DestinationStream;
   };
-  return (level, fields) => {
+  return (level, { reqId, method, url, status, ms, tokenId }) => {
     const value = log.levels.values[level]!;
     if (value < log.levelVal) return;
+    const actor = tokenId === undefined ? '' : `,"tokenId":${JSON.stringify(tokenId)}`;
+    // The id is a UUID and the method a token of HTTP, so only the URL may need to be escaped.
     out.write(
-      `{"level":${value},"time":${Date.now()}${bindings},${JSON.stringify(fields).slice(1, -1)},"msg":"request"}\n`,
+      `{"level":${value},"time":${Date.now()}${bindings},"reqId":"${reqId}","method":"${method}",` +
+        `"url":${JSON.stringify(url)},"status":${status},"ms":${ms}${actor},"msg":"request"}\n`,
     );
   };
 }
