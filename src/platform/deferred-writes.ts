@@ -26,6 +26,11 @@ export interface WriteOptions {
   returns?: 'json' | 'jsonb';
   /** It locks a row that many transactions lock, so it runs after the other writes of its statement. */
   hot?: boolean;
+  /**
+   * Plans each statement once for each connection. For statements that read a list: PostgreSQL expects ten elements, so it
+   * would prefer a new plan for each call with a shorter list.
+   */
+  isPlannedOnce?: boolean;
   /** The error to throw for an SQLSTATE that the body raises; `detail` is the raised detail. */
   errors?: Record<string, (detail: string) => Error>;
 }
@@ -52,8 +57,9 @@ const definitions = new Map<string, Definition>();
  */
 export function defineWrite(name: string, options: WriteOptions): Definition {
   if (definitions.has(name)) throw new Error(`two writes are named ${name}`);
-  const { parameters, body, declare, returns = 'void' } = options;
-  const rest = `(${parameters}) returns ${returns} language plpgsql as $cloudyard$
+  const { parameters, body, declare, returns = 'void', isPlannedOnce } = options;
+  const planning = isPlannedOnce ? 'set plan_cache_mode = force_generic_plan ' : '';
+  const rest = `(${parameters}) returns ${returns} language plpgsql ${planning}as $cloudyard$
 ${declare ? `declare ${declare}\n` : ''}begin
 ${body}
 end $cloudyard$`;

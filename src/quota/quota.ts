@@ -59,6 +59,7 @@ const quotaExceededState = 'CY001';
 const add = deferred('quota_reserve', {
   parameters: 'int, int, text[], bigint[], bigint[], int',
   hot: true,
+  isPlannedOnce: true,
   declare: 'v_counters jsonb;',
   body: `
   with added as (
@@ -96,6 +97,7 @@ const add = deferred('quota_reserve', {
 const subtract = deferred('quota_release', {
   parameters: 'int, int, text[], bigint[], bigint[]',
   hot: true,
+  isPlannedOnce: true,
   body: `
   with locked as (
     select c.kind, a.amount
