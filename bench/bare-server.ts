@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../test/free-port.ts';
 import type { Workplace } from './workplace.ts';
 
 /** Starts the bare route in a separate process of the same Node. Returns its URL. */

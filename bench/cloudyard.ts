@@ -5,7 +5,7 @@ import { mkdirSync, openSync, closeSync, readFileSync, realpathSync, rmSync } fr
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../test/free-port.ts';
 import type { ConnectionOptions } from '../src/platform/db.ts';
 import type { Workplace } from './workplace.ts';
 

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildDebianPackages } from '../packaging/deb/build.ts';
 import { buildPackage } from '../packaging/npm-package.ts';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../test/free-port.ts';
 import { version } from '../src/main/version.ts';
 import { openDebianHost, prepareDebianRoot } from '../test/packaging/debian-host.ts';
 import { quiet } from './quiet.ts';

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../test/free-port.ts';
 import { findHaproxy } from '../src/drivers/haproxy/detect.ts';
 import type { Workplace } from './workplace.ts';
 

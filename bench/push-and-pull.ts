@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../test/free-port.ts';
 import { makeImage, pull, push } from '../test/images.ts';
 import type { Skopeo } from '../test/images.ts';
 import { startCloudyard } from './cloudyard.ts';

@@ -8,7 +8,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../test/free-port.ts';
 import { readOrEmpty } from '../src/platform/read-or-empty.ts';
 import { processesOf } from '../test/processes.ts';
 import { serverScript } from '../test/server-program.ts';

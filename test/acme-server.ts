@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from './free-port.ts';
 import { spawnChild } from '../src/platform/child-process.ts';
 import { testCertificate } from '../src/platform/tls/test-certificates.ts';
 

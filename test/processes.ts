@@ -20,7 +20,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from './free-port.ts';
 import { runtimeFolder } from '../src/drivers/confined.ts';
 import { egressTable } from '../src/drivers/egress-filter.ts';
 import { layoutOf } from '../src/drivers/haproxy/layout.ts';

@@ -5,7 +5,7 @@ import { createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from './free-port.ts';
 import { requires, skipReason } from './requires.ts';
 
 const guide = readFileSync('docs/guides/production.md', 'utf8');

@@ -5,7 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from './free-port.ts';
 import { type Layout, layoutOf } from '../src/drivers/distribution/layout.ts';
 import { openYard, type Running, type Yard } from './processes.ts';
 import { until } from './until.ts';

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from './free-port.ts';
 import { until } from './until.ts';
 
 export interface SmtpServer {

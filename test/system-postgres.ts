@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { freePort } from '../src/drivers/ganesha/test-host.ts';
+import { freePort } from './free-port.ts';
 import { findServiceAccount } from '../src/platform/service-account.ts';
 import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';

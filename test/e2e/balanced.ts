@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
 import { parseCounters } from '../../src/drivers/haproxy/readings.ts';
 import { retrying, runtimeSocket } from '../../src/drivers/haproxy/runtime-socket.ts';

@@ -12,7 +12,7 @@ import { ensureSubvolume } from '../../src/drivers/ceph/subvolumes.ts';
 import { findDistribution } from '../../src/drivers/distribution/detect.ts';
 import { createDistributionDriver } from '../../src/drivers/distribution/driver.ts';
 import { type Layout, layoutOf } from '../../src/drivers/distribution/layout.ts';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import type { RegistryDriver, RegistryHosting } from '../../src/drivers/registry.ts';
 import { root } from '../../src/platform/program-files.ts';
 import { silentLogger } from '../../src/platform/log.ts';

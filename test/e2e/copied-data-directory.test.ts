@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { liveProcess, processIn } from '../../src/platform/running-processes.ts';
 import { openYard, processesOf } from '../processes.ts';
 import type { Yard } from '../processes.ts';

@@ -1,6 +1,6 @@
 /** Streams of events on several servers with several processes, of changes by clients and by a separate worker. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { readEvents } from '../event-stream.ts';
 import type { EventReader } from '../event-stream.ts';
 import { httpClient } from '../http-client.ts';

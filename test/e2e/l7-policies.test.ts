@@ -4,7 +4,7 @@
  */
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';

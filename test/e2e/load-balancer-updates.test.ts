@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { authority, closeMembers, stream, tcpMember } from '../../src/drivers/haproxy/test-members.ts';
 import type { Authority, Stream } from '../../src/drivers/haproxy/test-members.ts';
 import { openYard } from '../processes.ts';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, truncateSync, utimesSync, writeF
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
 import { deleteImage, makeImage, pull, push, startSkopeo } from '../images.ts';
 import type { TestImage } from '../images.ts';

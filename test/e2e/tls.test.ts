@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { testCertificate } from '../../src/platform/tls/test-certificates.ts';
 import type { TestPem } from '../../src/platform/tls/test-certificates.ts';
 import { openAcmeServer } from '../acme-server.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { root } from '../../src/platform/program-files.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';

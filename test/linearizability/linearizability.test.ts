@@ -9,7 +9,7 @@ import { createRandom } from '../model/random.ts';
 import type { Random } from '../model/random.ts';
 import { httpClient } from '../http-client.ts';
 import type { HttpAnswer, HttpClient } from '../http-client.ts';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { check, textOf } from './checker.ts';

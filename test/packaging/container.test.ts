@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildImage } from '../../packaging/container/build.ts';
 import { buildDebianPackages } from '../../packaging/deb/build.ts';
 import { buildPackage } from '../../packaging/npm-package.ts';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { version } from '../../src/main/version.ts';
 import { httpClient } from '../http-client.ts';
 import { until } from '../until.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildDebianPackages } from '../../packaging/deb/build.ts';
 import { buildPackage } from '../../packaging/npm-package.ts';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { version } from '../../src/main/version.ts';
 import { httpClient } from '../http-client.ts';
 import { until } from '../until.ts';

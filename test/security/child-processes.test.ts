@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { root } from '../../src/platform/program-files.ts';
 import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
 import { parentOf, pidsOfHost } from '../../src/platform/running-processes.ts';

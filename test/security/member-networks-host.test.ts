@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import { defaultNetwork, newShare, shares } from '../e2e/storm.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
 import { openYard } from '../processes.ts';

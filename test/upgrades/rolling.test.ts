@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { freePort } from '../../src/drivers/ganesha/test-host.ts';
+import { freePort } from '../free-port.ts';
 import type { ConnectionOptions } from '../../src/platform/db.ts';
 import { httpClient } from '../http-client.ts';
 import { inDatabase } from '../postgres.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import { runtimeFolder } from '../confined.ts';
-import { freePort } from '../ganesha/test-host.ts';
+import { freePort } from '../../../test/free-port.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { findDistribution } from './detect.ts';
 import { createDistributionDriver, type DistributionDriverOptions } from './driver.ts';

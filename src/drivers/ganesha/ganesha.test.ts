@@ -19,7 +19,8 @@ import { liveProcess } from '../../platform/running-processes.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { fileShare as share } from '../test-desired.ts';
 import type { GaneshaDriver } from './driver.ts';
-import { freePort, type TestHost, testHost } from './test-host.ts';
+import { freePort } from '../../../test/free-port.ts';
+import { type TestHost, testHost } from './test-host.ts';
 
 const runs = requires('nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root');
 const skip = skipReason('nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root');

@@ -1,11 +1,10 @@
-/** A data directory, free ports and NFS clients for tests. `cleanUp` leaves no process, mount or loop device behind. */
+/** A data directory and NFS clients for tests. `cleanUp` leaves no process, mount or loop device behind. */
 import { execFile, execFileSync } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../../../test/free-port.ts';
 import { processIn } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { createGaneshaDriver, type GaneshaDriver, type GaneshaDriverOptions } from './driver.ts';
@@ -87,17 +86,4 @@ function cleanUp(dataDir: string): void {
   const ours = mounted.filter((each) => each.startsWith(`${root}/`));
   for (const path of ours.reverse()) execFileSync('umount', ['-l', path]);
   rmSync(dataDir, { recursive: true, force: true });
-}
-
-/** A free port below the ephemeral range, so that no outgoing connection takes it before the program starts. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000);
-    const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-    });
-    await new Promise((resolve) => server.close(resolve));
-    if (free) return port;
-  }
 }

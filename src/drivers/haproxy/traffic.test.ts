@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
-import { freePort } from '../ganesha/test-host.ts';
+import { freePort } from '../../../test/free-port.ts';
 import type { DesiredListener, DesiredLoadBalancer, DesiredPersistence } from '../load-balancer.ts';
 import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';

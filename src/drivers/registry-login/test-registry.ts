@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../ganesha/test-host.ts';
+import { freePort } from '../../../test/free-port.ts';
 
 export const login = 'puller';
 export const password = 'correct-horse-9f3b2c6d';

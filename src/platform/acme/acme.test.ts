@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { freePort } from '../../drivers/ganesha/test-host.ts';
+import { freePort } from '../../../test/free-port.ts';
 import { startHttpsRedirect } from '../../http/https-redirect.ts';
 import { cloneDatabase } from '../../../test/harness.ts';
 import { requires } from '../../../test/requires.ts';
