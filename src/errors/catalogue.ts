@@ -99,16 +99,16 @@ export function requireNoErrors(errors: FieldError[]): void {
   if (errors.length > 0) throw invalidInput(errors);
 }
 
-/** The faults of values that repeat an earlier one, which is at `first`. Undefined values are ignored. */
-export function faultsOfRepeated(
+/** The errors of values that repeat an earlier one, which is at `first`. Undefined values are ignored. */
+export function errorsOfRepeated(
   values: (string | number | undefined)[],
-  fault: (index: number, first: number) => FieldError,
+  error: (index: number, first: number) => FieldError,
 ): FieldError[] {
   const firsts = new Map<string | number | undefined, number>();
   return values.flatMap((value, index) => {
     const first = firsts.get(value) ?? index;
     firsts.set(value, first);
-    return value === undefined || first === index ? [] : [fault(index, first)];
+    return value === undefined || first === index ? [] : [error(index, first)];
   });
 }
 

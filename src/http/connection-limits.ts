@@ -79,8 +79,8 @@ export function limitedServer({
   const limits = { ...defaultConnectionLimits(), ...overrides };
   return (handle, { http }) => {
     const answer: RequestListener = (request, response) => {
-      const fault = faultOfHost(request);
-      if (fault !== null) return refuseRequest(response, 'Host', fault);
+      const error = errorOfHost(request);
+      if (error !== null) return refuseRequest(response, 'Host', error);
       if (declaresBody(request) && isMistrusted(request)) response.shouldKeepAlive = false;
       // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
@@ -130,7 +130,7 @@ function isMistrusted({ method, httpVersionMinor }: IncomingMessage): boolean {
 }
 
 /** Of two hosts, a proxy may obey the other one. */
-function faultOfHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): string | null {
+function errorOfHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): string | null {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts += 1;

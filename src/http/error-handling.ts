@@ -18,7 +18,7 @@ import { STATUS_CODES } from '../platform/node-http.ts';
 import { methodNotAllowed } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
-import { faultsOf } from './request-faults.ts';
+import { errorsOf } from './request-errors.ts';
 import { commonHeaders } from './security-headers.ts';
 import { ValidationError } from './validation.ts';
 
@@ -38,7 +38,7 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
     }
     const clientError =
       failure instanceof ValidationError
-        ? (methodNotAllowed(request) ?? invalidInput(await faultsOf(request, failure)))
+        ? (methodNotAllowed(request) ?? invalidInput(await errorsOf(request, failure)))
         : asClientError(failure, request);
     if (clientError.code === 'Unavailable') deps.onUnavailable?.(failure);
     if (clientError.status >= 500) request.log.error({ reqId: request.id, err: failure }, 'request failed');
@@ -103,7 +103,7 @@ export function refuseConnection(socket: Socket): void {
   socket.destroy();
 }
 
-/** Rejects a request before the framework handles it, and closes the connection. `path`: the header at fault. */
+/** Rejects a request before the framework handles it, and closes the connection. `path`: the invalid header. */
 export function refuseRequest(response: ServerResponse, path: string, message: string): void {
   const id = randomUUID();
   const body = errorBody(invalidInput([{ path, message }]), id);

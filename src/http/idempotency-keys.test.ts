@@ -286,13 +286,13 @@ describe('a key', () => {
     expect(await count()).toBe(before);
   });
 
-  it('that is too long is named with the faults of the body', async () => {
+  it('that is too long is named with the errors of the body', async () => {
     const long = { key: 'x'.repeat(256) };
-    const faultsOf = async (body: object) =>
+    const errorsOf = async (body: object) =>
       (await post(shares, body, long)).body.errors.map((error: { path: string }) => error.path);
-    expect(await faultsOf({ ...valid, name: 'x' })).toEqual(['name', 'Idempotency-Key']);
+    expect(await errorsOf({ ...valid, name: 'x' })).toEqual(['name', 'Idempotency-Key']);
     const reserved = { tags: { 'cloudyard:a': '1' } };
-    expect(await faultsOf({ ...valid, ...reserved })).toEqual(['tags.cloudyard:a', 'Idempotency-Key']);
+    expect(await errorsOf({ ...valid, ...reserved })).toEqual(['tags.cloudyard:a', 'Idempotency-Key']);
   });
 
   it('is ignored for methods other than POST', async () => {

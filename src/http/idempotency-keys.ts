@@ -4,7 +4,7 @@ import { invalidInput } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import type { Repeat } from './error-handling.ts';
 import type { RequestContext } from '../authz/actor.ts';
-import { faultsOf, faultsOfIdempotencyKey } from './request-faults.ts';
+import { errorsOf, errorsOfIdempotencyKey } from './request-errors.ts';
 
 export interface IdempotencyDeps {
   fingerprintOf(method: string, path: string, body: unknown): string;
@@ -42,7 +42,7 @@ async function repeatIfKnown(
   reply: FastifyReply,
   key: string,
 ): Promise<boolean> {
-  if (faultsOfIdempotencyKey(request).length > 0) throw invalidInput(await faultsOf(request));
+  if (errorsOfIdempotencyKey(request).length > 0) throw invalidInput(await errorsOf(request));
   // With the query, which is part of the request that the key identifies.
   const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
   request.by.idempotency = { key, fingerprint, claimed: false };

@@ -105,8 +105,8 @@ function parseJson(app: App): void {
   app.removeAllContentTypeParsers();
   const parser = wholeText((request, text, done) => {
     if (text === '') return done(null, undefined);
-    const fault = faultOfStructure(text, request.routeOptions.config.bodyBounds ?? smallest);
-    if (fault) return done(invalidInput([{ path: '', message: fault }]), undefined);
+    const error = errorOfStructure(text, request.routeOptions.config.bodyBounds ?? smallest);
+    if (error) return done(invalidInput([{ path: '', message: error }]), undefined);
     request.hasLargeBody = text.length > largeBytes;
     if (!request.routeOptions.schema?.body) {
       return parse(request, text, (error, value) => done(error ?? unexpectedBody(value), undefined));
@@ -137,7 +137,7 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
  * The message for the bound that the text of a body exceeds; undefined if it exceeds none. For invalid JSON
  * the result is arbitrary, because the parser rejects it.
  */
-function faultOfStructure(json: string, bounds: Pick<BodyBounds, 'values' | 'fields'>): string | undefined {
+function errorOfStructure(json: string, bounds: Pick<BodyBounds, 'values' | 'fields'>): string | undefined {
   // Fields of the objects that the position is in, from the outermost; -1 in a list.
   const fields: number[] = [];
   let depth = 0;

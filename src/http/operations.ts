@@ -95,9 +95,9 @@ interface OperationDefinition<
   body?: Body;
   /**
    * The rules of the body that its shape cannot express and that need no database. Called only for invalid requests, so that the
-   * response names all faults at once; the service checks valid ones. `params` is empty if one of them is invalid.
+   * response names all errors at once; the service checks valid ones. `params` is empty if one of them is invalid.
    */
-  faults?(
+  bodyErrors?(
     body: ValidFields<Valid<Body>>,
     isInvalid: IsInvalid,
     params: Partial<Params<Path, Own>>,
@@ -146,7 +146,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
   ): Operation => {
     const { id, summary, description, access, deprecated, query, body, response, produces, alsoProduces, route } =
       definition;
-    const { faults } = definition;
+    const { bodyErrors } = definition;
     const status = definition.status ?? (response ? 200 : 204);
     const params = shapeOfPath(path, parameters);
     const schema = {
@@ -168,7 +168,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
           ...route,
           method,
           url: path,
-          config: { ...route?.config, access, faults },
+          config: { ...route?.config, access, bodyErrors },
           schema,
           // Not async: a promise for each request would cost a tenth of a small response.
           handler: (request: FastifyRequest, reply: FastifyReply): any => {

@@ -1,4 +1,4 @@
-/** The errors of bodies that do not match their schemas, in plain words, one for each fault of a field. */
+/** The errors of bodies that do not match their schemas, in plain words, one for each invalid field. */
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { expect, it } from 'vitest';

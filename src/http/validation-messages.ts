@@ -1,4 +1,4 @@
-/** Describes the errors of the validator: each fault of a field once, in plain words. */
+/** Describes the errors of the validator: each error of a field once, in plain words. */
 import type { ErrorObject } from 'ajv';
 import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';

@@ -8,7 +8,7 @@ import { installAuditTriggers } from '../audit/triggers.ts';
 import { createPatternCheck } from '../drivers/haproxy/pattern-check.ts';
 import type { CheckPattern } from '../drivers/haproxy/pattern-check.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
-import { faultOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
+import { errorOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { installEventTriggers } from '../events/triggers.ts';
 import { reencryptPublished } from '../hosts/reencrypt.ts';
 import { listHosts } from '../hosts/store.ts';
@@ -275,7 +275,7 @@ function createRulesOfMembers({ configuration, controlPlane, localNetworks = rec
 
 /** Returns why a webhook must not have a URL, or null. */
 function refuseUrl(allowPrivate = false) {
-  return async (url: string) => faultOfUrl(url) ?? (allowPrivate ? null : refusalOfUrl(url));
+  return async (url: string) => errorOfUrl(url) ?? (allowPrivate ? null : refusalOfUrl(url));
 }
 
 /**

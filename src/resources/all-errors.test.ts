@@ -1,6 +1,6 @@
 /**
  * One response names the fields that their schema rejects together with those that break a rule of the request alone. An
- * invalid request reaches no resource, so none needs to exist. For load balancers: load-balancers/all-faults.test.ts.
+ * invalid request reaches no resource, so none needs to exist. For load balancers: load-balancers/all-errors.test.ts.
  */
 import { expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';

@@ -10,7 +10,7 @@ import {
   AnyTagKey,
   CreateTags,
   deleting,
-  faultsOfTagMap,
+  errorsOfTagMap,
   ListTags,
   merging,
   pageOfTags,
@@ -74,7 +74,7 @@ export function metadataOperations(
       summary: `${summary} of a ${noun}${version}`,
       access: projectMember,
       body,
-      faults: faultsOfTagMap,
+      bodyErrors: errorsOfTagMap,
       handle: ({ by, scope, params, body }) =>
         tagged.changeTags(by, scope, idOf({ params }), change(body as CreateTags)),
     });

@@ -131,7 +131,7 @@ export function newTags({ tags = {}, metadata = {} }: { tags?: CreateTags; metad
 }
 
 /** The errors of `newTags` for a body without its invalid fields. */
-export function faultsOfNewTags(
+export function errorsOfNewTags(
   { tags, metadata }: { tags?: ValidFields<CreateTags> | undefined; metadata?: ValidFields<CreateTags> | undefined },
   isInvalid: IsInvalid,
 ): FieldError[] {
@@ -142,12 +142,12 @@ export function faultsOfNewTags(
 }
 
 /** The errors of `mergeTags` for the tags of an update without its invalid fields, whatever the current tags are. */
-export function faultsOfTagPatch({ tags }: { tags?: ValidFields<UpdateTags> | undefined }): FieldError[] {
+export function errorsOfTagPatch({ tags }: { tags?: ValidFields<UpdateTags> | undefined }): FieldError[] {
   return tags ? merge({}, tags as UpdateTags, 'tags').errors : [];
 }
 
 /** The errors of `merging` and `replacingBy` for a map of tags without its invalid fields, whatever the current tags are. */
-export function faultsOfTagMap(tags: ValidFields<UpdateTags>): FieldError[] {
+export function errorsOfTagMap(tags: ValidFields<UpdateTags>): FieldError[] {
   return merge({}, withoutNulls((tags ?? {}) as Exclude<UpdateTags, null>), inBody).errors;
 }
 

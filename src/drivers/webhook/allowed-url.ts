@@ -8,8 +8,8 @@ import { DriverError } from '../driver.ts';
 import { addressesOf } from '../name-resolution.ts';
 import { hostOf, refusalOfAddress, refusalOfAll } from '../public-address.ts';
 
-/** Returns the fault of the text of a URL, or null. */
-export function faultOfUrl(text: string): string | null {
+/** Returns the error in the text of a URL, or null. */
+export function errorOfUrl(text: string): string | null {
   // The parser accepts `http:///host` and `http:host`, too.
   if (!URL.canParse(text) || !/^https?:\/\/[^/?#\\\s]\S*$/i.test(text)) {
     return 'must be an absolute http or https URL with a host, such as https://example.com/hook';

@@ -6,7 +6,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhoo
 import type { WebhookCall } from '../delivery.ts';
 import { createWebhookDriver } from './driver.ts';
 import { refusalOfAddress } from '../public-address.ts';
-import { faultOfUrl, refusalOfUrl } from './allowed-url.ts';
+import { errorOfUrl, refusalOfUrl } from './allowed-url.ts';
 
 /** Addresses of names in order of lookups; the last one repeats. */
 const names = vi.hoisted(() => new Map<string, string[]>());
@@ -65,7 +65,7 @@ describe('a URL', () => {
     'https://user:password@example.com/',
     'https://example.com/#fragment',
     'https://exa mple.com/',
-  ])('such as %s is invalid', (url) => expect(faultOfUrl(url)).toMatch(/^must/));
+  ])('such as %s is invalid', (url) => expect(errorOfUrl(url)).toMatch(/^must/));
 
   it.each([
     '127.0.0.1',

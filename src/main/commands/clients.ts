@@ -2,7 +2,7 @@ import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
-import { faultOf } from './values.ts';
+import { errorOf } from './values.ts';
 import { idNumber, print, printTable, requireClient, withServices } from './with-services.ts';
 
 const create = command({
@@ -12,8 +12,8 @@ const create = command({
   async run(settings, _, words) {
     const name = words.join(' ').trim();
     const { CreateClient } = await import('../../resources/clients/schema.ts');
-    const fault = await faultOf(name, CreateClient.properties.name);
-    if (fault !== undefined) throw new UsageError(`NAME ${fault}`);
+    const error = await errorOf(name, CreateClient.properties.name);
+    if (error !== undefined) throw new UsageError(`NAME ${error}`);
     await withServices(settings, async ({ clients }) => {
       const { violatedConstraint } = await import('../../platform/db-errors.ts');
       const { clientId, projectId } = await clients.create(name).catch((error: unknown) => {

@@ -45,8 +45,8 @@ async function decide(settings: Settings, id: string, decision: Decision): Promi
   await withServices(settings, async ({ quotaRequests }) => {
     const request = await quotaRequests.decideByCommand(number, decision).catch((error: unknown) => {
       if (!(error instanceof ClientError)) throw error;
-      const faults = error.errors.map(({ path, message }) => `${path} ${message}`);
-      throw new Error([error.message, ...faults].join('; '), { cause: error });
+      const errors = error.errors.map(({ path, message }) => `${path} ${message}`);
+      throw new Error([error.message, ...errors].join('; '), { cause: error });
     });
     print(`quota request ${request.id} of client ${request.client_id} ${decision.approve ? 'approved' : 'declined'}`);
   });

@@ -5,7 +5,7 @@ import { command } from '../command-line.ts';
 import type { Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
-import { dateForms, dateOf, faultOf } from './values.ts';
+import { dateForms, dateOf, errorOf } from './values.ts';
 import { idNumber, print, printTable, requireClient, withServices } from './with-services.ts';
 
 const create = command({
@@ -98,7 +98,7 @@ async function expiryOf(text: string): Promise<(now: Date) => Date> {
 /** @throws UsageError for a name that the API refuses */
 async function nameOf(text: string): Promise<string> {
   const { CreateToken } = await import('../../resources/tokens/schema.ts');
-  const fault = await faultOf(text, CreateToken.properties.name);
-  if (fault === undefined) return text;
-  throw new UsageError(`--name ${fault}`);
+  const error = await errorOf(text, CreateToken.properties.name);
+  if (error === undefined) return text;
+  throw new UsageError(`--name ${error}`);
 }

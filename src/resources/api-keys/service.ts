@@ -1,7 +1,7 @@
 /** The rules of API keys. A key is a row, and is in the memory of every server (key-cache.ts). */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, faultsOfRepeated, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
+import { ClientError, errorsOfRepeated, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
@@ -60,13 +60,13 @@ export function createApiKeys(deps: ApiKeysDeps) {
 
   return {
     /** For an invalid body. */
-    faults: ({ containers = [], expire }: ValidFields<CreateApiKey>): FieldError[] => [
+    bodyErrors: ({ containers = [], expire }: ValidFields<CreateApiKey>): FieldError[] => [
       ...containerErrors(containers),
       ...readExpiry('expire', expire, clock.now()).errors,
     ],
 
     /** For an invalid body. A past expiry is not reported, because it may be that of the key. */
-    faultsOfUpdate({ containers, expire }: ValidFields<UpdateApiKey>): FieldError[] {
+    errorsOfUpdate({ containers, expire }: ValidFields<UpdateApiKey>): FieldError[] {
       const { date, errors } = readExpiry('expire', expire, clock.now());
       return [...containerErrors(containers ?? []), ...(date === null ? errors : [])];
     },
@@ -172,7 +172,7 @@ async function write(tx: Tx, key: ApiKeyRow, changes: Partial<ApiKeyRow>): Promi
 /** Containers without a valid name or namespace are ignored. */
 function containerErrors(containers: ValidFields<Container>[]): FieldError[] {
   const names = containers.map(({ name, namespace }) => name && namespace && `${name}/${namespace}`);
-  return faultsOfRepeated(names, (i, first) => ({
+  return errorsOfRepeated(names, (i, first) => ({
     path: `containers.${i}`,
     message: `is the same as containers.${first}`,
   }));

@@ -2,7 +2,7 @@
 import { clientAdmin, clientReader, operatorAdmin } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
-import { faultsOfClient } from './service.ts';
+import { errorsOfClient } from './service.ts';
 import type { Clients } from './service.ts';
 
 const operation = operationsOf({
@@ -45,7 +45,7 @@ export const clientOperations = (clients: Clients) => [
     description: 'Sets the name, and the e-mail addresses that receive the notifications of the client.',
     access: clientAdmin,
     body: UpdateClient,
-    faults: faultsOfClient,
+    bodyErrors: errorsOfClient,
     response: Client,
     handle: ({ by, params, body }) => clients.update(by, params.client_id, body),
   }),

@@ -1,7 +1,7 @@
 /** Clients own projects, tokens and quotas. The operator creates them; the first start creates the operator's client. */
 import { type Audit, commandAction } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, type FieldError, faultsOfRepeated, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, errorsOfRepeated, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -52,7 +52,7 @@ export function createClients(deps: ClientsDeps) {
         const message = 'only the operator may rename a client';
         throw new ClientError('Forbidden', message, { errors: [{ path: 'name', message }] });
       }
-      requireNoErrors(faultsOfClient(body));
+      requireNoErrors(errorsOfClient(body));
       if (name !== undefined || emails) {
         await deps.idempotency.auditedTransaction(db, context, async (tx) => {
           // Sessions show the name.
@@ -133,8 +133,8 @@ function orTaken<T>(write: Promise<T>, name: string | undefined): Promise<T> {
 }
 
 /** The rules of an update that its schema cannot express. */
-export function faultsOfClient({ emails }: ValidFields<UpdateClient>): FieldError[] {
+export function errorsOfClient({ emails }: ValidFields<UpdateClient>): FieldError[] {
   // Case does not distinguish mailboxes.
   const mailboxes = (emails ?? []).map((email) => email.toLowerCase());
-  return faultsOfRepeated(mailboxes, (at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
+  return errorsOfRepeated(mailboxes, (at) => ({ path: `emails.${at}`, message: 'is listed twice' }));
 }

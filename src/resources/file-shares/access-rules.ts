@@ -28,7 +28,7 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
 
   return {
     /** For an invalid body. */
-    faultsOfAccessRule: ({ ip_address: address }: ValidFields<CreateAccessRule>): FieldError[] =>
+    errorsOfAccessRule: ({ ip_address: address }: ValidFields<CreateAccessRule>): FieldError[] =>
       address === undefined ? [] : prefixErrors(canonicalNetwork(address)!, 'ip_address'),
 
     async createAccessRule(

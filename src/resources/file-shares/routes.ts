@@ -4,7 +4,7 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfTagPatch } from '../../tags/tags.ts';
+import { errorsOfTagPatch } from '../../tags/tags.ts';
 import {
   AccessRule,
   AccessRuleCollection,
@@ -40,7 +40,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     summary: 'Create a file share',
     access: projectMember,
     body: CreateFileShare,
-    faults: fileShares.faults,
+    bodyErrors: fileShares.bodyErrors,
     response: TaskIds,
     handle: ({ by, scope, body }) => fileShares.create(by, scope, body),
   }),
@@ -77,7 +77,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     description: 'Changes the name, tags and settings that the body contains.',
     access: projectMember,
     body: UpdateFileShare,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => fileShares.update(by, scope, params.file_share_id, body),
   }),
@@ -88,7 +88,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     deprecated: true,
     access: projectMember,
     body: UpdateFileShare,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: FileShare,
     handle: ({ by, scope, params, body }) => fileShares.updateV1(by, scope, params.file_share_id, body),
   }),
@@ -116,7 +116,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
       'An access rule allows the hosts of a network to mount the share. Without access rules no host can mount it.',
     access: projectMember,
     body: CreateAccessRule,
-    faults: fileShares.faultsOfAccessRule,
+    bodyErrors: fileShares.errorsOfAccessRule,
     response: AccessRule,
     handle: ({ by, scope, params, body }) => fileShares.createAccessRule(by, scope, params.file_share_id, body),
   }),

@@ -5,7 +5,7 @@ import { ClientError, type FieldError } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { faultsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { errorsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import {
@@ -89,7 +89,7 @@ export function createFileShares(deps: FileSharesDeps) {
 
   return {
     ...createAccessRules({ ...deps, lockForChange, requireShare: view }),
-    faults: createFaults(deps.regions),
+    bodyErrors: createBodyErrors(deps.regions),
 
     async create(context: RequestContext, scope: Scope, body: CreateFileShare): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
@@ -218,7 +218,7 @@ function typeOf(body: Pick<CreateFileShare, 'type_name' | 'volume_type'>): FileS
 }
 
 /** Returns the errors of an invalid body. A rule that needs an invalid field is skipped. */
-const createFaults =
+const createBodyErrors =
   (regions: Regions) =>
   (body: ValidFields<CreateFileShare>, isInvalid: IsInvalid, { region_id }: { region_id?: number }): FieldError[] => {
     const access = ('access' in body && body.access) || [];
@@ -226,7 +226,7 @@ const createFaults =
     const isTyped = !isInvalid('type_name') && !isInvalid('volume_type');
     const typeName = typeOf(body);
     return [
-      ...faultsOfNewTags(body, isInvalid),
+      ...errorsOfNewTags(body, isInvalid),
       ...(isTyped ? settingsErrors(typeName, body.share_settings ?? {}) : []),
       ...(isTyped ? typeErrors(regions, region_id, typeName) : []),
       ...(isWhole ? accessErrors(access as CreateAccessRule[]) : []),

@@ -46,7 +46,7 @@ const weekdayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 const lastPosition = 5;
 const positions = ['1st', '2nd', '3rd', '4th', '5th', 'last'];
 
-class Fault extends Error {}
+class InvalidExpression extends Error {}
 
 /** Parses the fields. Errors have the names of the fields as paths. */
 export function parseCron(fields: CronFields): { cron: Cron } | { errors: FieldError[] } {
@@ -75,9 +75,9 @@ export function parseCron(fields: CronFields): { cron: Cron } | { errors: FieldE
       for (const expression of text.trim().split(/ *, */)) {
         readExpression(name, expression, name === 'minute' ? minutes : tables[name], cron);
       }
-    } catch (fault) {
-      if (!(fault instanceof Fault)) throw fault;
-      errors.push({ path: name, message: fault.message });
+    } catch (error) {
+      if (!(error instanceof InvalidExpression)) throw error;
+      errors.push({ path: name, message: error.message });
     }
   }
   if (errors.length > 0) return { errors };
@@ -87,7 +87,7 @@ export function parseCron(fields: CronFields): { cron: Cron } | { errors: FieldE
   return { cron };
 }
 
-/** Adds the values of one expression of a list to the table. @throws Fault */
+/** Adds the values of one expression of a list to the table. @throws InvalidExpression */
 function readExpression(name: CronFieldName, expression: string, table: boolean[], cron: Cron): void {
   const range = /^(?:(\*)|([0-9]+)(?:-([0-9]+))?)(?:\/([0-9]+))?$/.exec(expression);
   if (range) {
@@ -107,7 +107,7 @@ function readExpression(name: CronFieldName, expression: string, table: boolean[
   }
   const words = name === 'month' ? monthNames : name === 'day_of_week' ? weekdayNames : null;
   const names = words && /^([a-z]+)(?:-([a-z]+))?$/i.exec(expression);
-  if (!names) throw new Fault(`${JSON.stringify(expression)} is invalid; ${examples(name)}`);
+  if (!names) throw new InvalidExpression(`${JSON.stringify(expression)} is invalid; ${examples(name)}`);
   const what = name === 'month' ? 'month' : 'weekday';
   const base = name === 'month' ? 1 : 0;
   const first = named(words, names[1]!, what) + base;
@@ -122,32 +122,33 @@ function addRange(
   step: number | null,
 ): void {
   const [min, max] = bounds[name];
-  if (step === 0) throw new Fault('the step must be more than 0');
+  if (step === 0) throw new InvalidExpression('the step must be more than 0');
   if (step !== null && step > max - min)
-    throw new Fault(`the step ${step} is more than the range ${min} to ${max} has`);
+    throw new InvalidExpression(`the step ${step} is more than the range ${min} to ${max} has`);
   const from = first ?? min;
   // A single value is a range of one; with a step the range extends to the maximum.
   const to = last ?? (first !== null && step === null ? first : max);
-  if (last !== null && from > last) throw new Fault(`the range ${from}-${last} is reversed`);
-  if (from < min) throw new Fault(`${from} is less than ${min}, the minimum`);
-  if (to > max) throw new Fault(`${to} is more than ${max}, the maximum`);
+  if (last !== null && from > last) throw new InvalidExpression(`the range ${from}-${last} is reversed`);
+  if (from < min) throw new InvalidExpression(`${from} is less than ${min}, the minimum`);
+  if (to > max) throw new InvalidExpression(`${to} is more than ${max}, the maximum`);
   // Like CronTrigger, treat a range that ends in 0 as a range to the maximum.
   if (first !== null && step !== null && step > (last || max) - from) {
-    throw new Fault(`the step ${step} is more than the range ${from} to ${last || max} has`);
+    throw new InvalidExpression(`the step ${step} is more than the range ${from} to ${last || max} has`);
   }
   for (let value = from; value <= to; value += step ?? 1) table[value] = true;
 }
 
-/** @throws Fault for a number that JavaScript cannot represent exactly */
+/** @throws InvalidExpression for a number that JavaScript cannot represent exactly */
 function number(digits: string | undefined): number | null {
   if (digits === undefined) return null;
-  if (!Number.isSafeInteger(Number(digits))) throw new Fault('a number is too large');
+  if (!Number.isSafeInteger(Number(digits))) throw new InvalidExpression('a number is too large');
   return Number(digits);
 }
 
 function named(names: string[], word: string, what: string): number {
   const index = names.indexOf(word.toLowerCase());
-  if (index < 0) throw new Fault(`${JSON.stringify(word)} is not a ${what}; use one of ${names.join(', ')}`);
+  if (index < 0)
+    throw new InvalidExpression(`${JSON.stringify(word)} is not a ${what}; use one of ${names.join(', ')}`);
   return index;
 }
 

@@ -10,7 +10,7 @@ import { createPause } from '../../platform/event-loop.ts';
 import type { Price } from '../pricing/schema.ts';
 import type { Pricing } from '../pricing/service.ts';
 import { uniqueIds, volumeErrors } from './requested-ids.ts';
-import { checkSchedule, faultsOfSchedules, localTime, maxRetained, readSchedules } from './schedule-rules.ts';
+import { checkSchedule, errorsOfSchedules, localTime, maxRetained, readSchedules } from './schedule-rules.ts';
 import type { CreateSchedule, PreviewSchedule, SchedulePreview } from './schedule/schema.ts';
 import type {
   CreateLifecyclePolicy,
@@ -53,13 +53,13 @@ export function createEstimates({ db, clock, pricing }: EstimatesDeps) {
   };
 
   return {
-    /** For an invalid body: the faults of its schedules. */
-    faults({ schedules = [] }: ValidFields<{ schedules?: CreateSchedule[] }>): FieldError[] {
-      return faultsOfSchedules(schedules, wholeSecond(clock.now()));
+    /** For an invalid body: the errors in its schedules. */
+    bodyErrors({ schedules = [] }: ValidFields<{ schedules?: CreateSchedule[] }>): FieldError[] {
+      return errorsOfSchedules(schedules, wholeSecond(clock.now()));
     },
 
-    /** For an invalid preview: the faults of its schedule and of its start. */
-    previewFaults: (body: ValidFields<PreviewSchedule>): FieldError[] => readPreview(body).errors,
+    /** For an invalid preview: the errors in its schedule and in its start. */
+    previewErrors: (body: ValidFields<PreviewSchedule>): FieldError[] => readPreview(body).errors,
 
     /** The next runs of a schedule, as if it were created at `from`. */
     async preview(body: PreviewSchedule): Promise<SchedulePreview> {

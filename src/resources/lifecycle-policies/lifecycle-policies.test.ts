@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const create = (body: object = {}) => cloud.post(policies, { action: 'volume_snapshot', name: 'nightly', ...body });
 const put = (path: string, body: unknown) => cloud.request('PUT', path, body);
-const faults = ({ status, body }: Answer) => [status, ...(body.errors ?? []).map((e: { path: string }) => e.path)];
+const errorPaths = ({ status, body }: Answer) => [status, ...(body.errors ?? []).map((e: { path: string }) => e.path)];
 const usageOfSchedules = async () => {
   const answer = await cloud.get('/cloud/v2/client_quotas');
   const regional = answer.body.regional_quotas?.[0] ?? answer.body.results?.[0].regional_quotas[0];
@@ -168,7 +168,7 @@ describe('a lifecycle policy', () => {
     const shown = await cloud.get(`${policies}/${policy.id}?need_volumes=true`);
     expect(shown.body.volumes).toEqual([{ volume_id: expect.any(String), volume_name: 'created with a policy' }]);
     const unknown = await cloud.post('/cloud/v1/volumes/1/1', { ...body, lifecycle_policy_ids: [policy.id, 999_999] });
-    expect(faults(unknown)).toEqual([400, 'lifecycle_policy_ids.1']);
+    expect(errorPaths(unknown)).toEqual([400, 'lifecycle_policy_ids.1']);
   });
 
   it('is created once per Idempotency-Key', async () => {
@@ -227,7 +227,7 @@ describe('schedule preview and cost estimate', () => {
     [{ schedule: daily, from: '1969-01-01T00:00:00Z', count: 0 }, ['count', 'from']],
     [{}, ['schedule']],
   ])('refuses %j', async (body, paths) => {
-    expect(faults(await cloud.post(`${policies}/preview_schedule`, body))).toEqual([400, ...paths]);
+    expect(errorPaths(await cloud.post(`${policies}/preview_schedule`, body))).toEqual([400, ...paths]);
   });
 
   const body = {
@@ -277,11 +277,11 @@ describe('schedule preview and cost estimate', () => {
 
   it('names the fields that cannot be priced', async () => {
     const price = (given: object) => cloud.post('/cloud/v2/pricing/1/1/lifecycle_policy', given);
-    expect(faults(await price({ volume_ids: [] }))).toEqual([400, 'volume_ids']);
-    expect(faults(await price({ volume_ids: [volume, nowhere] }))).toEqual([400, 'volume_ids.1']);
-    expect(faults(await price({ volume_ids: Array(101).fill(volume) }))).toEqual([400, 'volume_ids']);
+    expect(errorPaths(await price({ volume_ids: [] }))).toEqual([400, 'volume_ids']);
+    expect(errorPaths(await price({ volume_ids: [volume, nowhere] }))).toEqual([400, 'volume_ids.1']);
+    expect(errorPaths(await price({ volume_ids: Array(101).fill(volume) }))).toEqual([400, 'volume_ids']);
     const estimate = await cloud.post(`${policies}/estimate_max_policy_usage`, { ...body, volume_ids: [nowhere] });
-    expect(faults(estimate)).toEqual([400, 'volume_ids.0']);
+    expect(errorPaths(estimate)).toEqual([400, 'volume_ids.0']);
   });
 });
 
@@ -331,7 +331,7 @@ describe('bad input', () => {
     [{ action: 'volume_backup' }, ['action']],
     [{ color: 'red' }, ['color']],
   ])('refuses %j and names the fields', async (body, paths) => {
-    expect(faults(await create(body))).toEqual([400, ...paths]);
+    expect(errorPaths(await create(body))).toEqual([400, ...paths]);
   });
 
   it('an error message states the actual cause', async () => {
@@ -354,15 +354,15 @@ describe('bad input', () => {
     const schedules = Array.from({ length: 10 }, (_, hour) => ({ type: 'cron', hour: `${hour}` }));
     const path = `${policies}/${(await create({ schedules })).body.id}`;
     const one = { schedules: [{ type: 'cron', hour: '10' }] };
-    expect(faults(await cloud.post(`${path}/add_schedules`, one))).toEqual([400, 'schedules']);
+    expect(errorPaths(await cloud.post(`${path}/add_schedules`, one))).toEqual([400, 'schedules']);
   });
 
   it('returns the same error for a volume of another project as for an unknown volume', async () => {
     const client = await cloud.newClient();
     const theirs = await newVolume('theirs', client.projectId, client);
-    expect(faults(await create({ volume_ids: [theirs] }))).toEqual([400, 'volume_ids.0']);
+    expect(errorPaths(await create({ volume_ids: [theirs] }))).toEqual([400, 'volume_ids.0']);
     const path = `${policies}/${(await create()).body.id}`;
-    expect(faults(await put(`${path}/add_volumes_to_policy`, { volume_ids: [volume, theirs] }))).toEqual([
+    expect(errorPaths(await put(`${path}/add_volumes_to_policy`, { volume_ids: [volume, theirs] }))).toEqual([
       400,
       'volume_ids.1',
     ]);
@@ -371,8 +371,8 @@ describe('bad input', () => {
 
   it('validates updates', async () => {
     const path = `${policies}/${(await create()).body.id}`;
-    expect(faults(await cloud.patch(path, { status: 'deleted', name: '-' }))).toEqual([400, 'name', 'status']);
-    expect(faults(await cloud.patch(path, { action: 'volume_snapshot' }))).toEqual([400, 'action']);
+    expect(errorPaths(await cloud.patch(path, { status: 'deleted', name: '-' }))).toEqual([400, 'name', 'status']);
+    expect(errorPaths(await cloud.patch(path, { action: 'volume_snapshot' }))).toEqual([400, 'action']);
     expect((await cloud.patch(path, [])).status).toBe(400);
     expect((await cloud.get(`${policies}/x`)).status).toBe(400);
     expect((await cloud.get(`${policies}/99999999999`)).status).toBe(400);

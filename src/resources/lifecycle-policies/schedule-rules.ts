@@ -40,8 +40,8 @@ export function readSchedules(
   };
 }
 
-/** The faults of schedules of which some fields are invalid. */
-export function faultsOfSchedules(schedules: ValidFields<CreateSchedule>[], anchor: Date): FieldError[] {
+/** The errors in schedules of which some fields are invalid. */
+export function errorsOfSchedules(schedules: ValidFields<CreateSchedule>[], anchor: Date): FieldError[] {
   return schedules.flatMap(({ type, ...given }, i) => {
     // The type decides which rules apply.
     const checked = type && checkSchedule({ ...given, type }, anchor, `schedules.${i}`);
@@ -146,8 +146,8 @@ export function patchedSchedule(given: CreateSchedule, patch: UpdateSchedule): C
   return { ...kept, ...patch, ...(isUnset && { retention_time }), type: patch.type ?? given.type };
 }
 
-/** The faults of a patch of which some fields are invalid, whatever the schedule is. */
-export function faultsOfPatch(patch: ValidFields<UpdateSchedule>, anchor: Date): FieldError[] {
+/** The errors in a patch of which some fields are invalid, whatever the schedule is. */
+export function errorsOfPatch(patch: ValidFields<UpdateSchedule>, anchor: Date): FieldError[] {
   const checked = checkSchedule(patchedSchedule({ type: 'cron' }, patch as UpdateSchedule), anchor, '');
   const errors = 'errors' in checked ? checked.errors : [];
   const isKnown = (path: string) => patch.type !== undefined || !durationNames.some((name) => name === path);

@@ -5,7 +5,7 @@
 import { prefixed } from '../../drivers/load-balancer-rules.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
-import { faultsOfNewTags } from '../../tags/tags.ts';
+import { errorsOfNewTags } from '../../tags/tags.ts';
 import { l7PolicySettings } from './l7-policies/normalize.ts';
 import { newL7RuleSettings } from './l7-policies/rules/normalize.ts';
 import type { CreateL7Rule } from './l7-policies/rules/schema.ts';
@@ -26,69 +26,74 @@ import type { CreateLoadBalancer } from './schema.ts';
 type Listener = ValidFields<NestedListener>;
 type Pool = ValidFields<NestedPool>;
 
-export function faultsOfLoadBalancer(body: ValidFields<CreateLoadBalancer>, isInvalid: IsInvalid): FieldError[] {
+export function errorsOfLoadBalancer(body: ValidFields<CreateLoadBalancer>, isInvalid: IsInvalid): FieldError[] {
   const { listeners = [] } = body;
   return [
-    ...faultsOfNewTags(body, isInvalid),
+    ...errorsOfNewTags(body, isInvalid),
     ...unsupportedFields(body, isInvalid),
     ...listeners.flatMap((listener, i) => [
-      ...listenerFaults(listener, `listeners.${i}.`),
-      ...(listener.pools ?? []).flatMap((pool, j) => poolFaults(pool, `listeners.${i}.pools.${j}.`, listener.protocol)),
+      ...partialListenerErrors(listener, `listeners.${i}.`),
+      ...(listener.pools ?? []).flatMap((pool, j) =>
+        partialPoolErrors(pool, `listeners.${i}.pools.${j}.`, listener.protocol),
+      ),
     ]),
   ];
 }
 
-export function faultsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
+export function errorsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
   const isGiven = (['load_balancer_id', 'loadbalancer_id'] as const).some((name) => body[name] || isInvalid(name));
-  return [...(isGiven ? [] : [{ path: 'load_balancer_id', message: 'is required' }]), ...listenerFaults(body, '')];
+  return [
+    ...(isGiven ? [] : [{ path: 'load_balancer_id', message: 'is required' }]),
+    ...partialListenerErrors(body, ''),
+  ];
 }
 
-export function faultsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid): FieldError[] {
+export function errorsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid): FieldError[] {
   const isGiven = (['listener_id', 'load_balancer_id', 'loadbalancer_id'] as const).some(
     (name) => body[name] || isInvalid(name),
   );
   const missing = { path: 'load_balancer_id', message: 'is required without listener_id' };
-  return [...(isGiven ? [] : [missing]), ...poolFaults(body, '')];
+  return [...(isGiven ? [] : [missing]), ...partialPoolErrors(body, '')];
 }
 
 /** Users alone: whether other settings fit depends on the protocol of the listener. */
-export function faultsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
-  return listenerFaults({ protocol: 'HTTP', user_list } as Listener, '');
+export function errorsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
+  return partialListenerErrors({ protocol: 'HTTP', user_list } as Listener, '');
 }
 
 /** Rules that depend on the protocol of the pool are not applied, unless the body has it. */
-export function faultsOfPoolUpdate(body: ValidFields<UpdatePool>): FieldError[] {
+export function errorsOfPoolUpdate(body: ValidFields<UpdatePool>): FieldError[] {
   const { healthmonitor, session_persistence, members } = body;
   const protocol = body.protocol ?? (session_persistence?.type === 'SOURCE_IP' ? 'UDP' : 'HTTP');
   return [
-    ...(healthmonitor ? prefixed('healthmonitor.', faultsOfHealthMonitor(healthmonitor)) : []),
-    ...poolFaults({ protocol, session_persistence, members: members ?? [] } as Pool, ''),
+    ...(healthmonitor ? prefixed('healthmonitor.', errorsOfHealthMonitor(healthmonitor)) : []),
+    ...partialPoolErrors({ protocol, session_persistence, members: members ?? [] } as Pool, ''),
   ];
 }
 
 /** Of the members of any pool. */
-export function faultsOfMembers(members: ValidFields<CreateMember[]>): FieldError[] {
-  return memberFaults(members, newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' }), '');
+export function errorsOfMembers(members: ValidFields<CreateMember[]>): FieldError[] {
+  return partialMemberErrors(members, newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' }), '');
 }
 
 /** Whether the type fits the pool is not checked. */
-export function faultsOfHealthMonitor({ type, ...body }: ValidFields<UpdateHealthMonitor>): FieldError[] {
+export function errorsOfHealthMonitor({ type, ...body }: ValidFields<UpdateHealthMonitor>): FieldError[] {
   if (!type) return [];
   const monitor = newHealthMonitor({ ...body, type } as CreateHealthMonitor, null);
   return monitorErrors(monitor, type === 'UDP-CONNECT' ? 'UDP' : 'HTTP');
 }
 
 /** A policy fits an HTTP listener, and a rule one with TLS; whether it is such a listener is not checked. */
-export function faultsOfL7Policy({ action, ...body }: ValidFields<CreateL7Policy>): FieldError[] {
+export function errorsOfL7Policy({ action, ...body }: ValidFields<CreateL7Policy>): FieldError[] {
   return action ? l7PolicyErrors(l7PolicySettings({ ...body, action }, null), 'HTTP') : [];
 }
 
-export function faultsOfL7Rule({ type, compare_type, value, ...body }: ValidFields<CreateL7Rule>): FieldError[] {
+export function errorsOfL7Rule({ type, compare_type, value, ...body }: ValidFields<CreateL7Rule>): FieldError[] {
   if (!type || !compare_type || value === undefined) return [];
   return l7RuleErrors(newL7RuleSettings({ ...body, type, compare_type, value }), 'TERMINATED_HTTPS');
 }
 
-function listenerFaults({ protocol, ...body }: Listener, path: string): FieldError[] {
+function partialListenerErrors({ protocol, ...body }: Listener, path: string): FieldError[] {
   if (!protocol) return [];
   const users = (body.user_list ?? []) as NestedListener['user_list'];
   const isWhole = users!.every((user) => user.username !== undefined && user.encrypted_password !== undefined);
@@ -103,7 +108,7 @@ function listenerFaults({ protocol, ...body }: Listener, path: string): FieldErr
   return listenerErrors(newListenerSettings(settings as NestedListener), path);
 }
 
-function poolFaults(body: Pool, path: string, listener?: Listener['protocol']): FieldError[] {
+function partialPoolErrors(body: Pool, path: string, listener?: Listener['protocol']): FieldError[] {
   const { protocol, healthmonitor, session_persistence, members = [] } = body;
   if (!protocol) return [];
   const settings = newPoolSettings({
@@ -115,11 +120,11 @@ function poolFaults(body: Pool, path: string, listener?: Listener['protocol']): 
   } as NestedPool);
   return [
     ...poolErrors(settings, listener ? [listener] : [], '', path),
-    ...memberFaults(members, settings, `${path}members.`),
+    ...partialMemberErrors(members, settings, `${path}members.`),
   ];
 }
 
-function memberFaults(members: ValidFields<CreateMember[]>, pool: PoolSettings, prefix: string): FieldError[] {
+function partialMemberErrors(members: ValidFields<CreateMember[]>, pool: PoolSettings, prefix: string): FieldError[] {
   const isWhole = members.every((member) => member.address !== undefined && member.protocol_port !== undefined);
   return isWhole ? memberListErrors((members as CreateMember[]).map(newMemberSettings), pool, prefix, null) : [];
 }

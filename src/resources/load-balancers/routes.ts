@@ -4,8 +4,8 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
-import { faultsOfTagPatch } from '../../tags/tags.ts';
-import { faultsOfLoadBalancer } from './faults.ts';
+import { errorsOfTagPatch } from '../../tags/tags.ts';
+import { errorsOfLoadBalancer } from './body-errors.ts';
 import { loadBalancerMetadataOperations } from './metadata/routes.ts';
 import {
   CheckLoadBalancerLimits,
@@ -53,7 +53,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Listeners and their pools can be created with it: one task creates everything or nothing.',
     access: projectMember,
     body: CreateLoadBalancer,
-    faults: faultsOfLoadBalancer,
+    bodyErrors: errorsOfLoadBalancer,
     response: TaskIds,
     handle: ({ by, scope, body }) => loadBalancers.create(by, scope, body),
   }),
@@ -105,7 +105,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Changes the name, tags and settings that the body contains. Without a change no task starts.',
     access: projectMember,
     body: UpdateLoadBalancer,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => loadBalancers.update(by, scope, params.load_balancer_id, body),
   }),
@@ -116,7 +116,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     deprecated: true,
     access: projectMember,
     body: UpdateLoadBalancerV1,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: LoadBalancer,
     handle: ({ by, scope, params, body }) => loadBalancers.updateV1(by, scope, params.load_balancer_id, body),
   }),

@@ -69,9 +69,9 @@ export function knownSecrets(cloud: Cloudyard, known: Record<string, SecretRefer
   const requested: SecretReference[] = [];
   vi.spyOn(cloud.services.secrets, 'holdForUse').mockImplementation(async (_tx, _where, wanted) => {
     requested.push(...wanted);
-    const faults = wanted.filter(({ id, kind }) => known[id] !== kind);
-    if (faults.length > 0)
-      throw invalidInput(faults.map(({ path }) => ({ path, message: 'is not a secret of this kind' })));
+    const wrong = wanted.filter(({ id, kind }) => known[id] !== kind);
+    if (wrong.length > 0)
+      throw invalidInput(wrong.map(({ path }) => ({ path, message: 'is not a secret of this kind' })));
   });
   return requested;
 }

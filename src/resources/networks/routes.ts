@@ -4,7 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfNewTags, faultsOfTagPatch } from '../../tags/tags.ts';
+import { errorsOfNewTags, errorsOfTagPatch } from '../../tags/tags.ts';
 import { CreateNetwork, ListNetworks, Network, NetworkCollection, UpdateNetwork } from './schema.ts';
 import type { Networks } from './service.ts';
 
@@ -23,7 +23,7 @@ export const networkOperations = (networks: Networks) => [
     summary: 'Create a network',
     access: projectMember,
     body: CreateNetwork,
-    faults: faultsOfNewTags,
+    bodyErrors: errorsOfNewTags,
     response: TaskIds,
     handle: ({ by, scope, body }) => networks.create(by, scope, body),
   }),
@@ -49,7 +49,7 @@ export const networkOperations = (networks: Networks) => [
     description: 'Changes the name and tags that the body contains.',
     access: projectMember,
     body: UpdateNetwork,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => networks.update(by, scope, params.network_id, body),
   }),
@@ -59,7 +59,7 @@ export const networkOperations = (networks: Networks) => [
     description: 'Returns the network instead of a task.',
     access: projectMember,
     body: UpdateNetwork,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: Network,
     handle: ({ by, scope, params, body }) => networks.updateV1(by, scope, params.network_id, body),
   }),

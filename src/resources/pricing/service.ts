@@ -5,7 +5,7 @@
 import { Big } from 'big.js';
 import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
-import { ClientError, faultsOfRepeated, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError, errorsOfRepeated, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
 import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
@@ -137,7 +137,7 @@ async function findReferenced<T>(path: string, id: string | null | undefined, fi
 /** The errors in a price book: clients that are listed twice. */
 export function checkPriceBook(book: PriceBook) {
   const clientIds = (book.discounts ?? []).map(({ client_id }) => client_id);
-  return faultsOfRepeated(clientIds, (i) => ({ path: `discounts.${i}.client_id`, message: 'is listed twice' }));
+  return errorsOfRepeated(clientIds, (i) => ({ path: `discounts.${i}.client_id`, message: 'is listed twice' }));
 }
 
 function calculate(book: PriceBook, clientId: number, netHour: Big): Price {

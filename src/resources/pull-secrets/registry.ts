@@ -18,7 +18,7 @@ export function hasCredentials(text: string): boolean {
 }
 
 /** Why no client can use a login, or null. HTTP ends the user name at the first colon (RFC 7617). */
-export function faultOfLogin(login: string): string | null {
+export function errorOfLogin(login: string): string | null {
   return login.includes(':') ? 'login must not contain a colon' : null;
 }
 

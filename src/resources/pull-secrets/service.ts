@@ -13,7 +13,7 @@ import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
-import { dockerConfigJson, faultOfLogin, hasCredentials, parseRegistry, type Registry } from './registry.ts';
+import { dockerConfigJson, errorOfLogin, hasCredentials, parseRegistry, type Registry } from './registry.ts';
 import type {
   CreatePullSecret,
   DockerConfigJson,
@@ -68,10 +68,10 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
   return {
     /** For an invalid body. */
-    faults: faultsOfPullSecret,
+    bodyErrors: errorsOfPullSecret,
 
     async create(context: RequestContext, scope: Scope, body: CreatePullSecret): Promise<PullSecret> {
-      requireNoErrors(faultsOfPullSecret(body));
+      requireNoErrors(errorsOfPullSecret(body));
       const id = randomUUID();
       const secret = {
         id,
@@ -105,7 +105,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 
     /** An omitted or null field keeps its value. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
-      requireNoErrors(faultsOfPullSecret(body));
+      requireNoErrors(errorsOfPullSecret(body));
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const secret = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
         const { registry, login, password } = body;
@@ -153,7 +153,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
 }
 
 /** What the schema cannot check: patterns of schemas are for shorter text. */
-function faultsOfPullSecret({ registry, password }: UpdatePullSecret): FieldError[] {
+function errorsOfPullSecret({ registry, password }: UpdatePullSecret): FieldError[] {
   const errors: FieldError[] = [];
   if (registry && hasCredentials(registry)) {
     errors.push({ path: 'registry', message: 'must not contain credentials; use the fields login and password' });
@@ -167,7 +167,7 @@ function faultsOfPullSecret({ registry, password }: UpdatePullSecret): FieldErro
 /** The parsed registry, or why no client can use the registry or the login: any text is stored. */
 function usableRegistry(text: string, login: string): Registry | string {
   const registry = parseRegistry(text);
-  return typeof registry === 'string' ? `registry ${registry}` : (faultOfLogin(login) ?? registry);
+  return typeof registry === 'string' ? `registry ${registry}` : (errorOfLogin(login) ?? registry);
 }
 
 function toResponse({ name, registry, login, updatedAt }: PullSecretRow): PullSecret {

@@ -166,7 +166,7 @@ describe('a quota request', () => {
   });
 });
 
-describe('an invalid quota request is refused with every fault', () => {
+describe('an invalid quota request is refused with every error', () => {
   const requested = 'requested_limits';
   it.each<[string, object, string[]]>([
     ['nothing', {}, [requested]],

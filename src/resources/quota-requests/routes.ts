@@ -32,7 +32,7 @@ export const quotaRequestOperations = (requests: QuotaRequests) => [
     description: 'A limit is at least 1 and at least the current usage. Limits in a region need its `region_id`.',
     access: tokenMember,
     body: CreateQuotaRequest,
-    faults: requests.faults,
+    bodyErrors: requests.bodyErrors,
     status: 201,
     handle: ({ by, body }) => requests.create(by, body),
   }),

@@ -95,14 +95,14 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
 
   return {
     /** For an invalid body. */
-    faults: ({ requested_limits: limits }: ValidFields<CreateQuotaRequest>): FieldError[] =>
-      limits ? faultsOf(limits, regions) : [],
+    bodyErrors: ({ requested_limits: limits }: ValidFields<CreateQuotaRequest>): FieldError[] =>
+      limits ? errorsOf(limits, regions) : [],
 
     async create(context: RequestContext, body: CreateQuotaRequest): Promise<void> {
       const { clientId } = context.actor;
       requireAllProjects(context.actor, scopeOfLimits);
       const { description, requested_limits: requestedLimits } = body;
-      requireNoErrors(faultsOf(requestedLimits, regions));
+      requireNoErrors(errorsOf(requestedLimits, regions));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const exceeded = await belowUsage(tx, clientId, limitsOf(requestedLimits));
         if (exceeded.length > 0) throw invalidInput(exceeded);
@@ -176,7 +176,7 @@ function requireOpen({ id, status }: QuotaRequestRow): void {
 }
 
 /** What a schema cannot express. */
-function faultsOf(
+function errorsOf(
   { global_limits, regional_limits = [] }: ValidFields<RequestedLimits>,
   regions: Regions,
 ): FieldError[] {

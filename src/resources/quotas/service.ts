@@ -82,7 +82,7 @@ export function toDrifts(drifts: Drift[]): QuotaDriftCollection {
 }
 
 /** The errors of an invalid body. */
-export function faultsOfLimits(body: ValidFields<UpdateClientQuotas>, isInvalid: IsInvalid): FieldError[] {
+export function errorsOfLimits(body: ValidFields<UpdateClientQuotas>, isInvalid: IsInvalid): FieldError[] {
   return isInvalid('region_id') ? [] : misplacedLimits(body);
 }
 

@@ -13,8 +13,8 @@ const singleRouters = 2;
 /** Longer than a failover of PostgreSQL under Patroni, so that hosts keep serving through one. */
 const defaultLeaseSeconds = 15;
 
-/** Faults of one region. `path` ends with a dot. */
-export function hostFaults(region: RegionConfiguration, path: string): FieldError[] {
+/** Errors of one region. `path` ends with a dot. */
+export function hostErrors(region: RegionConfiguration, path: string): FieldError[] {
   const { hosts } = region;
   if (!hosts) return [];
   const errors: FieldError[] = [];
@@ -26,7 +26,7 @@ export function hostFaults(region: RegionConfiguration, path: string): FieldErro
   const seen = new Map<string, string>();
   for (const [name, address] of named) {
     if (address === undefined) continue;
-    const message = addressFault(address, region) ?? (seen.has(address) ? `equals ${seen.get(address)}` : null);
+    const message = addressError(address, region) ?? (seen.has(address) ? `equals ${seen.get(address)}` : null);
     if (message) errors.push({ path: `${path}hosts.${name}`, message });
     seen.set(address, name);
   }
@@ -39,7 +39,7 @@ export function hostFaults(region: RegionConfiguration, path: string): FieldErro
   return errors;
 }
 
-function addressFault(text: string, { vip_range, vip_range_v6 }: RegionConfiguration): string | null {
+function addressError(text: string, { vip_range, vip_range_v6 }: RegionConfiguration): string | null {
   if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return 'must be an IP address';
   const address = ipaddr.parse(text);
   // Addresses are compared as text, and name groups in the database.

@@ -1,14 +1,14 @@
 /** Regions: the contents of the regions file, and when each region was first seen. */
-import { type FieldError, faultsOfRepeated, notFound } from '../../errors/catalogue.ts';
+import { type FieldError, errorsOfRepeated, notFound } from '../../errors/catalogue.ts';
 import { type Clock, withZone } from '../../platform/clock.ts';
 import { type Db, transaction } from '../../platform/db.ts';
 import type { MemberNetworks } from '../../platform/member-networks.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
-import { type HostedRegion, hostedRegion, hostFaults } from './host-configuration.ts';
+import { type HostedRegion, hostedRegion, hostErrors } from './host-configuration.ts';
 import type { ListRegions, LoadBalancerFlavor, Region, RegionCollection, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
-import { vipRangeFaults } from './vip-ranges.ts';
+import { vipRangeErrors } from './vip-ranges.ts';
 
 export interface RegionFacts {
   id: number;
@@ -88,21 +88,21 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
       seen.add(region[name]);
     }
     const path = `regions.${i}.`;
-    errors.push(...vipRangeFaults(region, configuration.slice(0, i), path), ...hostFaults(region, path));
-    errors.push(...flavorFaults(region, path), ...memberNetworkFaults(region, path));
+    errors.push(...vipRangeErrors(region, configuration.slice(0, i), path), ...hostErrors(region, path));
+    errors.push(...flavorErrors(region, path), ...memberNetworkErrors(region, path));
   }
   return errors;
 }
 
-function flavorFaults({ load_balancer_flavors: flavors = [] }: RegionConfiguration, path: string): FieldError[] {
+function flavorErrors({ load_balancer_flavors: flavors = [] }: RegionConfiguration, path: string): FieldError[] {
   const names = flavors.map(({ name }) => name);
-  return faultsOfRepeated(names, (i) => ({
+  return errorsOfRepeated(names, (i) => ({
     path: `${path}load_balancer_flavors.${i}.name`,
     message: 'is listed twice',
   }));
 }
 
-function memberNetworkFaults(region: RegionConfiguration, path: string): FieldError[] {
+function memberNetworkErrors(region: RegionConfiguration, path: string): FieldError[] {
   const message = 'must be an address or a network such as 10.0.0.0/8 or fd00::/8, without host bits';
   return (['member_networks', 'member_networks_denied'] as const).flatMap((name) =>
     (region[name] ?? []).flatMap((text, i) =>

@@ -20,16 +20,16 @@ const rules = {
 } as const;
 type Field = keyof typeof rules;
 
-/** Faults of the ranges of one region. `path` ends with a dot. */
-export function vipRangeFaults(region: RegionConfiguration, before: RegionConfiguration[], path: string): FieldError[] {
+/** Errors of the ranges of one region. `path` ends with a dot. */
+export function vipRangeErrors(region: RegionConfiguration, before: RegionConfiguration[], path: string): FieldError[] {
   return (['vip_range', 'vip_range_v6'] as const).flatMap((field) => {
     const text = region[field];
-    const message = text === undefined ? null : faultOf(field, text, before);
+    const message = text === undefined ? null : errorOf(field, text, before);
     return message ? [{ path: `${path}${field}`, message }] : [];
   });
 }
 
-function faultOf(field: Field, text: string, before: RegionConfiguration[]): string | null {
+function errorOf(field: Field, text: string, before: RegionConfiguration[]): string | null {
   const { version, example, smallestPrefix, withoutHosts } = rules[field];
   const network = networkOf(text, version);
   if (!network) return `must be an IPv${version} network such as ${example}, without host bits`;

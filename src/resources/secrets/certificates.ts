@@ -19,7 +19,7 @@ const verifyInThread = promisify(verify);
 /** The readable contents of a field, and its errors. */
 export interface Found<T> {
   found: T[];
-  faults: FieldError[];
+  errors: FieldError[];
 }
 
 /** A certificate and its field, for messages. */
@@ -41,21 +41,21 @@ export interface Pair {
   key: KeyObject;
 }
 
-/** Reads DER certificates. `path`: the field of the request, for faults. Yields to the event loop. */
+/** Reads DER certificates. `path`: the field of the request, for errors. Yields to the event loop. */
 export async function readCertificates(encoded: Buffer[], path: string): Promise<Found<PlacedCertificate>> {
   const found: PlacedCertificate[] = [];
-  const faults: FieldError[] = [];
+  const errors: FieldError[] = [];
   const pause = createPause();
   for (const [i, bytes] of encoded.entries()) {
     await pause();
     const nth = encoded.length > 1 ? i + 1 : null;
     const prefix = nth ? `certificate ${nth} ` : '';
     const certificate = certificateOf(bytes);
-    if (!certificate) faults.push({ path, message: `${prefix}is not an X.509 certificate` });
-    else if (isOversized(certificate.publicKey)) faults.push({ path, message: `${prefix}has ${oversized}` });
+    if (!certificate) errors.push({ path, message: `${prefix}is not an X.509 certificate` });
+    else if (isOversized(certificate.publicKey)) errors.push({ path, message: `${prefix}has ${oversized}` });
     else found.push({ certificate, path, nth });
   }
-  return { found, faults };
+  return { found, errors };
 }
 
 function certificateOf(bytes: Buffer): X509Certificate | null {
@@ -86,45 +86,45 @@ export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKe
   const keys = blocks.filter((block) => block.label.endsWith('PRIVATE KEY'));
   const [key] = keys;
   if (!key || keys.length > 1)
-    return fault(path, `contains ${keys.length || 'no'} private keys in PEM; exactly one is required`);
-  if (key.encrypted) return fault(path, 'the private key is encrypted; send it without a passphrase');
+    return invalid(path, `contains ${keys.length || 'no'} private keys in PEM; exactly one is required`);
+  if (key.encrypted) return invalid(path, 'the private key is encrypted; send it without a passphrase');
   const encoding = keyEncodings[key.label];
-  if (!encoding) return fault(path, `TLS does not support a ${key.label}; send a PRIVATE KEY`);
+  if (!encoding) return invalid(path, `TLS does not support a ${key.label}; send a PRIVATE KEY`);
   return readPrivateKeyBytes(key.bytes, encoding, path);
 }
 
-/** Reads a DER private key. `path`: the field of the request, for faults. */
+/** Reads a DER private key. `path`: the field of the request, for errors. */
 export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
     const limits = `the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
-    return fault(path, `the private key has ${bytes.length} bytes; ${limits}`);
+    return invalid(path, `the private key has ${bytes.length} bytes; ${limits}`);
   }
   try {
     const key = createPrivateKey({ key: bytes, format: 'der', type });
     const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
     if (bits > maxRsaBits) {
-      return fault(path, `the private key has ${bits} bits; use RSA of at most ${maxRsaBits} bits, or ECDSA`);
+      return invalid(path, `the private key has ${bits} bits; use RSA of at most ${maxRsaBits} bits, or ECDSA`);
     }
     if (!keyTypes.has(key.asymmetricKeyType!)) {
-      return fault(path, `TLS does not support certificates with a ${key.asymmetricKeyType} key`);
+      return invalid(path, `TLS does not support certificates with a ${key.asymmetricKeyType} key`);
     }
     if (!signsFast(key)) throw new Error('the parameters of the RSA key are inconsistent');
-    return { found: [{ key, path }], faults: [] };
+    return { found: [{ key, path }], errors: [] };
   } catch {
-    return fault(path, 'the private key cannot be parsed');
+    return invalid(path, 'the private key cannot be parsed');
   }
 }
 
 /** Nothing could be read. `message`: why. */
-export function fault(path: string, message: string): Found<never> {
-  return { found: [], faults: [{ path, message }] };
+export function invalid(path: string, message: string): Found<never> {
+  return { found: [], errors: [{ path, message }] };
 }
 
 /** Limited because each certificate is compared with all others. */
 const maxIssuers = 20;
 
 /**
- * Validates a certificate, the others of its chain and its key, as far as they could be read. The result has neither faults
+ * Validates a certificate, the others of its chain and its key, as far as they could be read. The result has neither errors
  * nor a pair if a part is missing: the caller has already reported that.
  */
 export async function validatePair(
@@ -132,25 +132,25 @@ export async function validatePair(
   others: PlacedCertificate[],
   key: PlacedKey | undefined,
   now: Date,
-): Promise<{ pair: Pair | null; faults: FieldError[] }> {
+): Promise<{ pair: Pair | null; errors: FieldError[] }> {
   if (others.length > maxIssuers) {
     const message = `contains ${others.length} certificates besides the first; the maximum is ${maxIssuers}`;
-    return { pair: null, faults: [{ path: others.at(-1)!.path, message }] };
+    return { pair: null, errors: [{ path: others.at(-1)!.path, message }] };
   }
-  const faults = [...(leaf ? [leaf] : []), ...others].flatMap((placed) => faultsOfDates(placed, now));
-  if (!leaf) return { pair: null, faults };
+  const errors = [...(leaf ? [leaf] : []), ...others].flatMap((placed) => errorsOfDates(placed, now));
+  if (!leaf) return { pair: null, errors };
   if (key && !(await keyMatches(key.key, leaf.certificate))) {
-    faults.push({ path: key.path, message: 'the private key does not match the certificate' });
+    errors.push({ path: key.path, message: 'the private key does not match the certificate' });
   }
   const { chain, unrelated } = await chainOf(leaf, others);
   for (const { path, nth } of unrelated) {
     const message = `certificate ${nth ?? 1} issued neither the certificate nor another one of its chain`;
-    faults.push({ path, message });
+    errors.push({ path, message });
   }
-  if (faults.length > 0 || !key) return { pair: null, faults };
+  if (errors.length > 0 || !key) return { pair: null, errors };
   const refusal = refusalOfOpenSsl(chain, key.key);
-  if (refusal) return { pair: null, faults: [{ path: leaf.path, message: refusal }] };
-  return { pair: { chain, key: key.key }, faults };
+  if (refusal) return { pair: null, errors: [{ path: leaf.path, message: refusal }] };
+  return { pair: { chain, key: key.key }, errors };
 }
 
 /**
@@ -199,11 +199,11 @@ function hasIssued(issuer: X509Certificate, issued: X509Certificate): boolean {
 
 /** At least one CA certificate must be valid now; bundles often contain expired ones. */
 export function validateAuthorities(authorities: PlacedCertificate[], now: Date): FieldError[] {
-  const faults = authorities.map((placed) => faultsOfDates(placed, now));
-  return faults.some((ofOne) => ofOne.length === 0) ? [] : faults.flat();
+  const errors = authorities.map((placed) => errorsOfDates(placed, now));
+  return errors.some((ofOne) => ofOne.length === 0) ? [] : errors.flat();
 }
 
-function faultsOfDates({ certificate, path, nth }: PlacedCertificate, now: Date): FieldError[] {
+function errorsOfDates({ certificate, path, nth }: PlacedCertificate, now: Date): FieldError[] {
   const { validFromDate, validToDate } = certificate;
   const which = nth ? `certificate ${nth}` : 'the certificate';
   if (Number.isNaN(validFromDate.getTime()) || Number.isNaN(validToDate.getTime())) {

@@ -32,9 +32,9 @@ const tls = (changes: object = {}) => ({
 const read = (changes: object = {}) => readTlsPayload(tls(changes), now);
 const readV1 = (type: SecretType, payload: string | Buffer) =>
   readPayload(type, Buffer.from(payload).toString('base64'), now);
-const errorsOf = ({ contents, faults }: Reading) => {
-  expect(contents === null).toBe(faults.length > 0);
-  return faults.map(({ path, message }) => `${path}: ${message}`);
+const errorsOf = ({ contents, errors }: Reading) => {
+  expect(contents === null).toBe(errors.length > 0);
+  return errors.map(({ path, message }) => `${path}: ${message}`);
 };
 const pemOf = ({ contents }: Reading) => contents!.plaintext.toString();
 /** The common names of the certificates, in their order, and `key`. */
@@ -45,8 +45,8 @@ const orderOf = (reading: Reading) =>
 
 describe('a certificate with its chain and key', () => {
   it('is stored as PEM in the order certificate, issuers, key', async () => {
-    const { contents, faults } = await read();
-    expect(faults).toEqual([]);
+    const { contents, errors } = await read();
+    expect(errors).toEqual([]);
     expect(contents!.plaintext.toString()).toBe(leaf.pem + middle.pem + root.pem + leaf.keyPem);
     expect(contents).toMatchObject({
       kind: 'certificate',
@@ -132,9 +132,9 @@ describe('a certificate with its chain and key', () => {
     ],
     ['private_key', encrypted, 'payload.private_key: the private key is encrypted; send it without a passphrase'],
     ['private_key', unrelated.keyPem, 'payload.private_key: the private key does not match the certificate'],
-  ])('names the fault in %s', async (field, text, fault) => {
+  ])('names the error in %s', async (field, text, error) => {
     const [first, ...more] = errorsOf(await read({ [field]: text }));
-    expect(first).toEqual(typeof fault === 'string' ? fault : expect.stringMatching(fault));
+    expect(first).toEqual(typeof error === 'string' ? error : expect.stringMatching(error));
     expect(more).toEqual([]);
   });
 
@@ -197,10 +197,10 @@ describe('a certificate with its chain and key', () => {
     ]);
   });
 
-  it('reports all faults at once', async () => {
+  it('reports all errors at once', async () => {
     const old = aCertificate({ notAfter: days(-1), notBefore: days(-2) });
-    const faults = errorsOf(await read({ certificate: old.pem, certificate_chain: `${unrelated.pem}${root.pem}` }));
-    expect(faults.map((fault) => fault.split(':')[0])).toEqual([
+    const errors = errorsOf(await read({ certificate: old.pem, certificate_chain: `${unrelated.pem}${root.pem}` }));
+    expect(errors.map((error) => error.split(':')[0])).toEqual([
       'payload.certificate',
       'payload.private_key',
       'payload.certificate_chain',
@@ -361,15 +361,15 @@ describe('arbitrary bytes', () => {
     );
     await fc.assert(
       fc.asyncProperty(types, bytes, async (type, payload) => {
-        const { contents, faults } = await readV1(type, payload);
-        expect(contents === null).toBe(faults.length > 0);
+        const { contents, errors } = await readV1(type, payload);
+        expect(contents === null).toBe(errors.length > 0);
       }),
       { numRuns: 1000 },
     );
     await fc.assert(
       fc.asyncProperty(texts, texts, texts, async (certificate, certificate_chain, private_key) => {
-        const { contents, faults } = await read({ certificate, certificate_chain, private_key });
-        expect(contents === null).toBe(faults.length > 0);
+        const { contents, errors } = await read({ certificate, certificate_chain, private_key });
+        expect(contents === null).toBe(errors.length > 0);
       }),
     );
   });

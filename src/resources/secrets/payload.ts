@@ -4,7 +4,7 @@ import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { FieldError } from '../../errors/catalogue.ts';
 import {
-  fault,
+  invalid,
   validateAuthorities,
   validatePair,
   readCertificates,
@@ -21,10 +21,10 @@ import { readRevocationLists } from './revocation-lists.ts';
 import { maxPayloadBytes } from './schema.ts';
 import type { CreateSecret, SecretType } from './schema.ts';
 
-/** The contents; null when there are faults. */
+/** The contents; null when there are errors. */
 export interface Reading {
   contents: Contents | null;
-  faults: FieldError[];
+  errors: FieldError[];
 }
 
 /** The payload of v2: a certificate, its chain and its key. */
@@ -35,17 +35,17 @@ export async function readTlsPayload(payload: CreateSecret['payload'], now: Date
   const hasChain = payload.certificate_chain.trim() !== '';
   const chain = hasChain
     ? await certificatesIn(payload.certificate_chain, 'payload.certificate_chain')
-    : { found: [], faults: [] };
+    : { found: [], errors: [] };
   const key = privateKeyIn(payload.private_key, 'payload.private_key');
   const [leaf, ...rest] = own.found;
-  const { pair, faults } = await validatePair(leaf, [...rest, ...chain.found], key.found[0], now);
-  return reading(pair && contentsOfPair(pair), [...own.faults, ...chain.faults, ...key.faults, ...faults]);
+  const { pair, errors } = await validatePair(leaf, [...rest, ...chain.found], key.found[0], now);
+  return reading(pair && contentsOfPair(pair), [...own.errors, ...chain.errors, ...key.errors, ...errors]);
 }
 
 const field = 'payload';
 const noCertificate = 'contains no certificate in PEM (-----BEGIN CERTIFICATE-----)';
 
-/** The payload of v1: one field, so every fault has its path. */
+/** The payload of v1: one field, so every error has its path. */
 export async function readPayload(type: SecretType, base64: string, now: Date): Promise<Reading> {
   const bytes = fromBase64(base64);
   if (!bytes) return refused('is not base64');
@@ -85,16 +85,16 @@ async function readCertificate(bytes: Buffer, now: Date): Promise<Reading> {
 }
 
 async function readPemCertificate(text: string, now: Date): Promise<Reading> {
-  const { found: blocks, faults } = blocksIn(text, field);
-  if (faults.length > 0) return reading(null, faults);
+  const { found: blocks, errors } = blocksIn(text, field);
+  if (errors.length > 0) return reading(null, errors);
   if (blocks.some(isRevocationList)) {
     if (!blocks.every(isRevocationList))
       return refused('contains revocation lists and other blocks; store them as separate secrets');
     const lists = await readRevocationLists(blocks, field, now);
-    return reading(contentsOfLists(lists.found), lists.faults);
+    return reading(contentsOfLists(lists.found), lists.errors);
   }
   const certificates = await certificatesAmong(blocks, field);
-  if (blocks.every(isCertificate)) return readingOfAuthorities(certificates.found, certificates.faults, now);
+  if (blocks.every(isCertificate)) return readingOfAuthorities(certificates.found, certificates.errors, now);
   const key = privateKeyAmong(blocks, field, ['CERTIFICATE']);
   return readingOfPair(certificates, key, now);
 }
@@ -104,7 +104,7 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
     const bundle = await readBundle(bytes);
     const certificates = await readCertificates(bundle.certificates, field);
     const [key, ...more] = bundle.privateKeys;
-    if (!key) return readingOfAuthorities(certificates.found, certificates.faults, now);
+    if (!key) return readingOfAuthorities(certificates.found, certificates.errors, now);
     if (more.length > 0) return refused(`contains ${more.length + 1} private keys; exactly one is required`);
     return await readingOfPair(certificates, readPrivateKeyBytes(key, 'pkcs8', field), now);
   } catch (error) {
@@ -123,23 +123,23 @@ async function readingOfPair(
   const own = placedKey && certificates.found.find((placed) => placed.certificate.checkPrivateKey(placedKey.key));
   const leaf = own ?? certificates.found[0];
   const others = certificates.found.filter((certificate) => certificate !== leaf);
-  const { pair, faults } = await validatePair(leaf, others, placedKey, now);
+  const { pair, errors } = await validatePair(leaf, others, placedKey, now);
   const missing =
-    certificates.found.length + certificates.faults.length === 0 ? fault(field, noCertificate).faults : [];
-  return reading(pair && contentsOfPair(pair), [...missing, ...certificates.faults, ...key.faults, ...faults]);
+    certificates.found.length + certificates.errors.length === 0 ? invalid(field, noCertificate).errors : [];
+  return reading(pair && contentsOfPair(pair), [...missing, ...certificates.errors, ...key.errors, ...errors]);
 }
 
-function readingOfAuthorities(found: PlacedCertificate[], faults: FieldError[], now: Date): Reading {
-  if (found.length + faults.length === 0) return refused(noCertificate);
-  const all = [...faults, ...validateAuthorities(found, now)];
+function readingOfAuthorities(found: PlacedCertificate[], errors: FieldError[], now: Date): Reading {
+  if (found.length + errors.length === 0) return refused(noCertificate);
+  const all = [...errors, ...validateAuthorities(found, now)];
   if (all.length > 0) return reading(null, all);
   return reading(contentsOfAuthorities(found.map(({ certificate }) => certificate)));
 }
 
 function readPrivate(bytes: Buffer): Reading {
   const text = bytes.toString('latin1');
-  const { found, faults } = isPem(text) ? privateKeyIn(text, field) : readPrivateKeyBytes(bytes, 'pkcs8', field);
-  return reading(found[0] ? contentsOfBytes(bytes, found[0].key) : null, faults);
+  const { found, errors } = isPem(text) ? privateKeyIn(text, field) : readPrivateKeyBytes(bytes, 'pkcs8', field);
+  return reading(found[0] ? contentsOfBytes(bytes, found[0].key) : null, errors);
 }
 
 /** PEM, or DER in SPKI form. A certificate contains a public key, too, but has a kind of its own. */
@@ -158,11 +158,11 @@ const isCertificate = (block: PemBlock) => block.label === 'CERTIFICATE';
 const isRevocationList = (block: PemBlock) => block.label === 'X509 CRL';
 
 async function certificatesIn(text: string, path: string): Promise<Found<PlacedCertificate>> {
-  const { found: blocks, faults } = blocksIn(text, path);
-  if (faults.length > 0) return { found: [], faults };
+  const { found: blocks, errors } = blocksIn(text, path);
+  if (errors.length > 0) return { found: [], errors };
   const other = blocks.find((block) => !isCertificate(block));
-  if (other) return fault(path, `contains a ${other.label}; only certificates are allowed`);
-  if (blocks.length === 0) return fault(path, noCertificate);
+  if (other) return invalid(path, `contains a ${other.label}; only certificates are allowed`);
+  if (blocks.length === 0) return invalid(path, noCertificate);
   return certificatesAmong(blocks, path);
 }
 
@@ -172,8 +172,8 @@ function certificatesAmong(blocks: PemBlock[], path: string): Promise<Found<Plac
 }
 
 function privateKeyIn(text: string, path: string): Found<PlacedKey> {
-  const { found: blocks, faults } = blocksIn(text, path);
-  return faults.length > 0 ? { found: [], faults } : privateKeyAmong(blocks, path, []);
+  const { found: blocks, errors } = blocksIn(text, path);
+  return errors.length > 0 ? { found: [], errors } : privateKeyAmong(blocks, path, []);
 }
 
 /** The only private key of a field, which may also contain blocks with the `other` labels. */
@@ -181,16 +181,16 @@ function privateKeyAmong(blocks: PemBlock[], path: string, other: string[]): Fou
   // OpenSSL writes the curve before a key of its old form.
   const known = ['EC PARAMETERS', ...other];
   const unexpected = blocks.find(({ label }) => !label.endsWith('PRIVATE KEY') && !known.includes(label));
-  if (unexpected) return fault(path, `contains an unexpected ${unexpected.label}`);
+  if (unexpected) return invalid(path, `contains an unexpected ${unexpected.label}`);
   return readPrivateKey(blocks, path);
 }
 
 function blocksIn(text: string, path: string): Found<PemBlock> {
   try {
-    return { found: readPem(text), faults: [] };
+    return { found: readPem(text), errors: [] };
   } catch (error) {
     if (!(error instanceof PemError)) throw error;
-    return fault(path, `is invalid PEM: ${error.message}`);
+    return invalid(path, `is invalid PEM: ${error.message}`);
   }
 }
 
@@ -198,10 +198,10 @@ function tooLarge(bytes: number): string {
   return `has ${bytes} bytes; the maximum is ${maxPayloadBytes}`;
 }
 
-function reading(contents: Contents | null, faults: FieldError[] = []): Reading {
-  return { contents: faults.length > 0 ? null : contents, faults };
+function reading(contents: Contents | null, errors: FieldError[] = []): Reading {
+  return { contents: errors.length > 0 ? null : contents, errors };
 }
 
 function refused(message: string): Reading {
-  return reading(null, fault(field, message).faults);
+  return reading(null, invalid(field, message).errors);
 }

@@ -47,8 +47,8 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
     ['with many rounds', ['-iter', '100000']],
   ])('is accepted %s', async (_case, options) => {
     for (const type of ['certificate', 'opaque'] as const) {
-      const { contents, faults } = await read(bundle(...options), type);
-      expect(faults).toEqual([]);
+      const { contents, errors } = await read(bundle(...options), type);
+      expect(errors).toEqual([]);
       expect(contents!.plaintext.toString()).toBe(stored);
     }
   });
@@ -74,7 +74,7 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
     ['has no certificate', ['-nocerts'], /^contains no certificate/],
   ])('that %s is refused with a remedy', async (_case, options, message) => {
     const bytes = bundle(...options);
-    expect((await read(bytes)).faults).toEqual([{ path: 'payload', message: expect.stringMatching(message) }]);
+    expect((await read(bytes)).errors).toEqual([{ path: 'payload', message: expect.stringMatching(message) }]);
     // An opaque secret that cannot be read as a certificate is stored unchanged.
     expect((await read(bytes, 'opaque')).contents).toMatchObject({ kind: null, plaintext: bytes });
   });
@@ -90,8 +90,8 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...bundles), damage, async (bytes, damaged) => {
-        const { contents, faults } = await read(damaged(Buffer.from(bytes)));
-        expect(contents === null).toBe(faults.length > 0);
+        const { contents, errors } = await read(damaged(Buffer.from(bytes)));
+        expect(contents === null).toBe(errors.length > 0);
         if (contents?.kind !== 'certificate') return;
         // An accepted pair equals the original one; issuers may be lost with their bags.
         const text = contents.plaintext.toString();

@@ -17,19 +17,19 @@ export interface RevocationList {
 
 export async function readRevocationLists(blocks: PemBlock[], path: string, now: Date): Promise<Found<RevocationList>> {
   const found: RevocationList[] = [];
-  const faults: FieldError[] = [];
+  const errors: FieldError[] = [];
   const pause = createPause();
   for (const [i, { bytes }] of blocks.entries()) {
     await pause();
     const which = blocks.length > 1 ? `revocation list ${i + 1}` : 'the revocation list';
     const list = revocationListOf(bytes);
-    if (!list) faults.push({ path, message: `${which} cannot be parsed` });
+    if (!list) errors.push({ path, message: `${which} cannot be parsed` });
     else if (list.nextUpdate && now > list.nextUpdate) {
       // With an expired list, OpenSSL refuses every certificate of the issuer.
-      faults.push({ path, message: `${which} expired on ${withZone(list.nextUpdate)}` });
+      errors.push({ path, message: `${which} expired on ${withZone(list.nextUpdate)}` });
     } else found.push(list);
   }
-  return { found, faults };
+  return { found, errors };
 }
 
 function revocationListOf(bytes: Buffer): RevocationList | null {

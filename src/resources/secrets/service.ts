@@ -63,19 +63,19 @@ export function createSecrets(deps: SecretsDeps) {
 
   return {
     /** For an invalid body. */
-    async faults({ payload, expiration }: ValidFields<CreateSecret>): Promise<FieldError[]> {
+    async bodyErrors({ payload, expiration }: ValidFields<CreateSecret>): Promise<FieldError[]> {
       const now = clock.now();
       const { certificate, certificate_chain, private_key } = payload ?? {};
       const isWhole = certificate !== undefined && certificate_chain !== undefined && private_key !== undefined;
       const read = isWhole ? await readTlsPayload({ certificate, certificate_chain, private_key }, now) : null;
-      return [...(read?.faults ?? []), ...readExpiry('expiration', expiration, now).errors];
+      return [...(read?.errors ?? []), ...readExpiry('expiration', expiration, now).errors];
     },
 
     /** For an invalid body. A payload whose type is invalid is only decoded, like that of a symmetric key. */
-    async faultsV1({ secret_type = 'symmetric', payload, expiration }: ValidFields<CreateSecretV1>) {
+    async bodyErrorsV1({ secret_type = 'symmetric', payload, expiration }: ValidFields<CreateSecretV1>) {
       const now = clock.now();
       const read = payload === undefined ? null : await readPayload(secret_type, payload, now);
-      return [...(read?.faults ?? []), ...readExpiry('expiration', expiration, now).errors];
+      return [...(read?.errors ?? []), ...readExpiry('expiration', expiration, now).errors];
     },
 
     async create(context: RequestContext, scope: Scope, body: CreateSecret): Promise<TaskIds> {
@@ -154,7 +154,7 @@ export function createSecrets(deps: SecretsDeps) {
 
 /** @throws ClientError 400 with all errors of the payload and these */
 function requireContents(reading: Reading, errors: FieldError[]): Contents {
-  const all = [...reading.faults, ...errors];
+  const all = [...reading.errors, ...errors];
   if (all.length > 0 || !reading.contents) throw invalidInput(all);
   return reading.contents;
 }

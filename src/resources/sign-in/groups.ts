@@ -1,7 +1,7 @@
 /** The file that maps groups of the provider to what their members may do. */
 import { type Static, Type } from 'typebox';
 import { roles } from '../../authz/actor.ts';
-import { faultsOfRepeated } from '../../errors/catalogue.ts';
+import { errorsOfRepeated } from '../../errors/catalogue.ts';
 import { readYamlFile } from '../../platform/yaml-file.ts';
 
 const Entry = Type.Object(
@@ -28,12 +28,12 @@ const GroupsFile = Type.Object(
 
 /** @throws ConfigurationFileError with file, line and column of each error */
 export function readGroups(file: string): GroupEntry[] {
-  const faults = (names: string[]) =>
-    faultsOfRepeated(names, (at, first) => ({
+  const repeated = (names: string[]) =>
+    errorsOfRepeated(names, (at, first) => ({
       path: `groups.${at}.group`,
       message: `is listed twice, also as groups.${first}`,
     }));
-  return readYamlFile(file, GroupsFile, ({ groups }) => faults(groups.map(({ group }) => group))).groups;
+  return readYamlFile(file, GroupsFile, ({ groups }) => repeated(groups.map(({ group }) => group))).groups;
 }
 
 /** The first entry of a group of the person; undefined without one. */

@@ -214,7 +214,7 @@ describe('cloudyard login', () => {
 });
 
 describe('the groups file', () => {
-  const faultsOf = (text: string): string => {
+  const errorsOf = (text: string): string => {
     const file = join(folder, 'faulty.yaml');
     writeFileSync(file, text);
     try {
@@ -235,7 +235,7 @@ describe('the groups file', () => {
     ['groups:\n  - { group: a, client: 1, role: admin, x: 1 }\n', '2:44: groups.0.x: is not a known field'],
     ['groups: []\n', '1:9: groups: must have at least 1 item'],
     ['groups: [\n', '2:1: '],
-  ])('%j is refused with line and column', (text, fault) => expect(faultsOf(text)).toContain(fault));
+  ])('%j is refused with line and column', (text, error) => expect(errorsOf(text)).toContain(error));
 
   it('keeps its last valid content', async () => {
     const { writeFileSync: write, readFileSync: read } = await import('node:fs');

@@ -4,7 +4,7 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfNewTags, faultsOfTagMap, faultsOfTagPatch, replacingBy } from '../../tags/tags.ts';
+import { errorsOfNewTags, errorsOfTagMap, errorsOfTagPatch, replacingBy } from '../../tags/tags.ts';
 import {
   CreateSnapshot,
   ListSnapshots,
@@ -38,7 +38,7 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     summary: 'Create a snapshot of a volume',
     access: projectMember,
     body: CreateSnapshot,
-    faults: faultsOfNewTags,
+    bodyErrors: errorsOfNewTags,
     response: TaskIds,
     handle: ({ by, scope, body }) => snapshots.create(by, scope, body),
   }),
@@ -64,7 +64,7 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     description: 'Changes the name and the tags that the body contains.',
     access: projectMember,
     body: UpdateSnapshot,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: Snapshot,
     handle: ({ by, scope, params, body }) => snapshots.update(by, scope, params.snapshot_id, body),
   }),
@@ -82,7 +82,7 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     deprecated: true,
     access: projectMember,
     body: ReplaceSnapshotTags,
-    faults: faultsOfTagMap,
+    bodyErrors: errorsOfTagMap,
     response: Snapshot,
     handle: ({ by, scope, params, body }) =>
       snapshots.changeTags(by, scope, params.snapshot_id, replacingBy(body ?? {})),

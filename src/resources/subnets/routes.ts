@@ -4,7 +4,7 @@ import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfTagPatch } from '../../tags/tags.ts';
+import { errorsOfTagPatch } from '../../tags/tags.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { networkTag } from '../networks/routes.ts';
 import {
@@ -30,7 +30,7 @@ export const subnetOperations = (subnets: Subnets) => [
     summary: 'Create a subnet',
     access: projectMember,
     body: CreateSubnet,
-    faults: subnets.faults,
+    bodyErrors: subnets.bodyErrors,
     response: TaskIds,
     handle: ({ by, scope, body }) => subnets.create(by, scope, body),
   }),
@@ -56,7 +56,7 @@ export const subnetOperations = (subnets: Subnets) => [
     description: 'Changes the name, tags, gateway, DHCP, DNS servers and routes that the body contains.',
     access: projectMember,
     body: UpdateSubnet,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: Subnet,
     handle: ({ by, scope, params, body }) => subnets.update(by, scope, params.subnet_id, body),
   }),

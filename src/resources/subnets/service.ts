@@ -10,7 +10,7 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { type PageInGroups, readInGroups } from '../../platform/large-rows.ts';
 import { type Address, canonicalNetwork, contains, isAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { faultsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { errorsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import { createRowResource } from '../row-kit.ts';
 import { changedColumns, isEmpty, patchedTags, requireFound, toCollection } from '../service-kit.ts';
@@ -54,8 +54,8 @@ export function createSubnets(deps: SubnetsDeps) {
 
   return {
     /** For an invalid body. A rule that needs an invalid field is skipped. */
-    faults({ cidr, host_routes: routes, ...body }: ValidFields<CreateSubnet>, isInvalid: IsInvalid): FieldError[] {
-      const errors = faultsOfNewTags(body, isInvalid);
+    bodyErrors({ cidr, host_routes: routes, ...body }: ValidFields<CreateSubnet>, isInvalid: IsInvalid): FieldError[] {
+      const errors = errorsOfNewTags(body, isInvalid);
       if (cidr === undefined) return errors;
       const isWhole = routes?.every((route) => route.destination !== undefined && route.nexthop !== undefined);
       return [...errors, ...createErrors({ ...body, cidr, host_routes: isWhole ? routes : null } as CreateSubnet)];

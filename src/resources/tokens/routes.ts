@@ -24,7 +24,7 @@ export const tokenOperations = (tokens: TokenManagement) => [
     description: 'Only this response contains the secret. The token has no more rights than that of the caller.',
     access: tokenAdmin,
     body: CreateToken,
-    faults: tokens.faults,
+    bodyErrors: tokens.bodyErrors,
     response: NewToken,
     status: 201,
     handle: ({ by, body }) => tokens.create(by, body),

@@ -41,7 +41,7 @@ export const userActionOperations = (userActions: UserActions) => [
     description: 'A client has one subscription. It has the actions from now on.',
     access: tokenAdmin,
     body: Subscribe,
-    faults: userActions.faults,
+    bodyErrors: userActions.bodyErrors,
     handle: ({ by, body }) => userActions.subscribe(by, body),
   }),
   operation('POST', `${all}/unsubscribe`, {

@@ -57,14 +57,14 @@ export function createUserActions(deps: UserActionsDeps) {
     keyring.decrypt(authHeaderValue, contextOf(id)).toString();
 
   /** What the schema cannot check. */
-  const faults = async ({ url, auth_header_name: header = '' }: ValidFields<Subscribe>): Promise<FieldError[]> => {
+  const bodyErrors = async ({ url, auth_header_name: header = '' }: ValidFields<Subscribe>): Promise<FieldError[]> => {
     const refusal = url === undefined ? null : await deps.refuseUrl(url);
-    return [...faultsOfHeader(header), ...(refusal === null ? [] : [{ path: 'url', message: refusal }])];
+    return [...errorsOfHeader(header), ...(refusal === null ? [] : [{ path: 'url', message: refusal }])];
   };
 
   return {
     /** For an invalid body. */
-    faults,
+    bodyErrors,
 
     /** A page, in groups, because some entries are large. */
     async list(actor: Actor, query: ListUserActions): Promise<PageInGroups<UserAction>> {
@@ -89,7 +89,7 @@ export function createUserActions(deps: UserActionsDeps) {
       const { clientId } = context.actor;
       const { url, auth_header_name: authHeaderName } = body;
       // Name resolution needs the network, so it is done before the transaction.
-      requireNoErrors(await faults(body));
+      requireNoErrors(await bodyErrors(body));
       const id = await store.reserveId(db);
       const authHeaderValue = keyring.encrypt(Buffer.from(body.auth_header_value), contextOf(id));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
@@ -154,7 +154,7 @@ function toDelivery({ entryId, state, failures, nextAttemptAt, attempts }: store
   };
 }
 
-function faultsOfHeader(header: string): FieldError[] {
+function errorsOfHeader(header: string): FieldError[] {
   const name = header.toLowerCase();
   if (!reservedHeaders.has(name) && !name.startsWith('cloudyard-')) return [];
   return [{ path: 'auth_header_name', message: `${header} is set by Cloudyard; use another header` }];

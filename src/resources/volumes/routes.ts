@@ -4,7 +4,7 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { faultsOfTagPatch } from '../../tags/tags.ts';
+import { errorsOfTagPatch } from '../../tags/tags.ts';
 import {
   AttachVolume,
   CreateVolume,
@@ -44,7 +44,7 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'The volume is empty, or has the data and the size of a snapshot.',
     access: projectMember,
     body: CreateVolume,
-    faults: volumes.faults,
+    bodyErrors: volumes.bodyErrors,
     response: TaskIds,
     handle: ({ by, scope, body }) => volumes.create(by, scope, body),
   }),
@@ -70,7 +70,7 @@ export const volumeOperations = (volumes: Volumes) => [
     description: 'Changes the name and the tags that the body contains. `size` can only be repeated.',
     access: projectMember,
     body: UpdateVolume,
-    faults: faultsOfTagPatch,
+    bodyErrors: errorsOfTagPatch,
     response: Volume,
     handle: ({ by, scope, params, body }) => volumes.update(by, scope, params.volume_id, body),
   }),

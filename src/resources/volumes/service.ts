@@ -7,7 +7,7 @@ import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { faultsOfNewTags, newTags, toTagList, toTagMap } from '../../tags/tags.ts';
+import { errorsOfNewTags, newTags, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
@@ -82,11 +82,15 @@ export function createVolumes(deps: VolumesDeps) {
 
   return {
     /** For an invalid body. A rule that needs an invalid field is skipped. */
-    faults(body: ValidFields<CreateVolume>, isInvalid: IsInvalid, { region_id }: { region_id?: number }): FieldError[] {
+    bodyErrors(
+      body: ValidFields<CreateVolume>,
+      isInvalid: IsInvalid,
+      { region_id }: { region_id?: number },
+    ): FieldError[] {
       const offered = region_id === undefined ? undefined : deps.regions.get(region_id)?.volumeTypes;
       const isTypeValid = body.source !== undefined && !isInvalid('type_name');
       return [
-        ...faultsOfNewTags(body, isInvalid),
+        ...errorsOfNewTags(body, isInvalid),
         ...instanceErrors(body),
         ...(body.source === 'image' ? [noImages] : []),
         ...(offered && isTypeValid ? newTypeErrors(offered, body) : []),

@@ -37,19 +37,19 @@ export function createWebhooks(deps: WebhooksDeps) {
   const encrypt = (secret: string, id: string) => keyring.encrypt(Buffer.from(secret), contextOf(id));
 
   /** What the schema cannot check. */
-  const faults = async ({ url }: ValidFields<UpdateWebhook>): Promise<FieldError[]> => {
+  const bodyErrors = async ({ url }: ValidFields<UpdateWebhook>): Promise<FieldError[]> => {
     const message = url === undefined ? null : await deps.refuseUrl(url);
     return message === null ? [] : [{ path: 'url', message }];
   };
 
   return {
     /** For an invalid body. */
-    faults,
+    bodyErrors,
 
     async create(context: RequestContext, clientId: number, body: CreateWebhook): Promise<NewWebhook> {
       await deps.clients.require(clientId);
       // Name resolution needs the network, so it is done before the transaction.
-      requireNoErrors(await faults(body));
+      requireNoErrors(await bodyErrors(body));
       const secret = body.secret ?? generateSecret();
       const id = randomUUID();
       const webhook = { id, clientId, url: new URL(body.url).href, createdAt: clock.now() };
@@ -73,7 +73,7 @@ export function createWebhooks(deps: WebhooksDeps) {
     },
 
     async update(context: RequestContext, clientId: number, id: string, body: UpdateWebhook): Promise<UpdatedWebhook> {
-      requireNoErrors(await faults(body));
+      requireNoErrors(await bodyErrors(body));
       const secret = body.secret === undefined ? undefined : (body.secret ?? generateSecret());
       return deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const row = await store.update(tx, clientId, id, {

@@ -25,7 +25,7 @@ export const scheduleOperations = (tag: OperationTag, schedules: LifecyclePolicy
       description: 'No run starts because of a change: the next one is the first instant of the new schedule after it.',
       access: projectMember,
       body: UpdateSchedule,
-      faults: schedules.faults,
+      bodyErrors: schedules.bodyErrors,
       response: Schedule,
       handle: ({ by, scope, params, body }) => schedules.update(by, scope, params.schedule_id, body),
     }),

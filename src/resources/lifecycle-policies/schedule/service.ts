@@ -9,7 +9,7 @@ import type { ServiceDeps } from '../../service-kit.ts';
 import { scheduleExpiry } from '../retention/store.ts';
 import {
   checkSchedule,
-  faultsOfPatch,
+  errorsOfPatch,
   isSameSchedule,
   isSameTiming,
   patchedSchedule,
@@ -46,7 +46,7 @@ export function createLifecyclePolicySchedules({
 
   return {
     /** For an invalid body. */
-    faults: (body: ValidFields<UpdateSchedule>): FieldError[] => faultsOfPatch(body, wholeSecond(clock.now())),
+    bodyErrors: (body: ValidFields<UpdateSchedule>): FieldError[] => errorsOfPatch(body, wholeSecond(clock.now())),
 
     async get(scope: Scope, id: string): Promise<Schedule> {
       return toSchedule(await find(db, scope, id));

@@ -4,7 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { faultsOfL7Policy, faultsOfL7Rule } from '../faults.ts';
+import { errorsOfL7Policy, errorsOfL7Rule } from '../body-errors.ts';
 import { CreateL7Rule, L7Rule, L7RuleCollection, ListL7Rules, UpdateL7Rule } from './rules/schema.ts';
 import { CreateL7Policy, l7Limits, L7Policy, L7PolicyCollection, ListL7Policies, UpdateL7Policy } from './schema.ts';
 import type { L7Policies } from './service.ts';
@@ -34,7 +34,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     summary: 'Create an L7 policy',
     access: projectMember,
     body: CreateL7Policy,
-    faults: faultsOfL7Policy,
+    bodyErrors: errorsOfL7Policy,
     response: TaskIds,
     handle: ({ by, scope, body }) => policies.create(by, scope, body),
   }),
@@ -60,7 +60,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     description: 'A new position moves the policies in between. Without a change no task starts.',
     access: projectMember,
     body: UpdateL7Policy,
-    faults: faultsOfL7Policy,
+    bodyErrors: errorsOfL7Policy,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
   }),
@@ -71,7 +71,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     deprecated: true,
     access: projectMember,
     body: UpdateL7Policy,
-    faults: faultsOfL7Policy,
+    bodyErrors: errorsOfL7Policy,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => policies.update(by, scope, params.l7policy_id, body),
   }),
@@ -96,7 +96,7 @@ function ruleOperations(policies: L7Policies) {
       summary: 'Create a rule of an L7 policy',
       access: projectMember,
       body: CreateL7Rule,
-      faults: faultsOfL7Rule,
+      bodyErrors: errorsOfL7Rule,
       response: TaskIds,
       handle: ({ by, scope, params, body }) => policies.createRule(by, scope, params.l7policy_id, body),
     }),
@@ -122,7 +122,7 @@ function ruleOperations(policies: L7Policies) {
       description: 'Omitted fields are unchanged. Without a change no task starts.',
       access: projectMember,
       body: UpdateL7Rule,
-      faults: faultsOfL7Rule,
+      bodyErrors: errorsOfL7Rule,
       response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         policies.updateRule(by, scope, params.l7policy_id, params.l7rule_id, body),

@@ -5,7 +5,7 @@ import type { RequestContext } from '../../../authz/actor.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { faultsOfListener, faultsOfListenerUpdate } from '../faults.ts';
+import { errorsOfListener, errorsOfListenerUpdate } from '../body-errors.ts';
 import {
   CreateListener,
   DeleteListener,
@@ -39,7 +39,7 @@ export const listenerOperations = (listeners: Listeners) => [
     summary: 'Create a listener',
     access: projectMember,
     body: CreateListener,
-    faults: faultsOfListener,
+    bodyErrors: errorsOfListener,
     response: TaskIds,
     handle: ({ by, scope, body }) => listeners.create(by, scope, body),
   }),
@@ -70,7 +70,7 @@ export const listenerOperations = (listeners: Listeners) => [
     description: 'Omitted fields are unchanged and lists are replaced. The protocol and port cannot change.',
     access: projectMember,
     body: UpdateListener,
-    faults: faultsOfListenerUpdate,
+    bodyErrors: errorsOfListenerUpdate,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => listeners.update(by, scope, params.listener_id, body),
   }),

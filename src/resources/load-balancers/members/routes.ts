@@ -3,7 +3,7 @@ import { projectMember, projectReader } from '../../../authz/access.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { member_id, pool_id, poolTag } from '../pools/routes.ts';
-import { faultsOfMembers } from '../faults.ts';
+import { errorsOfMembers } from '../body-errors.ts';
 import type { LbPools } from '../pools/service.ts';
 import { CreateMember, ListMembers, Member, MemberCollection, ReplaceMembers, UpdateMember } from './schema.ts';
 
@@ -35,7 +35,7 @@ export const lbPoolMemberOperations = (pools: LbPools) => [
     description: 'A member whose address and port are in the new list keeps its ID and its connections.',
     access: projectMember,
     body: ReplaceMembers,
-    faults: faultsOfMembers,
+    bodyErrors: errorsOfMembers,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.replaceMembers(by, scope, params.pool_id, body),
   }),

@@ -5,7 +5,7 @@ import type { OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { metadataOperations } from '../../../tags/routes.ts';
-import { deleting, faultsOfTagMap, merging, replacingBy } from '../../../tags/tags.ts';
+import { deleting, errorsOfTagMap, merging, replacingBy } from '../../../tags/tags.ts';
 import { AddTags, OptionalMetadataKey, ReplaceTags } from './schema.ts';
 import type { LoadBalancers } from '../service.ts';
 
@@ -24,7 +24,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       summary: 'Add or change tags of a load balancer',
       access: projectMember,
       body: AddTags,
-      faults: faultsOfTagMap,
+      bodyErrors: errorsOfTagMap,
       response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         loadBalancers.changeTags(by, scope, params.load_balancer_id, merging(body)),
@@ -35,7 +35,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       summary: 'Replace the tags of a load balancer',
       access: projectMember,
       body: AddTags,
-      faults: faultsOfTagMap,
+      bodyErrors: errorsOfTagMap,
       response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         loadBalancers.changeTags(by, scope, params.load_balancer_id, replacingBy(body)),

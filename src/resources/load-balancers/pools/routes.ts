@@ -4,7 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { faultsOfHealthMonitor, faultsOfPool, faultsOfPoolUpdate } from '../faults.ts';
+import { errorsOfHealthMonitor, errorsOfPool, errorsOfPoolUpdate } from '../body-errors.ts';
 import { CreateMember } from '../members/schema.ts';
 import {
   CreateHealthMonitor,
@@ -45,7 +45,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'Send `listener_id`, `load_balancer_id` or both.',
     access: projectMember,
     body: CreatePool,
-    faults: faultsOfPool,
+    bodyErrors: errorsOfPool,
     response: TaskIds,
     handle: ({ by, scope, body }) => pools.create(by, scope, body),
   }),
@@ -72,7 +72,7 @@ export const lbPoolOperations = (pools: LbPools) => [
       'Omitted fields are unchanged, objects and lists are replaced, and null removes. Without a change no task starts.',
     access: projectMember,
     body: UpdatePool,
-    faults: faultsOfPoolUpdate,
+    bodyErrors: errorsOfPoolUpdate,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
@@ -83,7 +83,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     deprecated: true,
     access: projectMember,
     body: UpdatePool,
-    faults: faultsOfPoolUpdate,
+    bodyErrors: errorsOfPoolUpdate,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
@@ -101,7 +101,7 @@ export const lbPoolOperations = (pools: LbPools) => [
     description: 'Replaces an existing health monitor, which keeps its ID.',
     access: projectMember,
     body: CreateHealthMonitor,
-    faults: faultsOfHealthMonitor,
+    bodyErrors: errorsOfHealthMonitor,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createHealthMonitor(by, scope, params.pool_id, body),
   }),

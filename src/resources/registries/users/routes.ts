@@ -12,7 +12,7 @@ import {
   RegistryUserWithSecret,
   UpdateRegistryUser,
 } from '../schema.ts';
-import { faultsOfUsers } from './service.ts';
+import { errorsOfUsers } from './service.ts';
 import type { RegistryUsers } from './service.ts';
 
 const tag = {
@@ -46,7 +46,7 @@ export const registryUserOperations = (users: RegistryUsers) => [
     description: 'Creates all users or none. The response contains the secrets, which no other response repeats.',
     access: projectMember,
     body: CreateRegistryUsers,
-    faults: faultsOfUsers,
+    bodyErrors: errorsOfUsers,
     response: RegistryUsersWithSecrets,
     status: 201,
     handle: ({ by, scope, params, body }) => users.createMany(by, scope, params.registry_id, body.users),

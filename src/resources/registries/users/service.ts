@@ -4,7 +4,7 @@
  * Invariant: only the response that creates a secret contains it. The database has a MAC of it (token-server/authority.ts).
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, faultsOfRepeated, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
+import { ClientError, errorsOfRepeated, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { withZone } from '../../../platform/clock.ts';
@@ -89,7 +89,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       registryId: number,
       users: CreateRegistryUser[],
     ): Promise<RegistryUsersWithSecrets> {
-      requireNoErrors(faultsOfUsers({ users }));
+      requireNoErrors(errorsOfUsers({ users }));
       return createAll(context, scope, registryId, users, pathInList, (results) => ({
         ...results[0]!,
         count: results.length,
@@ -147,9 +147,9 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
 const pathInList = (index: number) => `users.${index}.name`;
 
 /** The names that a list repeats. Users without a valid name are ignored. */
-export function faultsOfUsers({ users = [] }: ValidFields<{ users: CreateRegistryUser[] }>): FieldError[] {
+export function errorsOfUsers({ users = [] }: ValidFields<{ users: CreateRegistryUser[] }>): FieldError[] {
   const names = users.map(({ name }) => name);
-  return faultsOfRepeated(names, (i, first) => ({ path: pathInList(i), message: `repeats ${pathInList(first)}` }));
+  return errorsOfRepeated(names, (i, first) => ({ path: pathInList(i), message: `repeats ${pathInList(first)}` }));
 }
 
 async function requireFreeNames(

@@ -90,7 +90,7 @@ export function createTokenManagement(deps: TokenManagementDeps) {
 
   return {
     /** For an invalid body. */
-    faults: ({ expires_at }: ValidFields<CreateToken>): FieldError[] =>
+    bodyErrors: ({ expires_at }: ValidFields<CreateToken>): FieldError[] =>
       readExpiry('expires_at', expires_at, clock.now()).errors,
 
     async create(context: RequestContext, body: CreateToken): Promise<NewToken> {
