@@ -237,9 +237,18 @@ export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string
 }
 
 /**
- * A deferred write (deferred-writes.ts): it is sent with the following writes of its transaction, so its errors are thrown
- * by a later statement or by the commit. Outside of a transaction it is sent at once. `Values` are its parameters as a
- * labelled tuple; `Result` is what its body returns.
+ * A function whose write runs later than its call. In a transaction, its promise resolves at once: the write is sent with the
+ * following ones, and its error is thrown, by the next other statement or by the commit. Outside of a transaction the write
+ * is sent at once.
+ */
+export type DeferredWrite<Values extends unknown[], On extends Db | Tx = Tx> = (
+  on: On,
+  ...values: Values
+) => Promise<void>;
+
+/**
+ * Defines a deferred write (deferred-writes.ts). `Values` are its parameters as a labelled tuple; `Result` is what its body
+ * returns.
  * @throws when another write has the name
  */
 export function deferred<Values extends unknown[], Result = void, On extends Db | Tx = Tx>(
@@ -252,7 +261,8 @@ export function deferred<Values extends unknown[], Result = void, On extends Db 
     if ('pending' in on) on.pending.push(write(values, onResult));
     else await sendAlone(on.$client, [write(values, onResult)]);
   };
-  return Object.assign((on: On, ...values: Values) => send(on, values), {
+  const run: DeferredWrite<Values, On> = (on, ...values) => send(on, values);
+  return Object.assign(run, {
     /** Without sending it. */
     write: (...values: Values) => write(values),
     /** `onResult` is called when the result has arrived, which is before the commit. */

@@ -11,7 +11,7 @@
  */
 import { ClientError } from '../errors/catalogue.ts';
 import { deferred, prepared } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../platform/db.ts';
 import { alertedAt, createCrossings, crossedNow, limitOf, recordCrossings } from './crossings.ts';
 import type { Crossed, Crossings } from './crossings.ts';
 import { meaningOfKind } from './kinds.ts';
@@ -34,10 +34,10 @@ export interface QuotaFigure {
 export type DefaultLimits = Record<Kind, number>;
 
 export interface Quota {
-  /** Adds to counters, deferred. The transaction then fails with ClientError 409 QuotaExceeded and the figures. */
-  reserve(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
+  /** Adds to counters. If the quota is exceeded, the transaction fails with ClientError 409 QuotaExceeded and the figures. */
+  reserve: DeferredWrite<[scope: QuotaScope, amounts: Partial<Record<Kind, number>>]>;
   /** Subtracts from counters, in the transaction that removes the rows. */
-  release(tx: Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<void>;
+  release: DeferredWrite<[scope: QuotaScope, amounts: Partial<Record<Kind, number>>]>;
   /** The kinds whose limits `amounts` would exceed. Changes nothing. */
   exceeded(db: Db | Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<QuotaFigure[]>;
   /** Limit and usage of the given kinds. */

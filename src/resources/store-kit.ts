@@ -3,7 +3,7 @@
  * counts, pending rows.
  *
  * Statements on single rows are prepared and built from the table's columns, so a new column needs no change here or in
- * a store. Inserts, updates and deletes are deferred, so their errors are thrown by a later statement (platform/db.ts).
+ * a store. Inserts, updates and deletes are deferred, so their errors are thrown by a later statement (`DeferredWrite`).
  * Inserts take whole rows as objects: a missing or misspelled column is a type error. Where a column is raw SQL it is
  * qualified, so a fragment means the same inside a subselect.
  */
@@ -11,7 +11,16 @@ import { and, type Column, eq, getTableColumns, getTableName, inArray, type SQL,
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Actor } from '../authz/actor.ts';
 import { notFound, type Uses } from '../errors/catalogue.ts';
-import { columnsOf, type Db, deferred, prepared, preparedColumn, preparedRow, type Tx } from '../platform/db.ts';
+import {
+  columnsOf,
+  type Db,
+  deferred,
+  type DeferredWrite,
+  prepared,
+  preparedColumn,
+  preparedRow,
+  type Tx,
+} from '../platform/db.ts';
 import type { Ciphertexts } from '../platform/encryption.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Kind } from '../quota/kinds.ts';
@@ -134,12 +143,13 @@ export function reconciledRows<T extends ReconciledTable>(
       if not found then raise exception using errcode = '${rowChanged}', message = 'the row has changed'; end if;`,
     errors: { [rowChanged]: () => new RowChanged() },
   });
+  const remove: DeferredWrite<[row: ProjectRegion & { id: string; generation: number }]> = async (tx, row) => {
+    await removeRow(tx, row.id, row.generation);
+    if (counted) await countRows(tx, counted, [row], -1);
+  };
   const known = preparedColumn<string>(`${name}_known`, `select id from ${name} where id = any($1::uuid[])`);
   return {
-    async remove(tx: Tx, row: ProjectRegion & { id: string; generation: number }): Promise<void> {
-      await removeRow(tx, row.id, row.generation);
-      if (counted) await countRows(tx, counted, [row], -1);
-    },
+    remove,
     findPending: prepared<Placed, [regionIds: number[]], Db>(
       `${name}_pending`,
       `select ${placed} from ${name}
@@ -156,13 +166,15 @@ export function reconciledRows<T extends ReconciledTable>(
 
 const typeOfId = (table: TableWithId) => table.id.getSQLType().replace('serial', 'integer');
 
-/** A deferred update of one row. It writes the columns that `changes` has. */
-export function updateRow<T extends TableWithId>(table: T) {
+/** Updates one row: the columns that `changes` has. */
+export function updateRow<T extends TableWithId>(
+  table: T,
+): DeferredWrite<[id: Row<T>['id'], changes: Partial<Row<T>>]> {
   const update = deferred(`${getTableName(table)}_update`, {
     parameters: `${typeOfId(table)}, text[], json`,
     body: updateSql(table),
   });
-  return async (tx: Tx, id: Row<T>['id'], changes: Partial<Row<T>>): Promise<void> => {
+  return async (tx, id, changes) => {
     const [values] = toJson(table, [changes]);
     await update(tx, id, Object.keys(values!), JSON.stringify(values));
   };
@@ -200,10 +212,13 @@ interface InsertOptions {
 }
 
 /**
- * A deferred insert of rows, as one JSON parameter: thousands of parameters take longer to write than to insert. Not `jsonb`,
+ * Inserts rows, as one JSON parameter: thousands of parameters take longer to write than to insert. Not `jsonb`,
  * which would reorder the keys in columns of type `json`.
  */
-export function insertRows<T extends PgTable>(table: T, { counted, onConflict }: InsertOptions = {}) {
+export function insertRows<T extends PgTable>(
+  table: T,
+  { counted, onConflict }: InsertOptions = {},
+): DeferredWrite<[rows: Row<T>[]]> {
   const columns = Object.values<Column>(getTableColumns(table as PgTable)).map((column) => `"${column.name}"`);
   const name = getTableName(table);
   const insert = deferred(`${name}_insert`, {
@@ -212,7 +227,7 @@ export function insertRows<T extends PgTable>(table: T, { counted, onConflict }:
       select ${columns.join(', ')} from json_populate_recordset(null::${name}, $1)
       ${onConflict ? `on conflict ${onConflict}` : ''};`,
   });
-  return async (tx: Tx, rows: Row<T>[]): Promise<void> => {
+  return async (tx, rows) => {
     if (rows.length === 0) return;
     await insert(tx, JSON.stringify(toJson(table, rows)));
     if (counted) await countRows(tx, counted, rows as unknown as ProjectRegion[], 1);
@@ -220,19 +235,19 @@ export function insertRows<T extends PgTable>(table: T, { counted, onConflict }:
 }
 
 /** The same for one row. */
-export function insertRow<T extends PgTable>(table: T, options: InsertOptions = {}) {
+export function insertRow<T extends PgTable>(table: T, options: InsertOptions = {}): DeferredWrite<[row: Row<T>]> {
   const insert = insertRows(table, options);
-  return (tx: Tx, row: Row<T>): Promise<void> => insert(tx, [row]);
+  return (tx, row) => insert(tx, [row]);
 }
 
-/** A deferred deletion of rows. */
-export function removeRows(table: TableWithId) {
+/** Deletes rows. */
+export function removeRows(table: TableWithId): DeferredWrite<[rows: { id: string }[]]> {
   const name = getTableName(table);
   const remove = deferred<[ids: string[]]>(`${name}_remove_all`, {
     parameters: 'uuid[]',
     body: `delete from ${name} where id = any($1);`,
   });
-  return async (tx: Tx, rows: { id: string }[]): Promise<void> => {
+  return async (tx, rows) => {
     if (rows.length > 0) await remove(tx, ...columnsOf(rows, 'id'));
   };
 }
@@ -247,9 +262,12 @@ const addCounts = deferred('row_counts_add', {
 });
 
 /** Adds `by` for each of these rows of a resource to the count of its project and region, which is locked until the commit. */
-export function countRows(tx: Tx, resource: string, rows: ProjectRegion[], by: 1 | -1): Promise<void> {
-  return addCounts(tx, resource, ...columnsOf(rows, 'projectId', 'regionId'), by);
-}
+export const countRows: DeferredWrite<[resource: string, rows: ProjectRegion[], by: 1 | -1]> = (
+  tx,
+  resource,
+  rows,
+  by,
+) => addCounts(tx, resource, ...columnsOf(rows, 'projectId', 'regionId'), by);
 
 /** True when a text column contains the text, without patterns. */
 export function contains(column: PgColumn, text: string | undefined): SQL | undefined {

@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared, preparedValue } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
 import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
@@ -127,6 +127,7 @@ const note = prepared(
    where resource_id = $1 and state in ('NEW', 'RUNNING')`,
 );
 
+/** New tasks are deferred writes, too: their ids are known before they are inserted. */
 export interface Tasks {
   /** Inserts a task and its job. Returns the id of the task. */
   enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
@@ -139,13 +140,13 @@ export interface Tasks {
   /** Marks the new tasks of these resources as RUNNING. */
   setRunning(tx: Tx, resourceIds: string[]): Promise<void>;
   /** Enqueues a reconcile without a task, for a client. */
-  requestReconcile(tx: Db | Tx, key: ResourceKey, client: WeightedClient): Promise<void>;
+  requestReconcile: DeferredWrite<[key: ResourceKey, client: WeightedClient], Db | Tx>;
   /** The task that locks the resource, or null. Lock the row of the resource first. */
   lockedBy(tx: Db | Tx, resourceId: string): Promise<string | null>;
   /** Ends the tasks that waited for this generation or an earlier one. */
-  finish(tx: Tx, resourceId: string, generation: number): Promise<void>;
+  finish: DeferredWrite<[resourceId: string, generation: number]>;
   /** Ends them in ERROR; `message` is for the customer. */
-  fail(tx: Tx, resourceId: string, generation: number, message: string): Promise<void>;
+  fail: DeferredWrite<[resourceId: string, generation: number, message: string]>;
   /** Shows the customer why a task takes long: the last failure and the number of attempts. */
   recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
   /** Shows the progress of the resource's tasks in `data.progress`, until they end. */

@@ -1,7 +1,7 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { getTableColumns, sql } from 'drizzle-orm';
 import { columnsOf, deferred, prepared } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -59,10 +59,7 @@ type NewFileShare = Omit<FileShareRow, keyof typeof initial>;
 
 const insertRow = kit.insertRow(fileShares, { counted: resource });
 
-/** Run it late: it locks the project's count of shares until the commit. */
-export async function insert(tx: Tx, share: NewFileShare): Promise<void> {
-  await insertRow(tx, { ...share, ...initial });
-}
+export const insert: DeferredWrite<[share: NewFileShare]> = (tx, share) => insertRow(tx, { ...share, ...initial });
 
 /** What a reconcile needs of an access rule. */
 export type ReconciledRule = Pick<AccessRuleRow, 'id' | 'accessLevel' | 'network' | 'state'> & { deletedAt: unknown };
@@ -85,13 +82,10 @@ const writeObserved = deferred('file_share_observed', {
 });
 
 /** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
-export async function recordObserved(
-  tx: Tx,
-  id: string,
-  observed: { generation: number; connectionPoint: string; sizeGib: number; real: boolean },
-): Promise<void> {
-  await writeObserved(tx, id, observed.generation, observed.connectionPoint, observed.sizeGib, observed.real);
-}
+export const recordObserved: DeferredWrite<
+  [id: string, observed: { generation: number; connectionPoint: string; sizeGib: number; real: boolean }]
+> = (tx, id, { generation, connectionPoint, sizeGib, real }) =>
+  writeObserved(tx, id, generation, connectionPoint, sizeGib, real);
 
 /** In the order in which they were created. */
 export const accessRules = prepared<AccessRuleRow, [fileShareId: string]>(
@@ -157,14 +151,13 @@ const writeAccessRuleStates = deferred<[ids: string[], before: string[], after: 
 );
 
 /** Changes the states of the rules. A rule whose row is in a state that `changes` does not name is unchanged. */
-export async function changeAccessRuleStates(
-  on: Db | Tx,
-  rules: { id: string }[],
-  changes: { [Before in AccessRuleState]?: AccessRuleState },
-): Promise<void> {
+export const changeAccessRuleStates: DeferredWrite<
+  [rules: { id: string }[], changes: { [Before in AccessRuleState]?: AccessRuleState }],
+  Db | Tx
+> = async (on, rules, changes) => {
   const ids = rules.map((rule) => rule.id);
   if (ids.length > 0) await writeAccessRuleStates(on, ids, Object.keys(changes), Object.values(changes));
-}
+};
 
 export const denyAccessRule = prepared<object, [id: string, deletedAt: Date], Tx>(
   'file_share_access_rule_deny',

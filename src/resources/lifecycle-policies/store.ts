@@ -3,7 +3,7 @@ import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { columnsOf, prepared, preparedRow } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -83,12 +83,11 @@ export async function updateSchedule(tx: Tx, id: string, changes: Partial<Schedu
 
 const insertScheduleRows = kit.insertRows(lifecyclePolicySchedules);
 
-export async function insertSchedules(tx: Tx, schedules: Omit<ScheduleRow, 'failing'>[]): Promise<void> {
-  await insertScheduleRows(
+export const insertSchedules: DeferredWrite<[schedules: Omit<ScheduleRow, 'failing'>[]]> = (tx, schedules) =>
+  insertScheduleRows(
     tx,
     schedules.map((schedule) => ({ ...schedule, failing: false })),
   );
-}
 
 /** Returns how many existed. */
 export async function removeSchedules(tx: Tx, policyId: number, ids: string[]): Promise<number> {
@@ -189,12 +188,8 @@ export async function findVolumesOfPolicies(
     .orderBy(asc(volumes.createdAt), asc(volumes.id));
 }
 
-const insertVolumeRows = kit.insertRows(lifecyclePolicyVolumes, { onConflict: 'do nothing' });
-
 /** Existing pairs are unchanged. */
-export async function addVolumes(tx: Tx, pairs: { policyId: number; volumeId: string }[]): Promise<void> {
-  await insertVolumeRows(tx, pairs);
-}
+export const addVolumes = kit.insertRows(lifecyclePolicyVolumes, { onConflict: 'do nothing' });
 
 export async function removeVolumes(tx: Tx, policyId: number, volumeIds: string[]): Promise<void> {
   if (volumeIds.length === 0) return;

@@ -5,7 +5,7 @@
 import { and, getTableColumns, getTableName, inArray, sql, type SQL } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import type { Uses } from '../../errors/catalogue.ts';
-import { columnsOf, type Db, deferred, prepared, type Tx } from '../../platform/db.ts';
+import { columnsOf, type Db, deferred, type DeferredWrite, prepared, type Tx } from '../../platform/db.ts';
 import { violatedConstraint } from '../../platform/db-errors.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { hasTags, type TagFilter } from '../../tags/filter.ts';
@@ -217,11 +217,11 @@ const writeObserved = deferred('load_balancer_observed', {
  * Records that the host has a generation: removes the parts that were deleted and marks the others active. A concurrent
  * change has set pending statuses, which its own job will end.
  */
-export async function recordObserved(tx: Tx, whole: WholeLoadBalancer): Promise<void> {
+export const recordObserved: DeferredWrite<[whole: WholeLoadBalancer]> = (tx, whole) => {
   const { loadBalancer, listeners, pools, l7Policies, l7Rules } = whole;
   const deleted = [...listeners, ...pools, ...l7Policies, ...l7Rules].filter((row) => row.deletedAt);
-  await writeObserved(tx, loadBalancer.id, loadBalancer.generation, idsOf(deleted));
-}
+  return writeObserved(tx, loadBalancer.id, loadBalancer.generation, idsOf(deleted));
+};
 
 export const markFailed = deferred<[id: string]>('load_balancer_failed', {
   parameters: 'uuid',

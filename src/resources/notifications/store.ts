@@ -1,6 +1,6 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
 import { and, asc, eq, inArray, or, sql, type SQL } from 'drizzle-orm';
-import { type Db, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
+import { type Db, type DeferredWrite, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { priorityAt } from '../../tasks/priority.ts';
 import { clients } from '../clients/table.ts';
@@ -43,12 +43,11 @@ const initial = {
 } satisfies Partial<DeliveryRow>;
 type NewDelivery = Omit<DeliveryRow, keyof typeof initial>;
 
-export async function insertDeliveries(tx: Tx, rows: NewDelivery[]): Promise<void> {
-  await insertRows(
+export const insertDeliveries: DeferredWrite<[rows: NewDelivery[]]> = (tx, rows) =>
+  insertRows(
     tx,
     rows.map((row) => ({ ...row, ...initial })),
   );
-}
 
 /** The receivers of a client's messages. Its webhooks cannot be deleted before this transaction ends. */
 export async function findReceivers(

@@ -1,7 +1,7 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
 import { getTableColumns, sql } from 'drizzle-orm';
 import { columnsOf, deferred, prepared, preparedValue } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
 import { defineWrite } from '../../platform/deferred-writes.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -72,13 +72,11 @@ type NewSnapshot = Omit<SnapshotRow, keyof typeof initial | 'updatedAt'>;
 
 const insertRows = kit.insertRows(snapshots, { counted: resource });
 
-/** Run it late: it locks the projects' counts of snapshots until the commit. */
-export async function insertAll(tx: Tx, rows: NewSnapshot[]): Promise<void> {
-  await insertRows(
+export const insertAll: DeferredWrite<[rows: NewSnapshot[]]> = (tx, rows) =>
+  insertRows(
     tx,
     rows.map((row) => ({ ...row, ...initial, updatedAt: row.createdAt })),
   );
-}
 
 const writeObserved = deferred('snapshot_observed', {
   parameters: 'uuid, bigint, boolean',
@@ -88,13 +86,11 @@ const writeObserved = deferred('snapshot_observed', {
 });
 
 /** Records that the host has a generation. A later change has set its own status, and its own job ends it. */
-export async function recordObserved(
-  tx: Tx,
-  id: string,
-  observed: { generation: number; real: boolean },
-): Promise<void> {
-  await writeObserved(tx, id, observed.generation, observed.real);
-}
+export const recordObserved: DeferredWrite<[id: string, observed: { generation: number; real: boolean }]> = (
+  tx,
+  id,
+  { generation, real },
+) => writeObserved(tx, id, generation, real);
 
 const selectRows = kit.selectOf(snapshots);
 /** Oldest first. */

@@ -1,7 +1,7 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
 import { getTableColumns, sql } from 'drizzle-orm';
 import { deferred, prepared } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
 import type { TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
@@ -115,10 +115,8 @@ type NewVolume = Omit<VolumeRow, keyof typeof initial | 'updatedAt'>;
 
 const insertRow = kit.insertRow(volumes, { counted: resource });
 
-/** Run it late: it locks the project's count of volumes until the commit. */
-export async function insert(tx: Tx, volume: NewVolume): Promise<void> {
-  await insertRow(tx, { ...volume, ...initial, updatedAt: volume.createdAt });
-}
+export const insert: DeferredWrite<[volume: NewVolume]> = (tx, volume) =>
+  insertRow(tx, { ...volume, ...initial, updatedAt: volume.createdAt });
 
 const writeObserved = deferred('volume_observed', {
   parameters: 'uuid, bigint, bigint, boolean',
@@ -129,13 +127,9 @@ const writeObserved = deferred('volume_observed', {
 });
 
 /** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
-export async function recordObserved(
-  tx: Tx,
-  id: string,
-  observed: { generation: number; sizeGib: number; real: boolean },
-): Promise<void> {
-  await writeObserved(tx, id, observed.generation, observed.sizeGib, observed.real);
-}
+export const recordObserved: DeferredWrite<
+  [id: string, observed: { generation: number; sizeGib: number; real: boolean }]
+> = (tx, id, { generation, sizeGib, real }) => writeObserved(tx, id, generation, sizeGib, real);
 
 /** Takes the locks of many volumes, always in the same order. */
 export const lockAll = prepared<VolumeRow, [ids: string[]], Tx>(

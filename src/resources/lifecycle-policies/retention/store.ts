@@ -1,6 +1,6 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
 import { columnsOf, deferred, prepared, preparedColumn, preparedExists } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
 import type { RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedule-rules.ts';
 
@@ -76,18 +76,18 @@ const addExpired = deferred('lifecycle_policy_note_expired', {
 });
 
 /** Records expired snapshots with the newest one of their schedule and volume. */
-export async function recordExpired(tx: Tx, expired: SurplusSnapshot[]): Promise<void> {
+export const recordExpired: DeferredWrite<[expired: SurplusSnapshot[]]> = async (tx, expired) => {
   if (expired.length > 0) await addExpired(tx, ...columnsOf(expired, 'newest', 'id'));
-}
+};
 
 const writeExpireAt = deferred('lifecycle_policy_expire_at', {
   parameters: 'uuid[], timestamptz',
   body: 'update lifecycle_policy_run_volumes set expire_at = $2 where snapshot_id = any($1);',
 });
 
-export async function setExpireAt(tx: Tx, snapshotIds: string[], at: Date | null): Promise<void> {
+export const setExpireAt: DeferredWrite<[snapshotIds: string[], at: Date | null]> = async (tx, snapshotIds, at) => {
   if (snapshotIds.length > 0) await writeExpireAt(tx, snapshotIds, at);
-}
+};
 
 /** Recalculates when the snapshots of a policy expire, after its status, schedules or volumes changed. */
 export const scheduleExpiry = prepared<object, [policyId: number], Tx>(

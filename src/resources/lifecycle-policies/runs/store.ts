@@ -1,7 +1,7 @@
 /** SQL of runs: due schedules, runs and their volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
 import { columnsOf, deferred, prepared, preparedColumn, preparedRow, preparedValue } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
 import { equals, pageReader, updateRow } from '../../store-kit.ts';
@@ -162,14 +162,13 @@ const writeSettled = deferred('lifecycle_policy_run_volumes_settled', {
 });
 
 /** Records the results of volumes, which are locked. */
-export async function recordSettled(
-  tx: Tx,
-  settled: Pick<RunVolumeRow, 'id' | 'state' | 'message' | 'expireAt'>[],
-): Promise<void> {
+export const recordSettled: DeferredWrite<
+  [settled: Pick<RunVolumeRow, 'id' | 'state' | 'message' | 'expireAt'>[]]
+> = async (tx, settled) => {
   if (settled.length === 0) return;
   const rows = settled.map(({ id, state, message, expireAt }) => ({ id, state, message, expire_at: expireAt }));
   await writeSettled(tx, JSON.stringify(rows));
-}
+};
 
 /** SQL: whether the run `r` has not ended although all its volumes are settled. */
 const isToEnd = `(r.done_at is null and not exists (
