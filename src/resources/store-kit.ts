@@ -1,6 +1,6 @@
 /**
  * What every store needs: rows of a project and region (read-kit.ts), locks (lock-kit.ts), single rows by id, inserts,
- * counts, pending rows.
+ * counts, pending rows. docs/adding-a-resource.md has a table of the reads.
  *
  * Statements on single rows are prepared and built from the table's columns, so a new column needs no change here or in
  * a store. Inserts, updates and deletes are deferred, so their errors are thrown by a later statement (`DeferredWrite`).
@@ -74,9 +74,9 @@ interface RowsOptions<Field extends string> {
 }
 
 /**
- * Reads and writes of single rows. Services use `find` and `lock`, which need the scope of the request; `findById` and
- * `lockById` are for reconcilers and for ids that the caller has already checked. Every change of a row holds its lock
- * from reading to commit. `lockForChange` still lets other transactions insert rows that refer to it.
+ * Reads and writes of single rows. Services use `find` and `lock`, which need the scope of the request; `lockById` is for
+ * reconcilers and for ids that the caller has already checked. Every change of a row holds its lock from reading to commit.
+ * `lockAllowingReferences` lets other transactions insert rows that refer to it.
  */
 export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & string = keyof Row<T> & string>(
   table: T,
@@ -101,8 +101,7 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   return {
     find: key === table.id ? view : byKey(`${name}_find`),
     lock: byKey(`${name}_lock`, 'for update') as Lock,
-    lockForChange: byKey(`${name}_lock_for_change`, 'for no key update') as Lock,
-    findById: preparedRow<Found, [id: Id]>(`${name}_find_by_id`, `${select} where id = $1`),
+    lockAllowingReferences: byKey(`${name}_lock_for_change`, 'for no key update') as Lock,
     lockById: preparedRow<Found, [id: Id], Tx>(`${name}_lock_by_id`, `${select} where id = $1 for update`),
     update: updateRow<T>(table),
     remove: deferred<[id: Id]>(`${name}_remove`, {

@@ -65,7 +65,7 @@ export function createNetworks(deps: ServiceDeps) {
     id: string,
     changes: (current: NetworkRow) => Partial<Pick<NetworkRow, 'name' | 'tags'>>,
   ): Promise<{ network: NetworkRow; changed: boolean }> => {
-    const network = requireFound(await store.lockForChange(tx, scope, id), 'network', id);
+    const network = requireFound(await store.lockAllowingReferences(tx, scope, id), 'network', id);
     const changed = changedColumns(network, changes(network));
     if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
     return { network, changed: !isEmpty(changed) };

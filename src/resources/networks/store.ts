@@ -21,7 +21,7 @@ export type NetworkFilter = ListNetworks & { network_id?: string; shared?: boole
 /** A network with the ids of its subnets, oldest first. */
 export type NetworkView = NetworkRow & { subnetIds: string[] };
 
-export const { lock, lockForChange, update, remove } = kit.singleRows(networks);
+export const { lock, lockAllowingReferences, update, remove } = kit.singleRows(networks);
 export const insert = kit.insertRow(networks);
 export { insert as insertFirstSubnet } from '../subnets/store.ts';
 

@@ -12,9 +12,9 @@ type RemovalRow = typeof registryRemovals.$inferSelect;
 export type RegistryView = RegistryRow & { repoCount: number; address: string };
 
 /** `find` and `lock` return registries that are not being deleted. */
-export const { find, findById, lock, lockById, update, remove } = kit.singleRows(registries, {
-  condition: 'deleted_at is null',
-});
+export const { find, lock, lockById, update, remove } = kit.singleRows(registries, { condition: 'deleted_at is null' });
+/** A registry that is being deleted, too, as `lockById`. */
+export const findById = kit.rowById<RegistryRow>(registries);
 export const insertRemoval = kit.insertRow(registryRemovals);
 
 /** The part of an image name between host and repository. It is never reused, because ids are not. */

@@ -47,7 +47,7 @@ export function createSubnets(deps: SubnetsDeps) {
     id: string,
     changes: (current: SubnetRow) => Partial<SubnetRow>,
   ): Promise<void> => {
-    const subnet = requireFound(await store.lockForChange(tx, scope, id), 'subnet', id);
+    const subnet = requireFound(await store.lockAllowingReferences(tx, scope, id), 'subnet', id);
     const changed = changedColumns(subnet, changes(subnet));
     if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
   };

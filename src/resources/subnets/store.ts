@@ -16,7 +16,7 @@ export type SubnetRow = typeof subnets.$inferSelect;
 /** A subnet with its number of hosts, without the network and broadcast addresses. Null for IPv6. */
 export type SubnetView = SubnetRow & { totalIps: number | null; availableIps: number | null };
 
-export const { lock, lockForChange, update, remove } = kit.singleRows(subnets);
+export const { lock, lockAllowingReferences, update, remove } = kit.singleRows(subnets);
 export const insert = kit.insertRow(subnets);
 
 const totalIps = sql<number | null>`
