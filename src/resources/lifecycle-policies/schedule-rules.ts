@@ -112,8 +112,8 @@ function snapshotName(
   return template.replaceAll(/\{(\w+)\}/g, (text, name: keyof typeof values) => values[name] ?? text);
 }
 
-/** The rows of a run, one for each volume. */
-export function volumesOfRun(
+/** The run volumes of a new run. */
+export function newRunVolumes(
   schedule: Pick<ScheduleRow, 'id' | 'policyId' | 'regionId' | 'given'>,
   { id: runId, scheduledAt }: { id: string; scheduledAt: Date },
   volumes: { volumeId: string }[],

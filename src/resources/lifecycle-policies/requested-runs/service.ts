@@ -9,7 +9,7 @@ import { requireFound, requireUnlocked } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
 import { uniqueIds, unknownIdErrors } from '../requested-ids.ts';
 import * as runs from '../runs/store.ts';
-import { volumesOfRun } from '../schedule-rules.ts';
+import { newRunVolumes } from '../schedule-rules.ts';
 import type { RunLifecyclePolicy } from '../schema.ts';
 import * as policies from '../store.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';
@@ -28,7 +28,7 @@ export function createRequestedRuns({ db, clock, tasks, idempotency }: ServiceDe
         const last = new Map((await store.findLastRuns(tx, id)).map((run) => [run.scheduleId, run]));
         for (const { id } of schedules) requireUnlocked(last.get(id)?.openTaskId ?? null, 'schedule', id);
         const now = clock.now();
-        const volumes = await runs.findVolumesOfPolicies(tx, [id]);
+        const volumes = await runs.findVolumeIdsOfPolicies(tx, [id]);
         const started = schedules.map((schedule) => ({
           id: randomUUID(),
           policyId: id,
@@ -39,9 +39,9 @@ export function createRequestedRuns({ db, clock, tasks, idempotency }: ServiceDe
           doneAt: volumes.length === 0 ? now : null,
         }));
         await runs.insertRuns(tx, started, now);
-        await runs.insertVolumes(
+        await runs.insertRunVolumes(
           tx,
-          schedules.flatMap((schedule, i) => volumesOfRun(schedule, started[i]!, volumes)),
+          schedules.flatMap((schedule, i) => newRunVolumes(schedule, started[i]!, volumes)),
         );
         const write = volumes.length === 0 ? tasks.recordFinished : tasks.open;
         for (const run of started) await write(tx, context, taskOf(policy, run));

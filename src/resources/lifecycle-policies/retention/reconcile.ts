@@ -8,7 +8,7 @@ import type { RequestContext } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Tx } from '../../../platform/db.ts';
 import * as runs from '../runs/store.ts';
-import type { PendingVolume, RunVolume } from '../runs/store.ts';
+import type { PendingRunVolume, RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedule-rules.ts';
 import * as store from './store.ts';
 import type { FailedExpiry } from './store.ts';
@@ -27,15 +27,15 @@ interface RetentionDeps {
 const retryMs = 60_000;
 
 /** A run acts for the creator of the policy. */
-export function contextOf({ clientId, userId, runId }: Pick<PendingVolume, 'clientId' | 'userId' | 'runId'>) {
+export function contextOf({ clientId, userId, runId }: Pick<PendingRunVolume, 'clientId' | 'userId' | 'runId'>) {
   const actor = { tokenId: userId, clientId, role: 'member' as const, projectIds: null, operator: false };
   return { actor, requestId: runId };
 }
 
-/** Handles snapshots that may have expired, by the ids of their volumes' rows. */
+/** Handles snapshots that may have expired, by the ids of their run volumes. */
 export async function expireDue(deps: RetentionDeps, tx: Tx, ids: string[]): Promise<void> {
   const now = deps.clock.now();
-  const due = (await runs.lock(tx, ids)).filter(({ expireAt }) => expireAt && expireAt <= now);
+  const due = (await runs.lockRunVolumes(tx, ids)).filter(({ expireAt }) => expireAt && expireAt <= now);
   await store.setExpireAt(
     tx,
     due.map(({ snapshotId }) => snapshotId!),
@@ -54,11 +54,11 @@ export async function retryExpiry({ snapshots }: RetentionDeps, tx: Tx, failed: 
 
 /**
  * Deletes the available snapshots that are too many or too old, except the newest, for the schedule and volume of each of
- * these rows.
+ * these run volumes.
  */
-export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, rows: RunVolume[]): Promise<void> {
+export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, runVolumes: RunVolume[]): Promise<void> {
   const byPair = new Map(
-    rows.filter(({ expires }) => expires).map((row) => [`${row.scheduleId} ${row.volumeId}`, row] as const),
+    runVolumes.filter(({ expires }) => expires).map((each) => [`${each.scheduleId} ${each.volumeId}`, each] as const),
   );
   if (byPair.size === 0) return;
   const pairs = [...byPair.values()];
@@ -81,7 +81,7 @@ export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, row
 }
 
 /**
- * Makes room when the quota refuses the next snapshot of a volume: deletes the oldest available snapshot if the next one
+ * Makes room when the quota refuses the snapshot of the run volume `id`: deletes the oldest available snapshot if the next one
  * would replace it, but never the only one. Returns whether a snapshot of the client is about to be deleted, so that the
  * request should be repeated.
  */
@@ -91,13 +91,13 @@ export async function makeRoom(
   id: string,
   refusal: string,
 ): Promise<boolean> {
-  const [volume] = await runs.lock(tx, [id]);
-  if (volume?.state !== 'pending' || !volume.expires) return false;
-  const { scheduleId, volumeId, maxQuantity, expired } = volume;
+  const [runVolume] = await runs.lockRunVolumes(tx, [id]);
+  if (runVolume?.state !== 'pending' || !runVolume.expires) return false;
+  const { scheduleId, volumeId, maxQuantity, expired } = runVolume;
   const quantity = maxQuantity ?? defaultQuantity;
   await store.lockVolumes(tx, [volumeId]);
   if (await store.isAnyDeleting(tx, scheduleId, volumeId)) {
-    await runs.updateVolume(tx, id, { message: refusal });
+    await runs.updateRunVolume(tx, id, { message: refusal });
     return true;
   }
   const available = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(
@@ -107,13 +107,13 @@ export async function makeRoom(
   if (!oldest || quantity < 2 || available.length < quantity) {
     if (await store.isRoomComing(tx, id, clock.now())) return true;
     // The room may have come since the quota refused, so the request is repeated once.
-    if (volume.message !== null) return false;
-    await runs.updateVolume(tx, id, { message: refusal });
+    if (runVolume.message !== null) return false;
+    await runs.updateRunVolume(tx, id, { message: refusal });
     return true;
   }
   // Wait until its creation is recorded, or until it is unlocked.
   if (await store.isUnsettled(tx, oldest.id)) return true;
-  const [task] = await snapshots.expire(tx, [{ context: contextOf(volume), id: oldest.id }]);
-  if (task) await runs.updateVolume(tx, id, { message: refusal, expired: [...expired, oldest.id] });
+  const [task] = await snapshots.expire(tx, [{ context: contextOf(runVolume), id: oldest.id }]);
+  if (task) await runs.updateRunVolume(tx, id, { message: refusal, expired: [...expired, oldest.id] });
   return true;
 }

@@ -1,11 +1,11 @@
 /**
- * The scheduler, as periodic scans. The first writes a run, a row for each of its volumes, and the next instant of the
- * schedule in one transaction. It then requests the snapshots, set by set, in transactions that record their ids; a second
- * scan requests the remaining ones. A third scan settles each volume whose snapshot is complete or failed, and expires
- * older snapshots. The run ends when its last volume is settled.
+ * The scheduler, as periodic scans. The first writes a run, a run volume for each of its volumes, and the next instant of
+ * the schedule in one transaction. It then requests the snapshots, set by set, in transactions that record their ids; a
+ * second scan requests the remaining ones. A third scan settles each run volume whose snapshot is complete or failed, and
+ * expires older snapshots. The run ends when its last run volume is settled.
  *
  * Invariant: each instant runs once, with any number of workers, even if workers die.
- * Failure modes: a snapshot that hangs delays only the row of its volume. After downtime a schedule runs once, for the
+ * Failure modes: a snapshot that hangs delays only its run volume. After downtime a schedule runs once, for the
  * oldest missed instant; the others are skipped.
  */
 import { randomUUID } from 'node:crypto';
@@ -22,10 +22,10 @@ import type { Tasks } from '../../../tasks/tasks.ts';
 import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
-import { expiryAfter, timesOf, volumesOfRun } from '../schedule-rules.ts';
+import { expiryAfter, timesOf, newRunVolumes } from '../schedule-rules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
-import type { DueSchedule, PendingVolume, RunVolume } from './store.ts';
+import type { DueSchedule, PendingRunVolume, RunVolume } from './store.ts';
 import { recordStarted } from '../missed-runs/store.ts';
 import type { LateRun } from '../missed-runs/store.ts';
 import { createReschedule } from './reschedule.ts';
@@ -59,13 +59,13 @@ export interface LifecyclePolicyRunDeps {
   metrics: { countMissedRuns(late: number, skipped: number): void };
 }
 
-/** Requests the snapshots of a set of volumes, all or none. */
+/** Requests the snapshots of a set of run volumes, all or none. */
 function requestSnapshots({ db, snapshots, tasks }: LifecyclePolicyRunDeps, ids: string[]): Promise<void> {
   return withLockTimeout(db, async (tx) => {
-    const claimed = await store.claimPending(tx, ids);
+    const claimed = await store.claimPendingRunVolumes(tx, ids);
     if (claimed.length === 0) return;
     const made = await snapshots.createForRuns(tx, claimed.map(snapshotOf));
-    await store.setRunning(
+    await store.setRunVolumesRunning(
       tx,
       claimed.map(({ id }) => id),
       made.map(({ snapshotId }) => snapshotId),
@@ -75,10 +75,10 @@ function requestSnapshots({ db, snapshots, tasks }: LifecyclePolicyRunDeps, ids:
   });
 }
 
-function snapshotOf(volume: PendingVolume): SnapshotOfRun {
-  const { volumeId, policyId, scheduleId, scheduledAt, name } = volume;
+function snapshotOf(runVolume: PendingRunVolume): SnapshotOfRun {
+  const { volumeId, policyId, scheduleId, scheduledAt, name } = runVolume;
   const tags = { [policyTag]: { value: String(policyId), read_only: true } };
-  return { context: contextOf(volume), volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
+  return { context: contextOf(runVolume), volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
 }
 
 /**
@@ -107,15 +107,15 @@ async function handleRefusal(
 
 /** Returns the run, if this settled one of its volumes. */
 async function recordFailure(tx: Tx, id: string, message: string): Promise<string | null> {
-  const [volume] = await store.lock(tx, [id]);
-  if (volume?.state !== 'pending') return null;
-  await store.updateVolume(tx, id, { state: 'failed', message });
-  return volume.runId;
+  const [runVolume] = await store.lockRunVolumes(tx, [id]);
+  if (runVolume?.state !== 'pending') return null;
+  await store.updateRunVolume(tx, id, { state: 'failed', message });
+  return runVolume.runId;
 }
 
 /**
- * Ends the runs whose volumes are all settled, and notifies the clients whose schedules begin to fail. Call it after the
- * commit that settled volumes: of concurrent transactions, the last one then finds all volumes settled.
+ * Ends the runs whose run volumes are all settled, and notifies the clients whose schedules begin to fail. Call it after
+ * the commit that settled some: of concurrent transactions, the last one then finds all of them settled.
  */
 async function endSettledRuns(deps: LifecyclePolicyRunDeps, runIds: (string | null)[]): Promise<void> {
   const touched = [...new Set(runIds)].filter((id) => id !== null);
@@ -129,7 +129,7 @@ async function endRuns({ db, clock, tasks, notify }: LifecyclePolicyRunDeps, run
     for (let left = runIds.length; left > 0; ) {
       const ended = await store.endRuns(tx, runIds, clock.now());
       for (const { id, taskId, failed, beganToFail } of ended) {
-        const report = beganToFail || (failed && taskId !== null) ? await store.report(tx, id) : null;
+        const report = beganToFail || (failed && taskId !== null) ? await store.readReport(tx, id) : null;
         if (beganToFail) await notify(tx, failureOf(report!));
         if (taskId === null) continue;
         await (failed ? tasks.fail(tx, id, 1, taskErrorOf(report!)) : tasks.finish(tx, id, 1));
@@ -157,11 +157,12 @@ export function createLifecyclePolicyDuties(
     // Snapshots whose first request failed, or whose worker died.
     {
       seconds: 4 * pollSeconds,
-      work: async () => inSets(await store.findPending(db, regionIds), batch, (ids) => requestOrFail(deps, ids)),
+      work: async () =>
+        inSets(await store.findPendingRunVolumes(db, regionIds), batch, (ids) => requestOrFail(deps, ids)),
     },
     {
       seconds: pollSeconds,
-      work: async () => inSets(await store.findToSettle(db, regionIds), batch, settleAll),
+      work: async () => inSets(await store.findRunVolumesToSettle(db, regionIds), batch, settleAll),
     },
     {
       seconds: pollSeconds,
@@ -195,7 +196,7 @@ export async function startAndRequest(deps: DutyDeps): Promise<void> {
   for (const ids of setsOf(await startDueRuns(deps), batch)) await requestSnapshots(deps, ids).catch(() => {});
 }
 
-/** Starts every due run. Returns the rows of their volumes. Most scans find nothing and cost one statement. */
+/** Starts every due run. Returns the ids of their run volumes. Most scans find nothing and cost one statement. */
 export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
   const started: string[] = [];
   const next = await store.nextRun(deps.db, deps.regionIds);
@@ -218,7 +219,7 @@ async function startBatch(
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
   if (due.length === 0) return { schedules: 0, volumes: [], late: [] };
-  const candidates = await store.findVolumesOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
+  const candidates = await store.findVolumeIdsOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
     const doneAt = byPolicy.has(policyId) ? null : now;
@@ -226,9 +227,9 @@ async function startBatch(
   });
   const inserted = await store.insertRuns(tx, runs, now);
   const volumes = due.flatMap((schedule, i) =>
-    inserted.has(runs[i]!.id) ? volumesOfRun(schedule, runs[i]!, byPolicy.get(schedule.policyId) ?? []) : [],
+    inserted.has(runs[i]!.id) ? newRunVolumes(schedule, runs[i]!, byPolicy.get(schedule.policyId) ?? []) : [],
   );
-  await store.insertVolumes(tx, volumes);
+  await store.insertRunVolumes(tx, volumes);
   const next = due.map((schedule) => ({ schedule, ...nextOf(schedule, now, log) }));
   await setNextRuns(
     tx,
@@ -297,16 +298,16 @@ function withLockTimeout<T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
   });
 }
 
-/** Records the results of volumes' snapshots. Returns the runs of the volumes that this settled. */
+/** Settles the run volumes whose snapshots are complete or failed. Returns their runs. */
 async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, ids: string[]): Promise<string[]> {
-  const settling = (await store.lock(tx, ids)).filter(
+  const settling = (await store.lockRunVolumes(tx, ids)).filter(
     ({ state, snapshotStatus }) => state === 'running' && snapshotStatus !== 'creating',
   );
   const [made, failed] = [true, false].map((isMade) =>
     settling.filter(({ snapshotStatus }) => (snapshotStatus === 'available') === isMade),
   ) as [RunVolume[], RunVolume[]];
   const removed = await withoutFailedSnapshots(deps, tx, failed);
-  await store.recordSettled(tx, [
+  await store.settleRunVolumes(tx, [
     ...made.map((volume) => ({ id: volume.id, state: 'made' as const, message: null, expireAt: expiryOf(volume) })),
     ...removed.map(({ id, snapshotError }) => {
       const message = snapshotError ?? 'the snapshot was deleted before it was complete';
@@ -322,19 +323,19 @@ function expiryOf({ expires, retentionSeconds, snapshotCreatedAt }: RunVolume): 
 }
 
 /**
- * Deletes failed snapshots, which are useless. Returns the volumes whose snapshot is deleted or in deletion; one that is
- * locked is tried again at the next scan.
+ * Deletes failed snapshots, which are useless. Returns the run volumes whose snapshot is deleted or in deletion; one that
+ * is locked is tried again at the next scan.
  */
 async function withoutFailedSnapshots(
   { snapshots }: LifecyclePolicyRunDeps,
   tx: Tx,
-  volumes: RunVolume[],
+  runVolumes: RunVolume[],
 ): Promise<RunVolume[]> {
-  const useless = volumes.filter(({ snapshotStatus }) => snapshotStatus === 'error');
+  const useless = runVolumes.filter(({ snapshotStatus }) => snapshotStatus === 'error');
   const taskIds = await snapshots.expire(
     tx,
-    useless.map((volume) => ({ context: contextOf(volume), id: volume.snapshotId! })),
+    useless.map((runVolume) => ({ context: contextOf(runVolume), id: runVolume.snapshotId! })),
   );
   const locked = new Set(useless.filter((_, i) => taskIds[i] === null));
-  return volumes.filter((volume) => !locked.has(volume));
+  return runVolumes.filter((runVolume) => !locked.has(runVolume));
 }

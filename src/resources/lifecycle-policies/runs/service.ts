@@ -36,7 +36,7 @@ export function createLifecyclePolicyRuns({ db, clock }: LifecyclePolicyRunsDeps
     async list(scope: Scope, policyId: number, filter: ListRuns): Promise<PageInGroups<Run>> {
       requireFound(await findPolicy(db, scope, policyId), 'lifecycle policy', policyId);
       const read = async (ids: string[]) => {
-        const [runs, volumes] = await Promise.all([store.findRows(db, ids), store.findVolumesOfRuns(db, ids)]);
+        const [runs, volumes] = await Promise.all([store.findRuns(db, ids), store.findRunVolumes(db, ids)]);
         const byRun = Map.groupBy(volumes, (volume) => volume.runId);
         return runs.map((run) => toResponse(run, byRun.get(run.id) ?? []));
       };

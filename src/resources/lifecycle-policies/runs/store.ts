@@ -1,4 +1,4 @@
-/** SQL of runs: due schedules, runs and their volumes, and how they end. */
+/** SQL of runs: due schedules, runs and their run volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
 import { columnsOf, deferred, prepared, preparedColumn, preparedRow, preparedValue } from '../../../platform/db.ts';
 import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
@@ -73,7 +73,7 @@ export async function insertRuns(tx: Tx, runs: Omit<RunRow, 'startedAt'>[], now:
   return new Set(await writeRuns(tx, ...columns, now));
 }
 
-const writeVolumes = prepared(
+const writeRunVolumes = prepared(
   'lifecycle_policy_run_volumes_insert',
   `insert into lifecycle_policy_run_volumes (id, run_id, region_id, volume_id, name, state)
    select v.*, 'pending' from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[]) as v`,
@@ -81,20 +81,20 @@ const writeVolumes = prepared(
 
 type NewRunVolume = Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>;
 
-export async function insertVolumes(tx: Tx, volumes: NewRunVolume[]): Promise<void> {
-  await writeVolumes(tx, ...columnsOf(volumes, 'id', 'runId', 'regionId', 'volumeId', 'name'));
+export async function insertRunVolumes(tx: Tx, volumes: NewRunVolume[]): Promise<void> {
+  await writeRunVolumes(tx, ...columnsOf(volumes, 'id', 'runId', 'regionId', 'volumeId', 'name'));
 }
 
 /** The volumes of the policies that are not being deleted. */
-export const findVolumesOfPolicies = prepared<{ policyId: number; volumeId: string }, [policyIds: number[]], Tx>(
+export const findVolumeIdsOfPolicies = prepared<{ policyId: number; volumeId: string }, [policyIds: number[]], Tx>(
   'lifecycle_policy_run_candidates',
   `select pv.policy_id as "policyId", pv.volume_id as "volumeId"
    from lifecycle_policy_volumes pv join volumes v on v.id = pv.volume_id and v.deleted_at is null
    where pv.policy_id = any($1::int[]) order by v.created_at, v.id`,
 );
 
-/** A volume of a run, with the properties of its snapshot. */
-export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volumeId' | 'name'> {
+/** A run volume, with the properties of its snapshot. */
+export interface PendingRunVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volumeId' | 'name'> {
   policyId: number;
   scheduleId: string;
   scheduledAt: Date;
@@ -103,8 +103,8 @@ export interface PendingVolume extends Pick<RunVolumeRow, 'id' | 'runId' | 'volu
   taskId: string | null;
 }
 
-/** A volume of a run, with the state of its snapshot and how long it is retained. */
-export interface RunVolume extends RunVolumeRow, PendingVolume {
+/** A run volume, with the state of its snapshot and how long that is retained. */
+export interface RunVolume extends RunVolumeRow, PendingRunVolume {
   /** Null when the snapshot was not created or was deleted. */
   snapshotStatus: SnapshotStatus | null;
   snapshotCreatedAt: Date | null;
@@ -123,22 +123,22 @@ const withPolicy = `lifecycle_policy_run_volumes rv
      join lifecycle_policy_runs r on r.id = rv.run_id
      join lifecycle_policies p on p.id = r.policy_id`;
 
-/** Locks the pending rows among the ids. Rows that another worker has locked are skipped. */
-export const claimPending = prepared<PendingVolume>(
+/** Locks the pending run volumes among the ids, except those that another worker has locked. */
+export const claimPendingRunVolumes = prepared<PendingRunVolume>(
   'lifecycle_policy_run_volumes_claim',
   `select ${columns} from ${withPolicy}
    where rv.id = any($1::uuid[]) and rv.state = 'pending' for update of rv skip locked`,
 );
 
-/** Parameters: the ids of the rows, and the ids of their snapshots. */
-export const setRunning = prepared(
+/** Parameters: the ids of the run volumes, and the ids of their snapshots. */
+export const setRunVolumesRunning = prepared(
   'lifecycle_policy_run_volumes_running',
   `update lifecycle_policy_run_volumes rv set state = 'running', snapshot_id = made.snapshot_id
    from unnest($1::uuid[], $2::uuid[]) as made (id, snapshot_id) where rv.id = made.id`,
 );
 
-/** Locks rows, always in the same order. Those of a deleted policy are gone: the records of its runs are deleted with it. */
-export const lock = prepared<RunVolume, [ids: string[]], Tx>(
+/** Locks run volumes, always in the same order. Those of a deleted policy do not exist: they are deleted with it. */
+export const lockRunVolumes = prepared<RunVolume, [ids: string[]], Tx>(
   'lifecycle_policy_run_volumes_lock',
   `select ${columns}, rv.region_id as "regionId", rv.snapshot_id as "snapshotId", rv.state, rv.message,
      rv.expire_at as "expireAt", rv.expired,
@@ -153,7 +153,7 @@ export const lock = prepared<RunVolume, [ids: string[]], Tx>(
    where rv.id = any($1::uuid[]) order by rv.volume_id, rv.id for update of rv`,
 );
 
-export const updateVolume = updateRow(lifecyclePolicyRunVolumes);
+export const updateRunVolume = updateRow(lifecyclePolicyRunVolumes);
 
 const writeSettled = deferred('lifecycle_policy_run_volumes_settled', {
   parameters: 'jsonb',
@@ -161,8 +161,8 @@ const writeSettled = deferred('lifecycle_policy_run_volumes_settled', {
     from jsonb_to_recordset($1) as s (id uuid, state text, message text, expire_at timestamptz) where rv.id = s.id;`,
 });
 
-/** Records the results of volumes, which are locked. */
-export const recordSettled: DeferredWrite<
+/** Records the results of run volumes, which are locked. */
+export const settleRunVolumes: DeferredWrite<
   [settled: Pick<RunVolumeRow, 'id' | 'state' | 'message' | 'expireAt'>[]]
 > = async (tx, settled) => {
   if (settled.length === 0) return;
@@ -239,7 +239,7 @@ export interface RunReport {
   failed: { volume_id: string; message: string }[];
 }
 
-export const report = preparedRow<RunReport, [runId: string], Tx>(
+export const readReport = preparedRow<RunReport, [runId: string], Tx>(
   'lifecycle_policy_run_report',
   `select r.id as "runId", r.schedule_id as "scheduleId", r.scheduled_at as "scheduledAt", p.client_id as "clientId",
           p.project_id as "projectId", p.region_id as "regionId", p.id as "policyId", p.name as "policyName",
@@ -251,10 +251,10 @@ export const report = preparedRow<RunReport, [runId: string], Tx>(
 );
 
 /**
- * Volumes of runs whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that rows
+ * Run volumes whose snapshot is complete, failed or deleted, in the order of locking volumes. Unlimited, so that those
  * whose failed snapshot is locked cannot block the others.
  */
-export const findToSettle = preparedColumn<string, [regionIds: number[]], Db>(
+export const findRunVolumesToSettle = preparedColumn<string, [regionIds: number[]], Db>(
   'lifecycle_policy_run_volumes_to_settle',
   `select rv.id from lifecycle_policy_run_volumes rv left join snapshots s on s.id = rv.snapshot_id
    where rv.region_id = any($1::int[]) and rv.state = 'running' and s.status is distinct from 'creating'
@@ -262,10 +262,10 @@ export const findToSettle = preparedColumn<string, [regionIds: number[]], Db>(
 );
 
 /**
- * Volumes of runs whose snapshots are to be requested, except those that wait for the deletion of an older snapshot.
- * Unlimited, so that rows that wait cannot block the others.
+ * Run volumes whose snapshots are to be requested, except those that wait for the deletion of an older snapshot.
+ * Unlimited, so that those that wait cannot block the others.
  */
-export const findPending = preparedColumn<string, [regionIds: number[]], Db>(
+export const findPendingRunVolumes = preparedColumn<string, [regionIds: number[]], Db>(
   'lifecycle_policy_run_volumes_pending',
   `select rv.id from lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
    where rv.region_id = any($1::int[]) and rv.state = 'pending' and (rv.message is null or not exists (
@@ -293,7 +293,7 @@ export async function list(
   return readSizes(db, { where, order: [desc(scheduledAt), desc(id)], page: filter });
 }
 
-export async function findRows(db: Db, ids: string[]): Promise<RunRow[]> {
+export async function findRuns(db: Db, ids: string[]): Promise<RunRow[]> {
   return db.select().from(lifecyclePolicyRuns).where(inArray(lifecyclePolicyRuns.id, ids));
 }
 
@@ -304,7 +304,7 @@ const deletedOfExpired = sql<string[]>`(
   where not exists (select from snapshots s where s.id = one.id::uuid))`;
 
 /** `expired` has only the snapshots whose deletion is complete. */
-export async function findVolumesOfRuns(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
+export async function findRunVolumes(db: Db, runIds: string[]): Promise<RunVolumeRow[]> {
   if (runIds.length === 0) return [];
   return db
     .select({ ...getTableColumns(lifecyclePolicyRunVolumes), expired: deletedOfExpired })

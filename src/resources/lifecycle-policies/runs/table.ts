@@ -33,7 +33,7 @@ export const lifecyclePolicyRuns = pgTable(
 const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
 type RunVolumeState = (typeof runVolumeStates)[number];
 
-/** One row per run and volume. */
+/** The run volumes: one row for each volume of a run. */
 export const lifecyclePolicyRunVolumes = pgTable(
   'lifecycle_policy_run_volumes',
   {
