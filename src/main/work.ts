@@ -13,6 +13,7 @@ import type { Db } from '../platform/db.ts';
 import { timeZoneStatus } from '../platform/time-zone.ts';
 import { resources } from '../resources/list.ts';
 import type { ResourceDrivers, WorkServices } from '../resources/list.ts';
+import type { Resource } from '../resources/resource.ts';
 import type { Duty } from '../tasks/duties.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
@@ -183,17 +184,19 @@ export function createWork(
   development: Services['development'],
   traces: { tracer: Tracer; db: Db } | null = null,
 ): { reconcilers: Reconciler[]; duties: Duty[] } {
-  const all = resources.map((resource) => {
-    const driver = resource.driver?.(drivers as never);
-    if (!driver) return { ...resource, driver };
-    const observed = traces ? tracedDriver(driver, traces.tracer) : driver;
-    if (!development || resource.faults === undefined) return { ...resource, driver: observed };
-    return { ...resource, driver: withFaults(observed, resource.faults, development.takeFault) };
-  });
+  const driverOf = ({ driver: select, faults }: Resource): object | undefined => {
+    const driver = select?.(drivers as never);
+    if (!driver) return undefined;
+    const traced = traces ? tracedDriver(driver, traces.tracer) : driver;
+    return development && faults !== undefined ? withFaults(traced, faults, development.takeFault) : traced;
+  };
+  // Each resource gets what its functions declare: `WorkServices` and `ResourceDrivers` collect the types (list.ts).
+  const given = services as never;
+  const all = resources.map((resource) => ({ ...resource, driver: driverOf(resource) as never }));
   return {
     reconcilers: all
-      .flatMap(({ reconciler, driver }) => reconciler?.(services as never, driver as never) ?? [])
+      .flatMap(({ reconciler, driver }) => reconciler?.(given, driver) ?? [])
       .map((each) => (traces ? tracedReconciler(each, traces.tracer, traces.db) : each)),
-    duties: all.flatMap(({ duties, driver }) => duties?.(services as never, driver as never) ?? []),
+    duties: all.flatMap(({ duties, driver }) => duties?.(given, driver) ?? []),
   };
 }
