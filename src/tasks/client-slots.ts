@@ -4,7 +4,7 @@
  * Invariant: at most `limit` jobs of a client run in this worker. A fetch skips the clients that are at the limit, and is so
  * short that no client can exceed the limit by it.
  */
-interface ClientSlots {
+export interface ClientSlots {
   add(clientId: number): void;
   remove(clientId: number): void;
   /** The clients whose jobs a fetch has to skip. */

@@ -5,8 +5,8 @@ import { transaction } from '../platform/db.ts';
 import { exceededTimeLimit, isUnavailable } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { AssignedJob } from './jobs.ts';
-import { backoffSeconds } from './runner.ts';
-import type { JobEnd } from './runner.ts';
+import { backoffSeconds } from './running-jobs.ts';
+import type { JobEnd } from './running-jobs.ts';
 import type { Placed, Tasks } from './tasks.ts';
 
 export type Outcome =
@@ -39,7 +39,7 @@ export interface Reconciler {
   findDrift(db: Db, regionIds: number[], log: Logger): Promise<Placed[]>;
 }
 
-/** The delays between attempts are 2.7, 7.4, 20, 55 and then always 148 s (runner.ts): four minutes in all. */
+/** The delays between attempts are 2.7, 7.4, 20, 55 and then always 148 s (running-jobs.ts): four minutes in all. */
 const maxAttempts = 6;
 /** An hour: an operator has to add space to the host, or to raise a time limit of the database. */
 const maxAttemptsInShortage = 29;

@@ -10,7 +10,8 @@ import { silentLogger } from '../platform/log.ts';
 import { insertJobs, regionQueue, runDistantJobs } from './jobs.ts';
 import type { AssignedJob } from './jobs.ts';
 import { startRunner } from './runner.ts';
-import type { JobEnd, RunJob, Runner } from './runner.ts';
+import type { Runner } from './runner.ts';
+import type { JobEnd, RunJob } from './running-jobs.ts';
 import { createWakeups } from './wakeups.ts';
 import type { Wakeups } from './wakeups.ts';
 

@@ -11,20 +11,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import { openUnboundedPool } from '../platform/db.ts';
-import { exceededTimeLimit, hostShortageOf, isUnavailable } from '../platform/db-errors.ts';
 import type { Db } from '../platform/db.ts';
 import { createClientSlots } from './client-slots.ts';
 import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';
-import type { AssignedJob, EndedJob, Fetch } from './jobs.ts';
+import type { Fetch } from './jobs.ts';
+import { createRunningJobs, isAway } from './running-jobs.ts';
+import type { JobEnd, RunJob, RunningJob, RunningJobs } from './running-jobs.ts';
 import { openSession } from './session.ts';
 import type { Session } from './session.ts';
 import type { Wakeups } from './wakeups.ts';
-
-/** The result of a job: done, or another run after some seconds. */
-export type JobEnd = { done: true } | { againAfter: number /** That count as used. */; attempts: number };
-
-/** Runs one job. @throws to have it repeated with backoff */
-export type RunJob = (job: AssignedJob, signal: AbortSignal) => Promise<JobEnd>;
 
 export interface RunnerOptions {
   db: Db;
@@ -45,19 +40,7 @@ export interface RunnerOptions {
 const retryMs = 250;
 /** After a fetch that had to skip jobs of busy clients, the next one waits this many times as long as it took. */
 const idleFactor = 10;
-const lastBackoffStep = 5;
 const longestBlockedMs = 50;
-
-/** The delays are 2.7, 7.4, 20, 55 and then always 148 s. */
-export const backoffSeconds = (attempt: number) => Math.exp(Math.min(attempt, lastBackoffStep));
-
-interface Running {
-  job: AssignedJob;
-  abort: AbortController;
-  /** Whether another worker has taken over the job. */
-  isLost: boolean;
-  ended: Promise<void>;
-}
 
 export interface Runner {
   /** Fetches no more jobs and waits for the running ones. */
@@ -72,100 +55,84 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
   const { db, log, workerId, queues, concurrency } = options;
   const pool = openUnboundedPool(db, log);
   const slots = createClientSlots(options.slotsPerClient || Math.ceil(concurrency * 0.75));
-  const running = new Set<Running>();
-  let ended: EndedJob[] = [];
-  const hungry = new Set(queues);
+  /** Queues that may have jobs to fetch. */
+  const toFetch = new Set(queues);
+  const fetchAll = () => queues.forEach((queue) => toFetch.add(queue));
   let lease = 0;
+  /** The earliest time of the next fetch that skips clients. */
   let notBefore = 0;
   let blockedMs = 0;
   let change = Promise.withResolvers<void>();
-  const signal = () => {
+  const announceChange = () => {
     change.resolve();
     change = Promise.withResolvers<void>();
   };
   const wake = (queue: string) => {
-    hungry.add(queue);
-    signal();
+    toFetch.add(queue);
+    announceChange();
   };
-
-  const start = (job: AssignedJob) => {
-    const abort = new AbortController();
-    if (shutdown.aborted) abort.abort(shutdown.reason);
-    // Left over from a lost session: the same job may still run here.
-    const previous = [...running].filter((other) => other.job.kind === job.kind && other.job.id === job.id);
-    slots.add(job.clientId);
-    const entry: Running = { job, abort, isLost: false, ended: Promise.resolve() };
-    running.add(entry);
-    entry.ended = Promise.all(previous.map(({ ended }) => ended))
-      .then(() => run(job, abort.signal))
-      .catch((error: unknown): JobEnd => endOfFailure(job, error, shutdown, log))
-      .then((end) => {
-        running.delete(entry);
-        const wasFull = slots.full().includes(job.clientId);
-        slots.remove(job.clientId);
-        if (wasFull) for (const queue of queues) hungry.add(queue);
-        if (!entry.isLost) ended.push(endedJob(job, end));
-        options.onJobEnd?.(end);
-        signal();
-      });
+  const onEnd = (end: JobEnd, freesClient: boolean) => {
+    if (freesClient) fetchAll();
+    options.onJobEnd?.(end);
+    announceChange();
   };
+  const jobs = createRunningJobs({ run, slots, shutdown, log, onEnd });
 
   /** The next fetch; null if there is none to make. Queues take turns. */
   const nextFetch = (): Fetch | null => {
     const skippedClients = slots.full();
-    const limit = Math.min(concurrency - running.size, slots.room());
+    const limit = Math.min(concurrency - jobs.running.size, slots.room());
     const isEarly = skippedClients.length > 0 && performance.now() < notBefore;
-    const [queue] = hungry;
+    const [queue] = toFetch;
     if (queue === undefined || limit <= 0 || isEarly || shutdown.aborted) return null;
     return { queue, limit, skippedClients, lease: ++lease };
   };
 
   const turn = async (session: Session, fetch: Fetch | null) => {
     // A wake-up during the statement adds it again.
-    if (fetch) hungry.delete(fetch.queue);
-    const sent = ended;
-    ended = [];
+    if (fetch) toFetch.delete(fetch.queue);
+    const ended = jobs.takeUnsent();
     const started = performance.now();
-    const result = await takeTurn(session.db, { workerId, ended: sent, fetch, now: options.clock.now() }).catch(
+    const result = await takeTurn(session.db, { workerId, ended, fetch, now: options.clock.now() }).catch(
       (error: unknown) => {
-        ended.push(...sent);
+        jobs.returnUnsent(ended);
         throw error;
       },
     );
-    ended.push(...result.blocked);
-    for (const job of result.jobs) start(job);
-    if (fetch && result.jobs.length === fetch.limit) hungry.add(fetch.queue);
+    jobs.returnUnsent(result.blocked);
+    for (const job of result.jobs) jobs.start(job);
+    if (fetch && result.jobs.length === fetch.limit) toFetch.add(fetch.queue);
     else if (fetch?.skippedClients.length) notBefore = performance.now() + idleFactor * (performance.now() - started);
-    if (result.again) for (const queue of queues) hungry.add(queue);
+    if (result.again) fetchAll();
     // Another transaction holds these rows; it should be about to commit.
     blockedMs = result.blocked.length > 0 ? Math.min(2 * blockedMs + 1, longestBlockedMs) : 0;
     if (blockedMs > 0) await sleep(blockedMs);
   };
 
-  const mayStop = () => shutdown.aborted && running.size === 0 && ended.length === 0;
+  const mayStop = () => shutdown.aborted && jobs.running.size === 0 && jobs.unsent().length === 0;
   const work = async (session: Session) => {
     let isBroken = false;
     void session.broken.then(() => {
       isBroken = true;
-      signal();
+      announceChange();
     });
-    for (const entry of await findLost(session.db, workerId, running, ended)) {
+    for (const entry of await findLost(session.db, workerId, jobs)) {
       const { kind, id } = entry.job;
       entry.isLost = true;
       log.warn({ kind, id }, 'another worker claimed a job; aborting it');
       entry.abort.abort(new Error('another worker claimed the job'));
     }
-    for (const queue of queues) hungry.add(queue);
+    fetchAll();
     while (!mayStop() && !isBroken) {
       const changed = change.promise;
       const fetch = nextFetch();
-      if (fetch || ended.length > 0) await turn(session, fetch);
+      if (fetch || jobs.unsent().length > 0) await turn(session, fetch);
       else await untilChange(changed);
     }
   };
 
   const untilChange = async (changed: Promise<void>) => {
-    const wait = slots.full().length > 0 && hungry.size > 0 ? notBefore - performance.now() : 0;
+    const wait = slots.full().length > 0 && toFetch.size > 0 ? notBefore - performance.now() : 0;
     if (wait <= 0) return changed;
     await Promise.race([changed, sleep(wait)]);
   };
@@ -182,41 +149,23 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
         if (!isAway(error)) log.error({ err: error }, 'job queue failed');
       }
       // Without a database, a worker that stops leaves its jobs to the others.
-      if (isLost && shutdown.aborted && running.size === 0) return;
+      if (isLost && shutdown.aborted && jobs.running.size === 0) return;
       if (isLost) await sleep(retryMs);
     }
   };
 
-  const unserve = queues.map((queue) => options.wakeups.serve(queue, () => wake(queue)));
+  const endServing = queues.map((queue) => options.wakeups.serve(queue, () => wake(queue)));
   const poll = setInterval(() => queues.forEach(wake), options.pollMs ?? 1000);
-  const abortAll = () => running.forEach(({ abort }) => abort.abort(shutdown.reason));
-  shutdown.addEventListener('abort', abortAll, { once: true });
   const looping = loop();
   return {
     async stop() {
       clearInterval(poll);
-      for (const end of unserve) end();
-      signal();
+      for (const end of endServing) end();
+      announceChange();
       await looping;
       await pool.end();
     },
   };
-}
-
-/** Not when this host lacks resources: the error may also be one of the job itself, and its operator must see it. */
-const isAway = (error: unknown) => isUnavailable(error) && hostShortageOf(error) === null;
-
-function endOfFailure({ kind, id, attempt }: AssignedJob, error: unknown, shutdown: AbortSignal, log: Logger): JobEnd {
-  if (shutdown.aborted) return { againAfter: 0, attempts: attempt - 1 };
-  // A statement may always exceed a time limit of the operator, so these attempts count and back off.
-  if (isAway(error) && exceededTimeLimit(error) === null) return { againAfter: 1, attempts: attempt - 1 };
-  log.warn({ err: error, kind, id, attempt }, 'job failed');
-  return { againAfter: backoffSeconds(attempt), attempts: attempt };
-}
-
-function endedJob({ kind, id, lease }: AssignedJob, end: JobEnd): EndedJob {
-  const [delaySeconds, attempts] = 'done' in end ? [null, 0] : [end.againAfter, end.attempts];
-  return { kind, id, lease, delaySeconds, attempts };
 }
 
 const isSame = (a: { kind: string; id: string; lease: number }) => (b: typeof a) =>
@@ -226,15 +175,10 @@ const isSame = (a: { kind: string; id: string; lease: number }) => (b: typeof a)
  * Compares the jobs that are assigned to a worker with those that it runs or has ended, after its session was lost: releases
  * the others, and returns the entries of jobs that another worker has taken over.
  */
-async function findLost(
-  db: Session['db'],
-  workerId: string,
-  running: Set<Running>,
-  ended: EndedJob[],
-): Promise<Running[]> {
+async function findLost(db: Session['db'], workerId: string, jobs: RunningJobs): Promise<RunningJob[]> {
   const held = await jobsOf(db, workerId);
-  const own = [...[...running].map(({ job }) => job), ...ended];
+  const own = [...[...jobs.running].map(({ job }) => job), ...jobs.unsent()];
   const unknown = held.filter((job) => !own.some(isSame(job)));
   await releaseJobs(db, workerId, unknown);
-  return [...running].filter(({ job }) => !held.some(isSame(job)));
+  return [...jobs.running].filter(({ job }) => !held.some(isSame(job)));
 }

@@ -25,14 +25,15 @@ import { rebasePriorities, sweepPriority } from './priority.ts';
 import { runReconcile } from './reconcile.ts';
 import type { Reconciler, ReconcileDeps } from './reconcile.ts';
 import { startRunner } from './runner.ts';
-import type { RunJob, RunnerOptions } from './runner.ts';
+import type { RunnerOptions } from './runner.ts';
+import type { RunJob } from './running-jobs.ts';
 import type { Placed } from './tasks.ts';
 
 const heartbeatSeconds = 2;
 const pendingScanSeconds = 10;
 const rebaseSeconds = 10;
 const distantScanSeconds = 10;
-/** Twice the longest delay of a job of a region (runner.ts). A later one is of a time before the clock was set back. */
+/** Twice the longest delay of a job of a region (running-jobs.ts). A later one is of a time before the clock was set back. */
 const distantSeconds = 300;
 const cleanupSeconds = 3600;
 /** Lets live workers take their locks again after a restart of PostgreSQL. */
