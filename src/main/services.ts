@@ -42,7 +42,7 @@ import { createClients } from '../resources/clients/service.ts';
 import { createDevelopment } from '../resources/development/service.ts';
 import { createFileShares } from '../resources/file-shares/service.ts';
 import { createL7Policies } from '../resources/load-balancers/l7-policies/service.ts';
-import { createLbPools } from '../resources/load-balancers/pools/service.ts';
+import { createPools } from '../resources/load-balancers/pools/service.ts';
 import { createMissedRuns } from '../resources/lifecycle-policies/missed-runs/service.ts';
 import { createRequestedRuns } from '../resources/lifecycle-policies/requested-runs/service.ts';
 import { createLifecyclePolicySchedules } from '../resources/lifecycle-policies/schedule/service.ts';
@@ -174,8 +174,8 @@ export async function createServices(deps: ServicesDeps) {
   const changes = createLoadBalancerChanges(shared);
   const memberRules = createRulesOfMembers(deps);
   const balanced = { ...shared, changes, secrets, memberRules };
-  const lbPools = createLbPools({ ...balanced, untilEnd: taskViews.untilEnd });
-  const listeners = createListeners({ ...balanced, lbPools });
+  const pools = createPools({ ...balanced, untilEnd: taskViews.untilEnd });
+  const listeners = createListeners({ ...balanced, pools });
   const l7Policies = createL7Policies({ ...shared, changes, checkPattern: deps.checkPattern ?? createPatternCheck() });
   const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
 
@@ -201,7 +201,7 @@ export async function createServices(deps: ServicesDeps) {
   const services = {
     ...{ db, clock, log, ...engines, memberRules, findKeyProblem: keyring.findProblem },
     ...{ networks, subnets, secrets, projects, clients, tokens, sessions, signIn, registries, fileShares, taskViews },
-    ...{ loadBalancers, listeners, lbPools, l7Policies },
+    ...{ loadBalancers, listeners, pools, l7Policies },
     ...{ snapshots, volumes, pricing, lifecyclePolicies, lifecyclePolicyRuns, missedRuns },
     lifecyclePolicySchedules: createLifecyclePolicySchedules(shared),
     requestedRuns: createRequestedRuns(shared),

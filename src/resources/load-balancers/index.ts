@@ -9,9 +9,9 @@ import { l7PolicyOperations } from './l7-policies/routes.ts';
 import type { L7Policies } from './l7-policies/service.ts';
 import { listenerOperations } from './listeners/routes.ts';
 import type { Listeners } from './listeners/service.ts';
-import { lbPoolMemberOperations } from './members/routes.ts';
-import { lbPoolOperations } from './pools/routes.ts';
-import type { LbPools } from './pools/service.ts';
+import { memberOperations } from './members/routes.ts';
+import { poolOperations } from './pools/routes.ts';
+import type { Pools } from './pools/service.ts';
 import { createLoadBalancerReconciler } from './reconcile.ts';
 import { createLoadBalancerDuties } from './recorders.ts';
 import { loadBalancerOperations } from './routes.ts';
@@ -28,13 +28,13 @@ export const loadBalancers = {
   operations: (services: {
     loadBalancers: LoadBalancers;
     listeners: Listeners;
-    lbPools: LbPools;
+    pools: Pools;
     l7Policies: L7Policies;
   }) => [
     ...loadBalancerOperations(services.loadBalancers),
     ...listenerOperations(services.listeners),
-    ...lbPoolOperations(services.lbPools),
-    ...lbPoolMemberOperations(services.lbPools),
+    ...poolOperations(services.pools),
+    ...memberOperations(services.pools),
     ...l7PolicyOperations(services.l7Policies),
   ],
   usageOfRows,

@@ -7,7 +7,7 @@ import type { MemberRule } from '../../../platform/member-networks.ts';
 import { newMemberSettings } from '../members/normalize.ts';
 import { memberListErrors, memberSubnets } from '../members/validation.ts';
 import { newPoolSettings } from '../pools/normalize.ts';
-import type { CreatedPool, LbPools, NewPart } from '../pools/service.ts';
+import type { CreatedPool, Pools, NewPart } from '../pools/service.ts';
 import { poolErrors, poolSecrets } from '../pools/validation.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
@@ -76,7 +76,7 @@ export function nestedReferenceErrors(
 
 /** Call when `nestedErrors` and `nestedReferenceErrors` found none, in the transaction that inserts the load balancer. */
 export async function insertNested(
-  lbPools: Pick<LbPools, 'insert'>,
+  { insert: insertPool }: Pick<Pools, 'insert'>,
   tx: Tx,
   { scope, loadBalancerId, creatorTaskId, now, listeners }: NestedListeners,
 ): Promise<CreatedListeners> {
@@ -88,7 +88,7 @@ export async function insertNested(
     const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt };
     let defaultPoolId: string | null = null;
     for (const pool of pools) {
-      const ids = await lbPools.insert(tx, { ...place, settings: pool.settings, members: pool.members });
+      const ids = await insertPool(tx, { ...place, settings: pool.settings, members: pool.members });
       for (const [key, added] of Object.entries(ids)) created[key as keyof CreatedPool].push(...added);
       defaultPoolId = ids.pools[0]!;
     }

@@ -15,7 +15,7 @@ import * as l7PolicyStore from '../l7-policies/store.ts';
 import { createPartChanges, lockNamedLoadBalancer, requireChangeable, requireNotDeleted } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
-import type { LbPools } from '../pools/service.ts';
+import type { Pools } from '../pools/service.ts';
 import * as poolStore from '../pools/store.ts';
 import { poolUseErrors } from '../pools/attachment.ts';
 import { referenceErrors } from '../references.ts';
@@ -43,14 +43,14 @@ import { havePortInCommon, listenerErrors, listenerSecrets } from './validation.
 interface ListenersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
-  lbPools: Pick<LbPools, 'insert' | 'markDeleted'>;
+  pools: Pick<Pools, 'insert' | 'markDeleted'>;
   memberRules: MemberRules;
 }
 
 export type Listeners = ReturnType<typeof createListeners>;
 
 export function createListeners(deps: ListenersDeps) {
-  const { db, clock, idempotency, changes, secrets, lbPools } = deps;
+  const { db, clock, idempotency, changes, secrets, pools } = deps;
   const parts = createPartChanges(deps, 'listener', store.lockListener);
 
   const create = (context: RequestContext, scope: Scope, body: CreateListener): Promise<TaskIds> =>
@@ -127,7 +127,7 @@ export function createListeners(deps: ListenersDeps) {
         await l7PolicyStore.markDeletedOfListener(tx, id, clock.now());
         if (options.deleteDefaultPool && defaultPoolId) {
           await requireUnused(tx, 'pool', defaultPoolId, [l7PolicyStore.usesOfPool]);
-          await lbPools.markDeleted(tx, defaultPoolId);
+          await pools.markDeleted(tx, defaultPoolId);
         }
         return { type: 'delete_lblistener' };
       }),
@@ -155,7 +155,7 @@ export function createListeners(deps: ListenersDeps) {
       ...nestedErrors(listeners, family, deps.memberRules(scope.regionId)),
       ...(await nestedReferenceErrors(secrets, tx, scope, listeners)),
     ],
-    insertNested: (tx: Tx, nested: NestedListeners) => insertNested(lbPools, tx, nested),
+    insertNested: (tx: Tx, nested: NestedListeners) => insertNested(pools, tx, nested),
   };
 }
 

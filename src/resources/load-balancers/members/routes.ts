@@ -4,14 +4,14 @@ import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { member_id, pool_id, poolTag } from '../pools/routes.ts';
 import { errorsOfMembers } from '../body-errors.ts';
-import type { LbPools } from '../pools/service.ts';
+import type { Pools } from '../pools/service.ts';
 import { CreateMember, ListMembers, Member, MemberCollection, ReplaceMembers, UpdateMember } from './schema.ts';
 
 const operation = operationsOf(poolTag, { pool_id, member_id });
 const all = '/cloud/v1/loadbalancers/:project_id/:region_id/pools/:pool_id/members';
 const one = `${all}/:member_id`;
 
-export const lbPoolMemberOperations = (pools: LbPools) => [
+export const memberOperations = (pools: Pools) => [
   operation('POST', all, {
     id: 'addLbPoolMember',
     summary: 'Add a member to a pool',

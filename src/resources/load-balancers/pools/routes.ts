@@ -16,7 +16,7 @@ import {
   PatchHealthMonitor,
   UpdatePool,
 } from './schema.ts';
-import type { LbPools } from './service.ts';
+import type { Pools } from './service.ts';
 
 export const poolTag = {
   name: 'Load balancer pools',
@@ -38,7 +38,7 @@ const operation = operationsOf(poolTag, { pool_id, member_id });
 const all = '/cloud/v1/lbpools/:project_id/:region_id';
 const one = `${all}/:pool_id`;
 
-export const lbPoolOperations = (pools: LbPools) => [
+export const poolOperations = (pools: Pools) => [
   operation('POST', all, {
     id: 'createLbPool',
     summary: 'Create a pool',

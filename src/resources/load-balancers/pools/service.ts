@@ -30,7 +30,7 @@ import * as store from './store.ts';
 import type { LockedPool } from './store.ts';
 import { missingMonitorType, poolErrors, poolSecrets } from './validation.ts';
 
-interface LbPoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
+interface PoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
   changes: LoadBalancerChanges;
   secrets: SecretsForUse;
   memberRules: MemberRules;
@@ -38,7 +38,7 @@ interface LbPoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> 
   untilEnd(taskId: string, seconds: number): Promise<void>;
 }
 
-export type LbPools = ReturnType<typeof createLbPools>;
+export type Pools = ReturnType<typeof createPools>;
 type ListedPool = LbPoolCollection['results'][number];
 
 /** Where a new listener or pool belongs. */
@@ -47,7 +47,7 @@ export type NewPart = Pick<PoolRow, 'projectId' | 'regionId' | 'loadBalancerId' 
 /** Ids under the keys of a task's `created_resources`. */
 export type CreatedPool = Record<'pools' | 'members' | 'healthmonitors', string[]>;
 
-export function createLbPools(deps: LbPoolsDeps) {
+export function createPools(deps: PoolsDeps) {
   const { db, clock, idempotency, changes, secrets, memberRules } = deps;
   const parts = createPartChanges(deps, 'pool', store.lockPool);
   const change = parts.changeQueued;
