@@ -21,7 +21,7 @@ import { securityHeaders } from './security-headers.ts';
 import { createDrain } from './drain.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import type { ErrorHandlingDeps } from './error-handling.ts';
-import { idempotencyKeys, repeatAnswer } from './idempotency-keys.ts';
+import { idempotencyKeys, repeatResponse } from './idempotency-keys.ts';
 import type { IdempotencyDeps } from './idempotency-keys.ts';
 import { jsonBodies, smallestBodyLimit } from './json-body.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
@@ -87,7 +87,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   await app.register(swagger, openApiOptions(app));
   if (options.holdUntil) holdRequests(app, options.holdUntil);
   if (options.movedNow) datesOf(app, options.movedNow);
-  errorHandling(app, { repeatAnswer: repeatAnswer(options), onUnavailable: options.onUnavailable });
+  errorHandling(app, { repeatResponse: repeatResponse(options), onUnavailable: options.onUnavailable });
   requestTelemetry(app, options);
   securityHeaders(app, options.hstsSeconds);
   authorization(app, options);

@@ -23,7 +23,7 @@ import { commonHeaders } from './security-headers.ts';
 import { ValidationError } from './validation.ts';
 
 export interface ErrorHandlingDeps {
-  repeatAnswer: Repeat;
+  repeatResponse: Repeat;
   /** Called for every request that failed because the database was not available. */
   onUnavailable?(error: unknown): void;
 }
@@ -32,7 +32,7 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
   app.setErrorHandler(async (error, request, reply) => {
     let failure: unknown = error;
     try {
-      if (await deps.repeatAnswer(error, request, reply)) return reply;
+      if (await deps.repeatResponse(error, request, reply)) return reply;
     } catch (other) {
       failure = other;
     }

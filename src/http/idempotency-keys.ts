@@ -8,10 +8,10 @@ import { errorsOf, errorsOfIdempotencyKey } from './request-errors.ts';
 
 export interface IdempotencyDeps {
   fingerprintOf(method: string, path: string, body: unknown): string;
-  recallAnswer(context: RequestContext): Promise<{ answer: unknown } | undefined>;
-  keepAnswer(context: RequestContext, answer: unknown): Promise<void>;
+  findResponse(context: RequestContext): Promise<{ body: unknown } | undefined>;
+  storeResponse(context: RequestContext, body: unknown): Promise<void>;
   /** Whether the error means that another request claimed the key. */
-  isAlreadyAnswered(error: unknown): boolean;
+  isKeyClaimed(error: unknown): boolean;
 }
 
 /** Adds the hooks to each POST that is registered afterwards. They run after authorization and validation. */
@@ -23,15 +23,15 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
       if (!repeated) done();
     }, done);
   };
-  const keep: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
+  const store: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
     const claim = request.by?.idempotency;
     if (!claim || claim.claimed || reply.statusCode >= 300) return done(null, payload);
-    deps.keepAnswer(request.by, payload).then(() => done(null, payload), done);
+    deps.storeResponse(request.by, payload).then(() => done(null, payload), done);
   };
   app.addHook('onRoute', (route) => {
     if (route.method !== 'POST') return;
     route.preHandler = [repeat, ...[route.preHandler ?? []].flat()];
-    route.preSerialization = [keep, ...[route.preSerialization ?? []].flat()];
+    route.preSerialization = [store, ...[route.preSerialization ?? []].flat()];
   });
 }
 
@@ -46,23 +46,23 @@ async function repeatIfKnown(
   // With the query, which is part of the request that the key identifies.
   const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
   request.by.idempotency = { key, fingerprint, claimed: false };
-  const kept = await deps.recallAnswer(request.by);
-  if (kept) answer(request, reply, kept.answer);
-  return kept !== undefined;
+  const stored = await deps.findResponse(request.by);
+  if (stored) sendStored(request, reply, stored.body);
+  return stored !== undefined;
 }
 
 /** For the error handler: the request lost the race for its key, so the response of the winner is stored by now. */
-export function repeatAnswer(deps: IdempotencyDeps): Repeat {
+export function repeatResponse(deps: IdempotencyDeps): Repeat {
   return async (error, request, reply) => {
-    if (!deps.isAlreadyAnswered(error)) return false;
-    const kept = await deps.recallAnswer(request.by);
-    if (!kept) return false;
-    answer(request, reply, kept.answer);
+    if (!deps.isKeyClaimed(error)) return false;
+    const stored = await deps.findResponse(request.by);
+    if (!stored) return false;
+    sendStored(request, reply, stored.body);
     return true;
   };
 }
 
-function answer(request: FastifyRequest, reply: FastifyReply, body: unknown): FastifyReply {
+function sendStored(request: FastifyRequest, reply: FastifyReply, body: unknown): FastifyReply {
   request.by.idempotency!.claimed = true;
   const success = Object.keys((request.routeOptions.schema?.response as object) ?? {}).find((code) => code < '300');
   return reply.code(Number(success ?? 200)).send(body === null ? undefined : body);

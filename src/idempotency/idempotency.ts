@@ -1,10 +1,10 @@
 /**
  * `Idempotency-Key`: a repeated request within 24 hours gets the same response and changes nothing.
  *
- * Invariant: the key and the answer are stored in the transaction that does the work. So a crash leaves both or neither,
- * and of two concurrent requests the second one waits for the commit of the first and then repeats its answer. Errors are
- * not stored: a corrected request may use the same key. An answer that contains a secret is stored encrypted (`sealed`). A
- * key belongs to the token that sent it, so no other token of the client sees the answer.
+ * Invariant: the key and the response are stored in the transaction that does the work. So a crash leaves both or neither,
+ * and of two concurrent requests the second one waits for the commit of the first and then repeats its response. Errors are
+ * not stored: a corrected request may use the same key. A response that contains a secret is stored encrypted (`sealed`). A
+ * key belongs to the token that sent it, so no other token of the client sees the response.
  */
 import { createHash } from 'node:crypto';
 import { requestAction } from '../audit/audit.ts';
@@ -19,18 +19,18 @@ import type { Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
 
-/** Thrown in a transaction whose key another request has claimed: roll back, and repeat the answer of that request. */
-export class AlreadyAnswered extends Error {}
+/** Thrown in a transaction whose key another request has claimed: roll back, and repeat its response. */
+export class KeyClaimed extends Error {}
 
-const alreadyAnswered = 'CY002';
+const keyClaimed = 'CY002';
 
 const claim = deferred('idempotency_claim', {
   parameters: 'int, text, text, timestamptz',
   body: `insert into idempotency_keys as k (token_id, key, fingerprint, created_at) values ($1, $2, $3, $4)
    on conflict (token_id, key) do update set fingerprint = excluded.fingerprint, answer = null, created_at = excluded.created_at
    where k.created_at < excluded.created_at - ${lifetime};
-   if not found then raise exception using errcode = '${alreadyAnswered}', message = 'the key is claimed'; end if;`,
-  errors: { [alreadyAnswered]: () => new AlreadyAnswered() },
+   if not found then raise exception using errcode = '${keyClaimed}', message = 'the key is claimed'; end if;`,
+  errors: { [keyClaimed]: () => new KeyClaimed() },
 });
 
 const store = deferred<unknown[], void, Db | Tx>('idempotency_store', {
@@ -38,7 +38,7 @@ const store = deferred<unknown[], void, Db | Tx>('idempotency_store', {
   body: `update idempotency_keys set answer = $3 where token_id = $1 and key = $2;`,
 });
 
-const recall = prepared<{ fingerprint: string; answer: unknown }>(
+const findStored = prepared<{ fingerprint: string; answer: unknown }>(
   'idempotency_recall',
   `select fingerprint, answer from idempotency_keys
    where token_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
@@ -59,24 +59,24 @@ export interface Idempotency {
   auditedTransaction<T>(db: Db, context: RequestContext, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
   /** As `auditedTransaction`, for a response that contains a secret: it is stored encrypted. */
   sealedTransaction: Idempotency['auditedTransaction'];
-  /** The stored answer, or undefined. @throws ClientError 409 when the key was used for a different request */
-  recall(db: Db, context: RequestContext): Promise<{ answer: unknown } | undefined>;
-  /** Stores the answer of a request that changed nothing (a price, a check of limits). */
-  storeUnclaimed(db: Db, context: RequestContext, answer: unknown): Promise<void>;
-  /** Deletes answers that are older than 24 hours. */
+  /** The stored response, or undefined. @throws ClientError 409 when the key was used for a different request */
+  findResponse(db: Db, context: RequestContext): Promise<{ body: unknown } | undefined>;
+  /** Stores the response of a request that changed nothing (a price, a check of limits). */
+  storeResponse(db: Db, context: RequestContext, body: unknown): Promise<void>;
+  /** Deletes responses that are older than 24 hours. */
   deleteExpired(db: Db): Promise<void>;
-  /** Encrypts with the current key the answers that an older key encrypted. Returns their number. */
+  /** Encrypts with the current key the responses that an older key encrypted. Returns their number. */
   reencrypt(db: Db): Promise<number>;
 }
 
-/** Answers are kept by `clock`. `keyring` encrypts those with secrets. */
+/** Responses expire by `clock`. `keyring` encrypts those with secrets. */
 export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
     await claim(tx, context.actor.tokenId, key, fingerprint, clock.now());
   };
-  const storeIn = async (tx: Tx, context: RequestContext, answer: unknown, sealed: boolean) => {
-    const text = JSON.stringify(answer ?? null);
+  const storeIn = async (tx: Tx, context: RequestContext, body: unknown, sealed: boolean) => {
+    const text = JSON.stringify(body ?? null);
     const stored = sealed ? seal(keyring, contextOf(context.actor.tokenId, context.idempotency!.key), text) : text;
     await store(tx, context.actor.tokenId, context.idempotency!.key, stored);
   };
@@ -86,9 +86,9 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
       const result = await audit.transaction(db, requestAction(context), async (tx, act) => {
         if (!context.idempotency) return work(tx, act);
         await claimIn(tx, context);
-        const answer = await work(tx, act);
-        await storeIn(tx, context, answer, sealed);
-        return answer;
+        const body = await work(tx, act);
+        await storeIn(tx, context, body, sealed);
+        return body;
       });
       if (context.idempotency) context.idempotency.claimed = true;
       return result;
@@ -97,22 +97,22 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
   return {
     auditedTransaction: transactionOf(false),
     sealedTransaction: transactionOf(true),
-    async recall(db, context) {
+    async findResponse(db, context) {
       const { key, fingerprint } = context.idempotency!;
-      const [row] = await recall(db, context.actor.tokenId, key, clock.now());
+      const [row] = await findStored(db, context.actor.tokenId, key, clock.now());
       if (row && row.fingerprint !== fingerprint) {
         throw new ClientError(
           'IdempotencyKeyReused',
           `the Idempotency-Key ${JSON.stringify(key)} was used for a different request within 24 hours; use a new key`,
         );
       }
-      return row && { answer: unseal(keyring, contextOf(context.actor.tokenId, key), row.answer) };
+      return row && { body: unseal(keyring, contextOf(context.actor.tokenId, key), row.answer) };
     },
-    async storeUnclaimed(db, context, answer) {
+    async storeResponse(db, context, body) {
       if (context.idempotency!.claimed) return;
       await transaction(db, async (tx) => {
         await claimIn(tx, context);
-        await storeIn(tx, context, answer, false);
+        await storeIn(tx, context, body, false);
       });
       context.idempotency!.claimed = true;
     },
@@ -149,7 +149,7 @@ function unseal(keyring: Keyring, context: string, stored: unknown): unknown {
   } catch (error) {
     if (!(error instanceof EncryptionError)) throw error;
     const message =
-      'the request was done, but its answer can no longer be decrypted (the key was removed); use a new Idempotency-Key';
+      'the request was done, but its response can no longer be decrypted (the key was removed); use a new Idempotency-Key';
     throw new ClientError('IdempotencyKeyReused', message, { cause: error });
   }
 }

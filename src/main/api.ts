@@ -5,7 +5,7 @@ import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import type { ClientLimits } from '../http/client-limits.ts';
 import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/system.ts';
-import { AlreadyAnswered, fingerprintOf } from '../idempotency/idempotency.ts';
+import { fingerprintOf, KeyClaimed } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
 import { diskKind, type DiskSpace } from '../platform/disk-space.ts';
@@ -74,10 +74,10 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
     fingerprintOf,
-    recallAnswer: (context) => services.idempotency.recall(db, context),
-    keepAnswer: (context, answer) => services.idempotency.storeUnclaimed(db, context, answer),
+    findResponse: (context) => services.idempotency.findResponse(db, context),
+    storeResponse: (context, body) => services.idempotency.storeResponse(db, context, body),
     onUnavailable: databaseHealth.record,
-    isAlreadyAnswered: (error) => error instanceof AlreadyAnswered,
+    isKeyClaimed: (error) => error instanceof KeyClaimed,
     routes: [
       systemRoutes({
         version,
