@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Daemon } from '../../platform/daemon.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { Certificate, CertificateSource } from '../../platform/tls/certificate.ts';
+import type { CertificateSource } from '../../platform/tls/certificate.ts';
 import type { CephMount } from '../ceph/mount.ts';
 import { onHost, refuseAborted } from '../command.ts';
 import { runsAsRoot, runtimeFolder } from '../confined.ts';
@@ -16,7 +16,7 @@ import { collect } from './collect.ts';
 import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';
 import { layoutOf, makeFolders, namesIn, type Layout } from './layout.ts';
-import { sendCertificate, storeCertificate } from './gate-certificate.ts';
+import { createGateCertificate } from './gate-certificate.ts';
 import { readReport, startGate } from './gate.ts';
 import { startDistribution } from './process.ts';
 import { removeContents, removeFolder } from './storage.ts';
@@ -55,11 +55,6 @@ const LAST_RETRY_MS = 30_000;
 
 const waiting = '; waiting for an API server to send the token server';
 
-function faultOf(healthy: boolean, fault: string, problem: string | null): string {
-  if (problem !== null) return `; TLS: ${problem}`;
-  return healthy ? '' : fault;
-}
-
 async function untilStarted(start: () => Promise<void>, log: Logger): Promise<void> {
   for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
     try {
@@ -69,16 +64,6 @@ async function untilStarted(start: () => Promise<void>, log: Logger): Promise<vo
       await sleep(delay, undefined, { ref: false });
     }
   }
-}
-
-/** A source may be shared, and outlive the driver. */
-async function openSource(
-  { openCertificate }: DistributionDriverOptions,
-  onChange: (source: CertificateSource) => void,
-): Promise<CertificateSource | null> {
-  const opened = (await openCertificate?.()) ?? null;
-  opened?.onChange(() => onChange(opened));
-  return opened;
 }
 
 /**
@@ -97,36 +82,16 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
   let current: RegistryHosting | null = null;
   /** What it was last configured with, until it ends. */
   let wanted: RegistryHosting | null = null;
-  let source: CertificateSource | null = null;
-  /** The certificate that the gate serves. */
-  let served: Certificate | null = null;
+  const certificate = createGateCertificate(layout, options.openCertificate);
 
-  /** Sends the current certificate to a running gate that serves another one. */
-  const renewCertificate = async () => {
-    const certificate = source?.current();
-    if (!certificate || certificate === served) return;
-    await storeCertificate(layout, certificate);
-    await sendCertificate(layout, certificate);
-    served = certificate;
-  };
-
-  const storeCurrent = async () => {
-    const certificate = source?.current();
-    if (certificate) await storeCertificate(layout, certificate);
-  };
-
-  const closeCertificate = async () => {
-    await source?.stop();
-    source = null;
-  };
   // Their working directory is in the mount, so they cannot use a new one.
   const onRemount = () =>
     void turns('process', async () => void (current = null)).then(() => untilStarted(restart, log));
   const mount = shared?.mount({ target: layout.root, state: dirname(layout.distribution), onRemount }) ?? null;
 
   const serve = async (hosting: RegistryHosting) => {
-    // Called again when an ACME server has issued the first certificate.
-    if (options.openCertificate && !source?.current()) return;
+    // Called again when the certificate is known.
+    if (!certificate.isKnown()) return;
     // The gate stops first, so that no request reaches distribution while it stops.
     for (const daemon of daemons) await daemon.stop();
     daemons = [];
@@ -134,7 +99,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     // Concurrently: the gate responds only once distribution does.
     const started = await Promise.allSettled([
       startGate(
-        { ...options, layout, replica, hasTls: options.openCertificate !== null, storeCertificate: storeCurrent },
+        { ...options, layout, replica, hasTls: certificate.hasTls, storeCertificate: certificate.store },
         hosting,
       ),
       startDistribution({ ...options, layout, replica, program: finding.distribution! }, hosting),
@@ -143,14 +108,13 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     const failed = started.findLast((each) => each.status === 'rejected');
     if (failed) throw failed.reason;
     current = hosting;
-    // An adopted gate may serve an older one.
-    served = null;
-    await renewCertificate();
+    certificate.forgetServed();
+    await certificate.renew();
   };
   const follow = (hosting: RegistryHosting) =>
-    isDeepStrictEqual(hosting, current) ? renewCertificate() : serve(hosting);
-  const followCertificate = (from: CertificateSource) =>
-    turns('process', async () => void (wanted && source === from && (await follow(wanted)))).catch((error: unknown) =>
+    isDeepStrictEqual(hosting, current) ? certificate.renew() : serve(hosting);
+  const followCertificate = (isOpen: () => boolean) =>
+    void turns('process', async () => void (wanted && isOpen() && (await follow(wanted)))).catch((error: unknown) =>
       log.error({ err: error }, 'registries do not use the new certificate'),
     );
   /** Unless something else has started them, or the driver ends. */
@@ -170,10 +134,11 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
       const serves = isUp && !daemons.some((each) => each.isSilent());
       const isMounted = mount?.isMounted() ?? true;
       const healthy = (serves || shared?.serves === false) && isMounted;
-      const problem = source?.problem() ?? null;
       const down = wanted === null ? waiting : isUp ? '; it does not respond' : '; it is down';
-      const fault = isMounted ? down : `; the CephFS is not mounted at ${layout.root}`;
-      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${faultOf(healthy, fault, problem)}`;
+      const unhealthy = isMounted ? down : `; the CephFS is not mounted at ${layout.root}`;
+      const tls = certificate.problem();
+      const problem = tls !== null ? `; TLS: ${tls}` : healthy ? '' : unhealthy;
+      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${problem}`;
       return { driver: 'distribution', real: true, healthy, detail };
     },
     async start() {
@@ -182,7 +147,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
         await makeFolders(layout);
         for (const left of await readdir(layout.removed)) await removeLeft(left);
       });
-      if (shared?.serves !== false) source ??= await openSource(options, followCertificate);
+      if (shared?.serves !== false) await certificate.open(followCertificate);
     },
     configure: (hosting: RegistryHosting) =>
       turns('process', async () => {
@@ -193,7 +158,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     async stop() {
       await turns('process', async () => {
         wanted = current = null;
-        await closeCertificate();
+        await certificate.close();
         for (const daemon of daemons) await daemon.stop();
         await mount?.close();
         if (runsAsRoot()) await rm(runtimeFolder(layout.root), { recursive: true, force: true });
@@ -202,7 +167,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
     async release() {
       await turns('process', async () => {
         wanted = null;
-        await closeCertificate();
+        await certificate.close();
         for (const daemon of daemons) await daemon.release();
         await mount?.release();
       });

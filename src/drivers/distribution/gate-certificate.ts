@@ -5,7 +5,7 @@
 import { open } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join, relative } from 'node:path';
-import type { Certificate } from '../../platform/tls/certificate.ts';
+import type { Certificate, CertificateSource } from '../../platform/tls/certificate.ts';
 import { ensureDurably } from '../durable-files.ts';
 import type { Layout } from './layout.ts';
 
@@ -17,13 +17,59 @@ const socketName = 'tls.sock';
 export const certificateFile = ({ root, distribution }: Layout) => join(relative(root, distribution), file);
 export const certificateSocket = ({ root, distribution }: Layout) => join(relative(root, distribution), socketName);
 
-/** For the next start of the gate. Only root can read it. */
-export function storeCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
+/** `openSource`: opens the certificate that clients get, which may be shared and outlive the driver; null: plain HTTP. */
+export function createGateCertificate(layout: Layout, openSource: (() => Promise<CertificateSource>) | null) {
+  let source: CertificateSource | null = null;
+  /** What the gate serves. */
+  let served: Certificate | null = null;
+  return {
+    hasTls: openSource !== null,
+
+    /** Calls `onChange` for each new certificate, until `close`. */
+    async open(onChange: (isOpen: () => boolean) => void): Promise<void> {
+      if (source || !openSource) return;
+      const opened = await openSource();
+      opened.onChange(() => onChange(() => source === opened));
+      source = opened;
+    },
+
+    async close(): Promise<void> {
+      await source?.stop();
+      source = null;
+    },
+
+    /** False until an ACME server has issued the first certificate. */
+    isKnown: () => openSource === null || Boolean(source?.current()),
+
+    problem: () => source?.problem() ?? null,
+
+    /** For the next start of the gate. */
+    async store(): Promise<void> {
+      const certificate = source?.current();
+      if (certificate) await storeCertificate(layout, certificate);
+    },
+
+    /** The gate was started or adopted: an adopted one may serve an older certificate. */
+    forgetServed: () => void (served = null),
+
+    /** Sends the current certificate to a running gate that serves another one. */
+    async renew(): Promise<void> {
+      const certificate = source?.current();
+      if (!certificate || certificate === served) return;
+      await storeCertificate(layout, certificate);
+      await sendCertificate(layout, certificate);
+      served = certificate;
+    },
+  };
+}
+
+/** Only root can read the file. */
+function storeCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
   return ensureDurably(join(distribution, file), `${certificate}\n${key}\n`);
 }
 
 /** @throws Error if the gate does not use it */
-export async function sendCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
+async function sendCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
   // The path of a socket is limited to about 100 characters.
   const folder = await open(distribution);
   try {
