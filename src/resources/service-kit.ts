@@ -1,6 +1,6 @@
 /** What every service needs: its engines, and the checks that turn a missing, locked or used row into an error. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Actor, RequestContext } from '../authz/actor.ts';
+import type { Actor, RequestContext, Scope } from '../authz/actor.ts';
 import {
   ClientError,
   inUse,
@@ -53,6 +53,29 @@ export function changesOnHost<Row extends ReconciledRow>(
     const generation = row.generation + 1;
     await update(tx, id, { ...changes, generation });
     return { tasks: [await tasks.enqueue(tx, context, { type, key: keyOf(row), projectId, generation })] };
+  };
+}
+
+/**
+ * Returns a function that writes changes which no host follows: the columns that differ. It returns the row as it was, and
+ * whether any column differed.
+ */
+export function changesInRow<Row extends { id: string; updatedAt: Date }>(
+  clock: Clock,
+  lock: (tx: Tx, scope: Scope, id: string) => Promise<Row>,
+  update: (tx: Tx, id: string, changes: Partial<Row>) => Promise<void>,
+) {
+  return async (
+    tx: Tx,
+    scope: Scope,
+    id: string,
+    changesOf: (row: Row) => Partial<Row>,
+  ): Promise<{ row: Row; isChanged: boolean }> => {
+    const row = await lock(tx, scope, id);
+    const changed = differences(row, changesOf(row));
+    const isChanged = !isEmpty(changed);
+    if (isChanged) await update(tx, row.id, { ...changed, updatedAt: clock.now() } as Partial<Row>);
+    return { row, isChanged };
   };
 }
 
@@ -110,13 +133,17 @@ export function changedColumns<Row extends object, Values extends { [Field in ke
   row: Row,
   values: Values,
 ): Partial<Row> {
-  const changed = Object.entries(values).filter(
-    ([field, value]) => value !== undefined && !isDeepStrictEqual(value, row[field as keyof Row]),
-  );
-  return Object.fromEntries(changed) as Partial<Row>;
+  return differences(row, values) as Partial<Row>;
 }
 /** A field that is not a column is a type error. */
 type Allowed<Row, Field> = Field extends keyof Row ? Row[Field] | undefined : never;
+
+function differences(row: object, values: object): object {
+  const changed = Object.entries(values).filter(
+    ([field, value]) => value !== undefined && !isDeepStrictEqual(value, (row as Record<string, unknown>)[field]),
+  );
+  return Object.fromEntries(changed);
+}
 
 export function isEmpty(changes: object): boolean {
   return Object.keys(changes).length === 0;

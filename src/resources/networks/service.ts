@@ -7,7 +7,7 @@ import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import { createRowResource } from '../row-kit.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, requireProject, toCollection } from '../service-kit.ts';
+import { changesInRow, patchedTags, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateNetwork, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
@@ -58,18 +58,11 @@ export function createNetworks(deps: ServiceDeps) {
     return network;
   };
 
-  /** Writes the columns that differ. `changed`: whether any column differed. @throws ClientError 404 */
-  const change = async (
-    tx: Tx,
-    scope: Scope,
-    id: string,
-    changes: (current: NetworkRow) => Partial<Pick<NetworkRow, 'name' | 'tags'>>,
-  ): Promise<{ network: NetworkRow; changed: boolean }> => {
-    const network = requireFound(await store.lockAllowingReferences(tx, scope, id), 'network', id);
-    const changed = changedColumns(network, changes(network));
-    if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
-    return { network, changed: !isEmpty(changed) };
-  };
+  /** @throws ClientError 404 */
+  const lock = async (tx: Tx, scope: Scope, id: string): Promise<NetworkRow> =>
+    requireFound(await store.lockAllowingReferences(tx, scope, id), 'network', id);
+
+  const change = changesInRow(clock, lock, store.update);
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateNetwork): Promise<TaskIds> {
@@ -100,8 +93,8 @@ export function createNetworks(deps: ServiceDeps) {
 
     async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
-        const { network, changed } = await change(tx, scope, id, (current) => changesOf(current, body));
-        return changed ? networks.recordUpdated(tx, context, network) : { tasks: [] };
+        const { row, isChanged } = await change(tx, scope, id, (current) => changesOf(current, body));
+        return isChanged ? networks.recordUpdated(tx, context, row) : { tasks: [] };
       });
     },
 
@@ -116,9 +109,9 @@ export function createNetworks(deps: ServiceDeps) {
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, changeOfTags: TagChange) =>
-      idempotency.auditedTransaction(db, context, (tx) =>
-        change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) })),
-      ),
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        await change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) }));
+      }),
 
     delete: networks.delete,
 

@@ -10,7 +10,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { TagChange, Tags } from '../../tags/tags.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, requireUnlocked, toCollection } from '../service-kit.ts';
+import { changesInRow, patchedTags, requireFound, requireUnlocked, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
@@ -35,16 +35,16 @@ export function createSnapshots(deps: ServiceDeps) {
   const view = async (scope: Scope, id: string): Promise<SnapshotView> =>
     requireFound(await store.view(db, scope, id), 'snapshot', id);
 
-  const updateRow = async (
+  const changeInRow = changesInRow<SnapshotRow>(clock, lockForChange, store.update);
+
+  const updateAndShow = async (
     context: RequestContext,
     scope: Scope,
     id: string,
     changes: (current: SnapshotRow) => Partial<Pick<SnapshotRow, 'name' | 'tags'>>,
   ): Promise<Snapshot> => {
     await idempotency.auditedTransaction(db, context, async (tx) => {
-      const snapshot = await lockForChange(tx, scope, id);
-      const changed = changedColumns(snapshot, changes(snapshot));
-      if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
+      await changeInRow(tx, scope, id, changes);
     });
     return toResponse(await view(scope, id), scope.regionName);
   };
@@ -79,12 +79,12 @@ export function createSnapshots(deps: ServiceDeps) {
     },
 
     update: (context: RequestContext, scope: Scope, id: string, body: UpdateSnapshot): Promise<Snapshot> =>
-      updateRow(context, scope, id, ({ tags }) => ({ name: body.name, tags: patchedTags(tags, body.tags) })),
+      updateAndShow(context, scope, id, ({ tags }) => ({ name: body.name, tags: patchedTags(tags, body.tags) })),
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<Snapshot> =>
-      updateRow(context, scope, id, ({ tags }) => ({ tags: change(tags) })),
+      updateAndShow(context, scope, id, ({ tags }) => ({ tags: change(tags) })),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {

@@ -13,7 +13,7 @@ import { tagFilterOf } from '../../tags/filter.ts';
 import { errorsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import { createRowResource } from '../row-kit.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, toCollection } from '../service-kit.ts';
+import { changesInRow, patchedTags, requireFound, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   AvailableNetwork,
@@ -40,17 +40,11 @@ export function createSubnets(deps: SubnetsDeps) {
   const view = async (on: Db | Tx, scope: Scope, id: string): Promise<SubnetView> =>
     requireFound(await store.view(on, scope, id), 'subnet', id);
 
-  /** Writes the columns that differ. @throws ClientError 404 */
-  const change = async (
-    tx: Tx,
-    scope: Scope,
-    id: string,
-    changes: (current: SubnetRow) => Partial<SubnetRow>,
-  ): Promise<void> => {
-    const subnet = requireFound(await store.lockAllowingReferences(tx, scope, id), 'subnet', id);
-    const changed = changedColumns(subnet, changes(subnet));
-    if (!isEmpty(changed)) await store.update(tx, id, { ...changed, updatedAt: clock.now() });
-  };
+  /** @throws ClientError 404 */
+  const lock = async (tx: Tx, scope: Scope, id: string): Promise<SubnetRow> =>
+    requireFound(await store.lockAllowingReferences(tx, scope, id), 'subnet', id);
+
+  const change = changesInRow(clock, lock, store.update);
 
   return {
     /** For an invalid body. A rule that needs an invalid field is skipped. */
@@ -96,9 +90,9 @@ export function createSubnets(deps: SubnetsDeps) {
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(db, scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, changeOfTags: TagChange) =>
-      idempotency.auditedTransaction(db, context, (tx) =>
-        change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) })),
-      ),
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        await change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) }));
+      }),
 
     /** A page of networks. The subnets of each are read on demand: together they may be large. */
     async listByNetwork(scope: Scope, filter: ListAvailableNetworks): Promise<PageInGroups<AvailableNetwork>> {

@@ -12,9 +12,8 @@ import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
 import {
-  changedColumns,
+  changesInRow,
   changesOnHost,
-  isEmpty,
   patchedTags,
   requireFound,
   requireGrowth,
@@ -64,19 +63,14 @@ export function createVolumes(deps: VolumesDeps) {
   const view = async (scope: Scope, id: string): Promise<VolumeView> =>
     requireFound(await store.view(db, scope, id), 'volume', id);
 
-  type Changes = (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags' | 'typeName'>>;
+  const changeInRow = changesInRow(clock, lockForChange, store.update);
 
-  /** Writes the columns that `changes` makes different, without a task. */
-  const updateRow = async (tx: Tx, scope: Scope, id: string, changes: Changes): Promise<void> => {
-    const volume = await lockForChange(tx, scope, id);
-    const changed = changedColumns(volume, changes(volume));
-    if (!isEmpty(changed)) await store.update(tx, volume.id, { ...changed, updatedAt: clock.now() });
-  };
+  type Changes = (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags' | 'typeName'>>;
 
   /** Returns the volume from the transaction, whose result an `Idempotency-Key` repeats. */
   const updateAndShow = (context: RequestContext, scope: Scope, id: string, changes: Changes): Promise<Volume> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
-      await updateRow(tx, scope, id, changes);
+      await changeInRow(tx, scope, id, changes);
       return toResponse(requireFound(await store.view(tx, scope, id), 'volume', id), scope.regionName);
     });
 
@@ -163,9 +157,9 @@ export function createVolumes(deps: VolumesDeps) {
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
     changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-      idempotency.auditedTransaction(db, context, (tx) =>
-        updateRow(tx, scope, id, (volume) => ({ tags: change(volume.tags) })),
-      ),
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        await changeInRow(tx, scope, id, (volume) => ({ tags: change(volume.tags) }));
+      }),
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
