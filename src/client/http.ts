@@ -36,13 +36,13 @@ export class ConnectionError extends CommandError {}
 class ApiError extends CommandError {
   readonly status: number;
   constructor({ status, body, text }: Response) {
-    const faults = (body?.errors ?? []) as { path: string; message: string }[];
+    const errors = (body?.errors ?? []) as { path: string; message: string }[];
     const message = body?.message ?? (text.trim().slice(0, 200) || `the server answered with status ${status}`);
-    // The message of an invalid request repeats its faults, and that of an exceeded quota those that name their kind.
+    // The message of an invalid request repeats its errors, and that of an exceeded quota those that name their kind.
     const textOf = ({ path, message: text }: { path: string; message: string }) =>
       text.startsWith(path) ? text : `${path}: ${text}`;
-    const others = faults.filter((fault) => !String(message).includes(textOf(fault)));
-    const lines = others.map((fault) => `\n  ${fault.path}: ${fault.message}`).join('');
+    const others = errors.filter((error) => !String(message).includes(textOf(error)));
+    const lines = others.map((error) => `\n  ${error.path}: ${error.message}`).join('');
     const trace = status >= 500 && body?.request_id ? ` (request ${body.request_id})` : '';
     super(`${message}${trace}${lines}`, status === 404 ? exitCodes.notFound : exitCodes.failed);
     this.status = status;

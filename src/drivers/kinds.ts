@@ -31,7 +31,7 @@ import { createSimulatedLoadBalancerDriver } from './simulated/load-balancer.ts'
 import { createSimulatedRegistryDriver } from './simulated/registry.ts';
 import { createSimulatedVolumeDriver } from './simulated/volume.ts';
 import { createSmtpDriver } from './smtp/driver.ts';
-import { mailFaults } from './smtp/settings.ts';
+import { mailErrors } from './smtp/settings.ts';
 import { createWebhookDriver } from './webhook/driver.ts';
 
 const rpcbindPort = 111;
@@ -292,7 +292,7 @@ const email = deliveryDriver({
   ],
   readSettings({ text, reject }) {
     const [url, from] = [text('CLOUDYARD_SMTP_URL'), text('CLOUDYARD_SMTP_FROM')];
-    for (const fault of mailFaults(url, from)) reject(fault);
+    for (const error of mailErrors(url, from)) reject(error);
     return { url, from };
   },
   endpoints: ({ url }) => endpointOf('SMTP', url, url?.startsWith('smtps:') ? 465 : 587),

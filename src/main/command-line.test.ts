@@ -11,7 +11,7 @@ import { programOf } from './program.ts';
 import { root } from '../platform/program-files.ts';
 import { UsageError } from './usage-error.ts';
 
-const faultOf = (args: string[], of: Command[] = commands) => {
+const errorOf = (args: string[], of: Command[] = commands) => {
   try {
     parseCommandLine(of, args);
     return null;
@@ -48,7 +48,7 @@ describe('a wrong command line', () => {
     [['worker'], '--region is required', 'usage: cloudyard worker --region N [--region N]...'],
     [['worker', '--region'], '--region requires a value', expect.stringContaining('worker') as never],
   ])('%j gets one line of error and the usage of that command', (args, message, usage) => {
-    expect(faultOf(args)).toEqual({ message, usage });
+    expect(errorOf(args)).toEqual({ message, usage });
   });
 
   it('that the command itself refuses gets the usage of that command', async () => {

@@ -126,9 +126,9 @@ function withUsage<T>(command: Command, work: () => T): T {
     const { code, message } = error as { code?: string | number; message: string };
     if (!String(code).startsWith('ERR_PARSE_ARGS')) throw error;
     // Node's message continues with advice on `--`, which no command needs.
-    const [fault = ''] = message.split('. ');
-    const [, option] = /^Option '(--\S+) <value>' argument missing/.exec(fault) ?? [];
-    const text = option ? `${option} requires a value` : `${fault.charAt(0).toLowerCase()}${fault.slice(1)}`;
+    const [first = ''] = message.split('. ');
+    const [, option] = /^Option '(--\S+) <value>' argument missing/.exec(first) ?? [];
+    const text = option ? `${option} requires a value` : `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
     throw new UsageError(text, { usage: usageOf([command]), cause: error });
   };
   try {

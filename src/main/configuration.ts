@@ -30,7 +30,7 @@ export interface Configuration {
 }
 
 /**
- * Reads the regions, quotas and price files. The server starts even if a price book is invalid: its faults are logged, and
+ * Reads the regions, quotas and price files. The server starts even if a price book is invalid: its errors are logged, and
  * price previews in its region return `price_status: "error"`.
  * @throws ConfigurationFileError if the regions or quotas file is invalid
  */

@@ -18,7 +18,7 @@ export interface Database {
 
 /**
  * Begins to open the database, and adds the step that closes it. A failure rejects the result, which the caller may await
- * later. Faults of configuration files are found while it opens, so after one the embedded PostgreSQL may have been started.
+ * later. Errors in configuration files are found while it opens, so after one the embedded PostgreSQL may have been started.
  */
 export function beginDatabase(settings: Settings, log: Logger, closing: ShutdownSteps): Promise<Database> {
   const opening = openDatabase(settings, log);

@@ -284,7 +284,7 @@ async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Fi
     return { name, ok: true, detail: 'no schedule; set CLOUDYARD_BACKUP_SCHEDULE, or schedule them yourself' };
   }
   const parsed = parseBackupSchedule(backup.schedule, new Date());
-  if ('fault' in parsed) return { name, ok: false, detail: parsed.fault, remedy };
+  if ('error' in parsed) return { name, ok: false, detail: parsed.error, remedy };
   const state = await backupState({ $client: client });
   if (state.lastError !== null) return { name, ok: false, detail: `the last one failed: ${state.lastError}`, remedy };
   if (!state.lastSuccess) return { name, ok: true, detail: 'none yet' };

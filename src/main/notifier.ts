@@ -94,7 +94,7 @@ async function backupDuties(
   const { parseBackupSchedule } = await import('./backup-schedule.ts');
   const { createScheduledBackups, watchBackups } = await import('./scheduled-backups.ts');
   const parsed = parseBackupSchedule(schedule, new Date());
-  if ('fault' in parsed) throw new Error(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.fault}`);
+  if ('error' in parsed) throw new Error(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.error}`);
   const { operatorId } = await services.clients.bootstrap();
   const { connection } = database;
   watchBackups(services.metrics, parsed.next, db);

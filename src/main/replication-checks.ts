@@ -33,12 +33,12 @@ export async function checkReplication(client: pg.ClientBase, required: boolean)
   );
   const found = rows[0]!;
   if (!required && found.names === '' && found.standbys === 0) return [];
-  const fault = faultOf(found);
-  if (fault) return [{ name, ok: false, ...fault }];
+  const gap = gapOf(found);
+  if (gap) return [{ name, ok: false, ...gap }];
   return [{ name, ok: true, detail: `${found.synchronous} synchronous of ${found.standbys} standbys` }];
 }
 
-function faultOf(found: Replication): Pick<Finding, 'detail' | 'remedy'> | null {
+function gapOf(found: Replication): Pick<Finding, 'detail' | 'remedy'> | null {
   const { role, names, commit, standbys, synchronous } = found;
   if (doNotWait.includes(commit)) {
     const detail = `synchronous_commit is ${commit} for the role ${role}, so a failover loses acknowledged changes`;

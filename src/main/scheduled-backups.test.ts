@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const hourly = (() => {
   const parsed = parseBackupSchedule('0 * * * *', now);
-  if ('fault' in parsed) throw new Error(parsed.fault);
+  if ('error' in parsed) throw new Error(parsed.error);
   return parsed.next;
 })();
 
@@ -186,9 +186,9 @@ it.each([
   ['61 3 * * *', 'minute'],
   ['0 3 * * * Mars/Olympus', 'timezone'],
   ['0 3 31 2 *', 'never fires'],
-])('the schedule %j is refused: %s', (text, fault) => {
+])('the schedule %j is refused: %s', (text, error) => {
   expect(() => readSettings({ CLOUDYARD_BACKUP_SCHEDULE: text }, places, false)).toThrow(
-    new RegExp(`CLOUDYARD_BACKUP_SCHEDULE .*${fault}`),
+    new RegExp(`CLOUDYARD_BACKUP_SCHEDULE .*${error}`),
   );
 });
 

@@ -84,16 +84,16 @@ describe('settings', () => {
       CLOUDYARD_WORKER_PORT: '1e9',
       CLOUDYARD_SWEEP_SECONDS: '5 minutes',
     };
-    const faults = faultsOf(bad);
-    expect(faults.map((line) => line.split(' is ')[0]).sort()).toEqual(Object.keys(bad).sort());
-    expect(faults).toContain('CLOUDYARD_PORT is "http"; it must be a whole number from 0 to 65535');
-    expect(faults).toContain('CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated');
+    const errors = errorsOf(bad);
+    expect(errors.map((line) => line.split(' is ')[0]).sort()).toEqual(Object.keys(bad).sort());
+    expect(errors).toContain('CLOUDYARD_PORT is "http"; it must be a whole number from 0 to 65535');
+    expect(errors).toContain('CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated');
   });
 
   it('the certificate of registries and its key come together, relative to the checkout', () => {
     const given = { CLOUDYARD_REGISTRY_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_REGISTRY_TLS_KEY: '/etc/tls.key' };
     expect(read(given).drivers.registry.tls).toEqual({ certificate: '/checkout/tls.crt', key: '/etc/tls.key' });
-    expect(faultsOf({ CLOUDYARD_REGISTRY_TLS_KEY: 'tls.key' })).toHaveLength(1);
+    expect(errorsOf({ CLOUDYARD_REGISTRY_TLS_KEY: 'tls.key' })).toHaveLength(1);
   });
 
   it('the public URL has no slash at its end', () => {
@@ -149,7 +149,7 @@ describe('settings', () => {
       expect(read({ CLOUDYARD_BOOTSTRAP_TOKEN: token }).bootstrapToken).toBe(token);
     }
     for (const token of ['ci$', '$', 'ci$a b']) {
-      expect([token, faultsOf({ CLOUDYARD_BOOTSTRAP_TOKEN: token }).length]).toEqual([token, 1]);
+      expect([token, errorsOf({ CLOUDYARD_BOOTSTRAP_TOKEN: token }).length]).toEqual([token, 1]);
     }
   });
 
@@ -157,7 +157,7 @@ describe('settings', () => {
     const url = 'postgresql://cloudyard:hidden@10.0.0.1,10.0.0.2/cloudyard';
     expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
     for (const bad of ['mysql://cloudyard:hidden@127.0.0.1/cloudyard', '127.0.0.1:5432/cloudyard']) {
-      expect(faultsOf({ DATABASE_URL: bad })).toEqual([
+      expect(errorsOf({ DATABASE_URL: bad })).toEqual([
         'DATABASE_URL must be a URL such as postgres://user:password@127.0.0.1:5432/database',
       ]);
     }
@@ -174,17 +174,17 @@ describe('settings', () => {
     expect(read({ CLOUDYARD_SMTP_URL: url, CLOUDYARD_SMTP_FROM: 'Cloudyard <a@example.com>' }).drivers.email.url).toBe(
       url,
     );
-    expect(faultsOf({ CLOUDYARD_SMTP_URL: url })).toEqual([
+    expect(errorsOf({ CLOUDYARD_SMTP_URL: url })).toEqual([
       'CLOUDYARD_SMTP_FROM is required when CLOUDYARD_SMTP_URL is set',
     ]);
     const from = { CLOUDYARD_SMTP_FROM: 'a@example.com' };
     for (const bad of ['mail.example.com', 'http://user:hunter2@example.com', 'smtp://', 'smtp:hunter2']) {
-      const faults = faultsOf({ ...from, CLOUDYARD_SMTP_URL: bad });
-      expect([bad, faults]).toEqual([bad, [expect.stringMatching(/^CLOUDYARD_SMTP_URL must be a URL such as/)]]);
-      expect(faults.join()).not.toContain('hunter2');
+      const errors = errorsOf({ ...from, CLOUDYARD_SMTP_URL: bad });
+      expect([bad, errors]).toEqual([bad, [expect.stringMatching(/^CLOUDYARD_SMTP_URL must be a URL such as/)]]);
+      expect(errors.join()).not.toContain('hunter2');
     }
     for (const bad of ['nobody', 'a@b\r\nBcc: c@d', 'a@example.com, b@example.com', 'A <a@example.com']) {
-      expect([bad, faultsOf({ CLOUDYARD_SMTP_FROM: bad }).length]).toEqual([bad, 1]);
+      expect([bad, errorsOf({ CLOUDYARD_SMTP_FROM: bad }).length]).toEqual([bad, 1]);
     }
   });
 
@@ -193,7 +193,7 @@ describe('settings', () => {
   });
 });
 
-function faultsOf(env: Record<string, string>): string[] {
+function errorsOf(env: Record<string, string>): string[] {
   try {
     read(env);
   } catch (error) {

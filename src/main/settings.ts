@@ -20,7 +20,7 @@ export const driverSettings: SettingDescription[] = Object.values(kinds).flatMap
 /** The names of all settings. */
 export const settingNames: string[] = [...Object.keys(settingMeanings), ...driverSettings.map(({ name }) => name)];
 
-/** @throws SettingsError that names every setting at fault */
+/** @throws SettingsError that names every invalid setting */
 export function readSettings(env: Record<string, string | undefined>, places: Places, terminal: boolean): Settings {
   const reader = createSettingReader(env, places.base);
   const core = readCoreSettings(reader, places, terminal);
@@ -31,7 +31,7 @@ export function readSettings(env: Record<string, string | undefined>, places: Pl
   const { schedule } = core.backup;
   if (schedule !== undefined) {
     const parsed = parseBackupSchedule(schedule, new Date());
-    if ('fault' in parsed) reader.reject(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.fault}`);
+    if ('error' in parsed) reader.reject(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.error}`);
   }
   reader.check();
   return { ...core, drivers };

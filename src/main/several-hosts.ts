@@ -30,18 +30,18 @@ export function refuseSharedWorker(regionIds: number[], configuration: Configura
 
 /** @throws Error that names each setting without which an agent cannot run */
 export function requireAgentSettings({ databaseUrl, keyFile, agent }: Settings): void {
-  const faults = [];
-  if (databaseUrl === undefined) faults.push('an agent needs the database of its region; set DATABASE_URL');
+  const errors = [];
+  if (databaseUrl === undefined) errors.push('an agent needs the database of its region; set DATABASE_URL');
   if (!hostNamePattern.test(agent.name)) {
-    faults.push(
+    errors.push(
       `an agent needs a name of letters, digits, dots and hyphens, not ${agent.name}; set CLOUDYARD_HOST_NAME`,
     );
   }
   if (agent.address === undefined) {
-    faults.push('an agent needs an address at which the other hosts reach it; set CLOUDYARD_HOST_ADDRESS');
+    errors.push('an agent needs an address at which the other hosts reach it; set CLOUDYARD_HOST_ADDRESS');
   }
   if (!existsSync(keyFile)) {
-    faults.push(`the key file ${keyFile} does not exist; copy it from another host, or set CLOUDYARD_KEY_FILE`);
+    errors.push(`the key file ${keyFile} does not exist; copy it from another host, or set CLOUDYARD_KEY_FILE`);
   }
-  if (faults.length > 0) throw new Error(faults.join('\n'));
+  if (errors.length > 0) throw new Error(errors.join('\n'));
 }

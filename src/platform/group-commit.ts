@@ -6,7 +6,7 @@
  * writes must lock rows in the order of `id`, or rows that all transactions of the group have in common: then groups cannot
  * deadlock.
  *
- * Failure modes: if the joint statement fails, each transaction runs by itself, so the fault of one affects no other. A row
+ * Failure modes: if the joint statement fails, each transaction runs by itself, so the error of one affects no other. A row
  * that another transaction holds delays the whole group.
  */
 import type pg from 'pg';

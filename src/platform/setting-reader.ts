@@ -1,4 +1,4 @@
-/** Reads settings from the environment and collects their faults, so that all are reported at once. */
+/** Reads settings from the environment and collects their errors, so that all are reported at once. */
 import { resolve } from 'node:path';
 
 /** Invalid settings. The message names each of them. */
@@ -22,17 +22,17 @@ export interface SettingReader<Name extends string = string> {
   flag(name: Name, fallback: boolean): boolean;
   /** An absolute path; a relative one starts at the checkout, or at the working directory of an installed package. */
   path(name: Name): string | undefined;
-  /** Records a fault; `check` reports it. */
-  reject(fault: string): void;
-  /** @throws SettingsError that names every setting at fault, one a line */
+  /** Records an error; `check` reports it. */
+  reject(error: string): void;
+  /** @throws SettingsError that names every invalid setting, one a line */
   check(): void;
 }
 
 /** Relative paths start at `base`. */
 export function createSettingReader(env: Record<string, string | undefined>, base: string): SettingReader {
-  const faults: string[] = [];
+  const errors: string[] = [];
   const text = (name: string) => env[name] || undefined;
-  const reject = (fault: string) => void faults.push(fault);
+  const reject = (error: string) => void errors.push(error);
   const choice = <T extends string>(name: string, choices: readonly T[], fallback: T): T => {
     const given = text(name);
     if (given === undefined) return fallback;
@@ -58,7 +58,7 @@ export function createSettingReader(env: Record<string, string | undefined>, bas
     choice,
     flag: (name, fallback) => choice(name, ['0', '1'], fallback ? '1' : '0') === '1',
     check() {
-      if (faults.length > 0) throw new SettingsError(faults.join('\n'));
+      if (errors.length > 0) throw new SettingsError(errors.join('\n'));
     },
   };
 }

@@ -7,7 +7,7 @@ import type { Document } from 'yaml';
 import type { FieldError } from '../errors/catalogue.ts';
 import { keywordMessage } from '../errors/keyword-message.ts';
 
-/** A file that cannot be read or is invalid. The message has a line for each fault. */
+/** A file that cannot be read or is invalid. The message has a line for each error. */
 export class ConfigurationFileError extends Error {}
 
 /**
@@ -31,27 +31,27 @@ export function readYamlFile<T extends TSchema>(
 ): Static<T> {
   const lines = new LineCounter();
   const document = parseDocument(readText(file), { lineCounter: lines });
-  const faults = document.errors.map((error) => `${file}:${placeOf(lines, error.pos[0])}: ${error.message}`);
-  if (faults.length === 0) {
+  const errors = document.errors.map((error) => `${file}:${placeOf(lines, error.pos[0])}: ${error.message}`);
+  if (errors.length === 0) {
     const content: unknown = document.toJS();
     const at = (path: string[], message: string) =>
       `${file}:${placeIn(document, lines, path)}: ${path.join('.')}: ${message}`;
     const validate = ajv.compile(schema);
     if (validate(content)) {
-      const errors = check(content as Static<T>);
-      if (errors.length === 0) return content as Static<T>;
-      faults.push(...errors.map((error) => at(error.path.split('.'), error.message)));
+      const ruleErrors = check(content as Static<T>);
+      if (ruleErrors.length === 0) return content as Static<T>;
+      errors.push(...ruleErrors.map((error) => at(error.path.split('.'), error.message)));
     } else {
       for (const error of validate.errors ?? []) {
         const path = error.instancePath.split('/').slice(1);
         const name = error.params.additionalProperty as string | undefined;
         const rule = error.parentSchema?.rule as string | undefined;
-        if (name === undefined) faults.push(at(path, rule === undefined ? keywordMessage(error) : `must be ${rule}`));
-        else faults.push(at([...path, name], 'is not a known field'));
+        if (name === undefined) errors.push(at(path, rule === undefined ? keywordMessage(error) : `must be ${rule}`));
+        else errors.push(at([...path, name], 'is not a known field'));
       }
     }
   }
-  throw new ConfigurationFileError(faults.join('\n'));
+  throw new ConfigurationFileError(errors.join('\n'));
 }
 
 function readText(file: string): string {

@@ -116,20 +116,20 @@ async function plan(options: ApplyOptions, io: Io): Promise<Action[]> {
   if (resources.length === 0) throw usageError(`no resources found in ${options.file.join(', ')}`);
   const scopes = createScopes(targetOf(options, io.env), resources);
   const sorted = [...kinds().values()].flatMap((kind) => resources.filter((resource) => resource.kind === kind));
-  const faults: string[] = [];
+  const errors: string[] = [];
   const placed: Placed[] = [];
   for (const resource of sorted) {
-    const project = await withPlace(scopes.project(resource), resource.at('project'), faults);
-    const region = await withPlace(scopes.region(resource), resource.at('region'), faults);
+    const project = await withPlace(scopes.project(resource), resource.at('project'), errors);
+    const region = await withPlace(scopes.region(resource), resource.at('region'), errors);
     if (project !== undefined && region !== undefined) placed.push({ resource, scope: scopes.of(project, region) });
   }
   refuseDuplicates(placed);
   const actions: Action[] = [];
   for (const each of placed) {
-    const action = await planResource(each, placed, faults);
+    const action = await planResource(each, placed, errors);
     if (action) actions.push(action);
   }
-  if (faults.length > 0) throw new CommandError(faults.join('\n'));
+  if (errors.length > 0) throw new CommandError(errors.join('\n'));
   return prune ? [...actions, ...(await planDeletions(prune, placed, scopes))] : actions;
 }
 
@@ -138,13 +138,13 @@ interface Placed {
   scope: Scope;
 }
 
-/** Records a name that is unknown or ambiguous as a fault of the file, and returns undefined. */
-async function withPlace<T>(result: Promise<T>, place: string, faults: string[]): Promise<T | undefined> {
+/** Records a name that is unknown or ambiguous as an error of the file, and returns undefined. */
+async function withPlace<T>(result: Promise<T>, place: string, errors: string[]): Promise<T | undefined> {
   try {
     return await result;
   } catch (error) {
     if (!(error instanceof CommandError) || error.exitCode === exitCodes.failed) throw error;
-    faults.push(`${place}: ${error.message}`);
+    errors.push(`${place}: ${error.message}`);
     return undefined;
   }
 }
@@ -172,24 +172,24 @@ function refuseDuplicates(placed: Placed[]): void {
 async function planResource(
   { resource, scope }: Placed,
   placed: Placed[],
-  faults: string[],
+  errors: string[],
 ): Promise<Action | undefined> {
   const { kind, name, spec, at } = resource;
   const { target, api, names, live } = scope;
   const matches = (await live(kind)).filter((other) => other.name === name);
   if (matches.length > 1) {
-    faults.push(`${at('name')}: ${matches.length} resources of the kind ${kind.name} have the name ${name}`);
+    errors.push(`${at('name')}: ${matches.length} resources of the kind ${kind.name} have the name ${name}`);
     return undefined;
   }
   const described = placed.filter((other) => other.scope === scope).map((other) => other.resource);
-  const known = await withPlace(knownIds(spec, names, described), at(), faults);
+  const known = await withPlace(knownIds(spec, names, described), at(), errors);
   if (known === undefined) return undefined;
   const [found] = matches;
   const common = { kind, name, target };
   if (!found) return { ...common, action: 'create', changes: [], steps: [{ operation: kind.create, body: spec }] };
   const { changes, steps, fixed } = planUpdate(kind, known, await withRules(kind, found, spec, api, names));
   for (const change of fixed)
-    faults.push(`${at(change.field)}: ${kind.name} ${name} cannot change ${describe(change)}`);
+    errors.push(`${at(change.field)}: ${kind.name} ${name} cannot change ${describe(change)}`);
   return { ...common, action: steps.length > 0 ? 'update' : 'none', changes, steps, live: found };
 }
 

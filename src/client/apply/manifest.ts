@@ -25,37 +25,37 @@ export interface Resource {
 /** A resource with the position of its name. */
 type Placed = Resource & { offset: number };
 
-interface Fault {
+interface PlacedError {
   offset: number;
   message: string;
 }
 
 const own = new Set(['kind', 'project', 'region']);
 
-/** @throws CommandError that names every fault with its line and column */
+/** @throws CommandError that names every error with its line and column */
 export function readManifest(file: string, text: string): Resource[] {
   const lineCounter = new LineCounter();
   const place = (offset: number) => {
     const { line, col } = lineCounter.linePos(offset);
     return `${file}:${line}:${col}`;
   };
-  const faults: Fault[] = [];
+  const errors: PlacedError[] = [];
   const resources: Placed[] = [];
   for (const document of parseAllDocuments(text, { lineCounter, prettyErrors: false, merge: true })) {
     if (!('errors' in document)) continue;
-    faults.push(...document.errors.map(({ pos, message }) => ({ offset: pos[0], message })));
+    errors.push(...document.errors.map(({ pos, message }) => ({ offset: pos[0], message })));
     if (document.errors.length > 0 || document.contents === null) continue;
     // Aliases and merge keys become plain values, whose position is that of the alias.
     for (const node of isSeq(document.contents) ? document.contents.items : [document.contents]) {
       if (isScalar(node) && node.value === null) continue;
       const value = isNode(node) ? (node.toJS(document) as unknown) : undefined;
-      const resource = readResource(node as Node, value, place, faults);
+      const resource = readResource(node as Node, value, place, errors);
       if (resource) resources.push(resource);
     }
   }
-  refuseDuplicates(resources, faults);
-  if (faults.length > 0) {
-    const sorted = faults.toSorted((a, b) => a.offset - b.offset);
+  refuseDuplicates(resources, errors);
+  if (errors.length > 0) {
+    const sorted = errors.toSorted((a, b) => a.offset - b.offset);
     throw usageError(sorted.map(({ offset, message }) => `${place(offset)}: ${message}`).join('\n'));
   }
   return resources;
@@ -65,11 +65,11 @@ function readResource(
   node: Node,
   value: unknown,
   place: (offset: number) => string,
-  faults: Fault[],
+  errors: PlacedError[],
 ): Placed | undefined {
   const start = node.range?.[0] ?? 0;
   if (!isMap(node)) {
-    faults.push({ offset: start, message: 'a resource must be a map with a kind' });
+    errors.push({ offset: start, message: 'a resource must be a map with a kind' });
     return undefined;
   }
   const fields = value as Record<string, unknown>;
@@ -77,18 +77,18 @@ function readResource(
   if (!kind) {
     const known = [...kinds().keys()].join(', ');
     const message = 'kind' in fields ? `unknown kind ${JSON.stringify(fields['kind'])}` : 'kind is required';
-    faults.push({ offset: offsetOf(node, ['kind']), message: `${message}; known: ${known}` });
+    errors.push({ offset: offsetOf(node, ['kind']), message: `${message}; known: ${known}` });
     return undefined;
   }
   const spec = Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));
-  const errors = faultsOf(kind, spec);
-  for (const { path, message, isKey } of errors) faults.push({ offset: offsetOf(node, path, isKey), message });
+  const specErrors = errorsOf(kind, spec);
+  for (const { path, message, isKey } of specErrors) errors.push({ offset: offsetOf(node, path, isKey), message });
   for (const name of ['project', 'region']) {
     if (name in fields && !['string', 'number'].includes(typeof fields[name])) {
-      faults.push({ offset: offsetOf(node, [name]), message: `${name} must be an ID or a name` });
+      errors.push({ offset: offsetOf(node, [name]), message: `${name} must be an ID or a name` });
     }
   }
-  if (errors.length > 0 || typeof spec['name'] !== 'string') return undefined;
+  if (specErrors.length > 0 || typeof spec['name'] !== 'string') return undefined;
   return {
     ...{ kind, name: spec['name'], spec },
     ...('project' in fields && { project: String(fields['project']) }),
@@ -98,7 +98,7 @@ function readResource(
   };
 }
 
-function refuseDuplicates(resources: Placed[], faults: Fault[]): void {
+function refuseDuplicates(resources: Placed[], errors: PlacedError[]): void {
   const seen = new Map<string, Placed>();
   for (const resource of resources) {
     const { kind, name, project, region } = resource;
@@ -107,7 +107,7 @@ function refuseDuplicates(resources: Placed[], faults: Fault[]): void {
     if (!first) seen.set(key, resource);
     else {
       const message = `${kind.name} ${name} is already described at ${first.at('name')}`;
-      faults.push({ offset: resource.offset, message });
+      errors.push({ offset: resource.offset, message });
     }
   }
 }
@@ -131,25 +131,25 @@ function offsetOf(node: YAMLMap, path: string[], isKey = false): number {
   return offset;
 }
 
-interface SpecFault {
+interface SpecError {
   path: string[];
   message: string;
   isKey?: boolean;
 }
 
-function faultsOf(kind: Kind, spec: Record<string, unknown>): SpecFault[] {
+function errorsOf(kind: Kind, spec: Record<string, unknown>): SpecError[] {
   const attempts = variantsOf(kind.create.body!).map((schema) => {
     const validate = validatorOf(schema);
     validate(spec);
     return relevant(validate.errors ?? [], spec);
   });
-  // The fault of the variant that fits best.
+  // The errors of the variant that fits best.
   return attempts.sort((a, b) => weight(a) - weight(b))[0]!;
 }
 
-/** A discriminator that does not match is a stronger sign than any other fault. */
-function weight(faults: SpecFault[]): number {
-  return faults.reduce((sum, { message }) => sum + (message.includes('must be one of') ? 100 : 1), 0);
+/** A discriminator that does not match is a stronger sign than any other error. */
+function weight(errors: SpecError[]): number {
+  return errors.reduce((sum, { message }) => sum + (message.includes('must be one of') ? 100 : 1), 0);
 }
 
 function variantsOf(schema: Schema): Schema[] {
@@ -174,22 +174,22 @@ function validatorOf(schema: Schema): ValidateFunction {
   return known;
 }
 
-function relevant(errors: ErrorObject[], spec: unknown): SpecFault[] {
+function relevant(errors: ErrorObject[], spec: unknown): SpecError[] {
   const isSamePlace = (one: ErrorObject, other: ErrorObject) =>
     one.instancePath === other.instancePath && one.propertyName === other.propertyName;
   const isAlsoAt = (error: ErrorObject, isOther: (other: ErrorObject) => boolean) =>
     errors.some((other) => other !== error && isSamePlace(other, error) && isOther(other));
-  const faults = errors
-    // Reported together with the fault of each variant.
+  const specErrors = errors
+    // Reported together with the errors of each variant.
     .filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames' && keyword !== 'if')
-    // Of a field that may be null, the fault of the other type says more.
+    // Of a field that may be null, the error of the other type says more.
     .filter((error) => error.params['type'] !== 'null' || !isAlsoAt(error, ({ keyword }) => keyword !== 'anyOf'))
     // Text that is too long does not match its pattern, either.
     .filter((error) => error.keyword !== 'pattern' || !isAlsoAt(error, ({ keyword }) => keyword === 'maxLength'))
-    .map((error) => specFault(error))
+    .map((error) => specError(error))
     .filter(({ path }) => !isName(path, spec));
   const seen = new Set<string>();
-  return faults.filter(({ path, message }) => {
+  return specErrors.filter(({ path, message }) => {
     const key = JSON.stringify([path, message]);
     return !seen.has(key) && seen.add(key);
   });
@@ -201,7 +201,7 @@ function isName(path: string[], spec: unknown): boolean {
   return typeof value === 'string' && value !== '' && referenceOf(field) !== undefined;
 }
 
-function specFault({ keyword, instancePath, params, propertyName, message = '' }: ErrorObject): SpecFault {
+function specError({ keyword, instancePath, params, propertyName, message = '' }: ErrorObject): SpecError {
   const parent = instancePath
     .split('/')
     .slice(1)

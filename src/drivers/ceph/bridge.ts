@@ -53,7 +53,7 @@ export interface CephBridge {
   /** Null: not connected. */
   client(): CephClient | null;
   /** Why it is not connected; null: connected. */
-  fault(): string | null;
+  problem(): string | null;
   /** The process, for tests; null: none. */
   pid(): number | null;
 }
@@ -100,7 +100,7 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
   const { log } = options;
   const ending = new AbortController();
   let current: Process | null = null;
-  let fault: string | null = 'not started';
+  let problem: string | null = 'not started';
   let connected = Promise.withResolvers<void>();
   const firstEnd = Promise.withResolvers<void>();
   let nextId = 1;
@@ -110,7 +110,7 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
   const runOnce = async (): Promise<void> => {
     const mine = startProcess(options, (client) => {
       mine.client = client;
-      fault = null;
+      problem = null;
       connected.resolve();
       log.debug({ cephClient: client.client }, 'connected to Ceph');
     });
@@ -119,8 +119,8 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
     const why = await mine.exited;
     clearTimeout(late);
     current = null;
-    if (fault === null) connected = Promise.withResolvers<void>();
-    fault = why;
+    if (problem === null) connected = Promise.withResolvers<void>();
+    problem = why;
     firstEnd.resolve();
     for (const { operation, settle } of mine.pending.values()) settle(unreachable(operation, why));
   };
@@ -131,7 +131,7 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
       await runOnce();
       if (ending.signal.aborted) return;
       backoff = performance.now() - since > LAST_BACKOFF_MS * 4 ? FIRST_BACKOFF_MS : backoff;
-      log.warn({ reason: fault, backoff }, 'the connection to Ceph ended; connecting again');
+      log.warn({ reason: problem, backoff }, 'the connection to Ceph ended; connecting again');
       await sleep(backoff, undefined, { signal: ending.signal }).catch(() => undefined);
       backoff = Math.min(backoff * 2, LAST_BACKOFF_MS);
     }
@@ -143,7 +143,7 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
     try {
       while (current?.client == null) {
         const left = until - performance.now();
-        if (ending.signal.aborted || left <= 0) throw unreachable(operation, fault ?? 'not connected');
+        if (ending.signal.aborted || left <= 0) throw unreachable(operation, problem ?? 'not connected');
         await Promise.race([connected.promise, sleep(left, undefined, { signal: either }).catch(() => undefined)]);
       }
       return current;
@@ -154,12 +154,12 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
 
   return {
     client: () => current?.client ?? null,
-    fault: () => fault,
+    problem: () => problem,
     pid: () => current?.child.pid ?? null,
     async start() {
       supervised ??= supervise();
       const refused = firstEnd.promise.then(() => {
-        throw unreachable('connect', fault ?? 'the process ended');
+        throw unreachable('connect', problem ?? 'the process ended');
       });
       await Promise.race([whenConnected('connect', CONNECT_SECONDS), refused]);
     },

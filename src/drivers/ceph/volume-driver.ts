@@ -67,12 +67,12 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     }
   };
   const status = () => {
-    const fault = bridge.fault();
+    const disconnected = bridge.problem();
     const free = checked && `${inGib(checked.space.freeBytes)} of ${inGib(checked.space.totalBytes)} free`;
-    const problem = fault ?? (checked && checked.health !== 'HEALTH_OK' ? checked.health : null);
+    const problem = disconnected ?? (checked && checked.health !== 'HEALTH_OK' ? checked.health : null);
     const full = checked !== null && !hasReserve(checked.space);
     return {
-      ...{ driver: 'ceph', real: true, healthy: fault === null && !full },
+      ...{ driver: 'ceph', real: true, healthy: disconnected === null && !full },
       detail: [`Ceph pool ${pool}`, free, full && 'less than the reserve, so creates are refused', problem]
         .filter(Boolean)
         .join('; '),

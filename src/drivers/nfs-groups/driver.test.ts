@@ -28,7 +28,7 @@ async function driverWith(id: string, serverSeconds: number) {
   };
   const ignore = async () => undefined;
   const driver = createCephFileShareDriver({
-    bridge: { call, fault: () => null, start: ignore, stop: ignore } as unknown as CephBridge,
+    bridge: { call, problem: () => null, start: ignore, stop: ignore } as unknown as CephBridge,
     publisher: { publish: ignore, states: async () => new Map() } as unknown as Publisher<PublishedShare>,
     ...{ regionId: 1, pool: 'volumes', filesystem: 'shares', serverSeconds, log: silentLogger },
   });

@@ -80,7 +80,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
   return {
     name: 'ceph',
     real: true,
-    status: () => statusOf(bridge.fault(), filesystem),
+    status: () => statusOf(bridge.problem(), filesystem),
     async start() {
       // The bridge connects until it succeeds; until then operations are retried.
       bridge.start().catch((err: unknown) => log.error({ err }, 'the storage cluster does not respond'));
@@ -104,7 +104,7 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
   };
 }
 
-function statusOf(fault: string | null, filesystem: string): DriverStatus {
+function statusOf(problem: string | null, filesystem: string): DriverStatus {
   const detail = `subvolumes of the CephFS filesystem ${filesystem}, exported by NFS groups`;
-  return { driver: 'ceph', real: true, healthy: fault === null, detail: fault ?? detail };
+  return { driver: 'ceph', real: true, healthy: problem === null, detail: problem ?? detail };
 }

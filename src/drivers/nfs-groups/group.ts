@@ -26,7 +26,7 @@ export interface NfsGroup {
   /** Whether clients reach it here. */
   isServing(): boolean;
   /** How many shares do not respond here; null: all do. */
-  fault(): string | null;
+  problem(): string | null;
   /** False: another host has the lock. @throws DriverError if a step failed; then the group is free again */
   takeOver(): Promise<boolean>;
   /** Resolves when a server of this host serves `shares`. @throws DriverError if it does not serve this one with its size */
@@ -86,7 +86,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
     shares,
     isHeld: () => tenure !== null,
     isServing: () => tenure?.isServing === true && !tenure.hasEnded(),
-    fault() {
+    problem() {
       const silent = tenure?.isServing ? silentShares(tenure).length : 0;
       return silent === 0 ? null : `${silent} of ${shares.size} shares at ${address} do not respond`;
     },

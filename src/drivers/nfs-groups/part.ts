@@ -114,7 +114,7 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
       await drainGroups({ groups: groups.all, giveUp: balance.giveUp, isTaking: balance.isTaking, current, signal });
     },
 
-    status: () => statusOf(running?.bridge.fault() ?? null, served(), groups.all.size),
+    status: () => statusOf(running?.bridge.problem() ?? null, served(), groups.all.size),
     heldGroups: () => served().map(({ address }) => `nfs ${address}`),
   };
 }
@@ -144,12 +144,12 @@ function createGroup(address: string, options: NfsPartOptions & Running & { mayS
   });
 }
 
-/** `fault`: of the connection to the cluster. */
-function statusOf(fault: string | null, served: NfsGroup[], all: number): DriverStatus {
-  if (fault !== null) return { driver: 'ganesha', real: true, healthy: false, detail: fault };
-  const faults = served.map((group) => group.fault()).filter((each) => each !== null);
+/** `problem`: of the connection to the cluster. */
+function statusOf(problem: string | null, served: NfsGroup[], all: number): DriverStatus {
+  if (problem !== null) return { driver: 'ganesha', real: true, healthy: false, detail: problem };
+  const problems = served.map((group) => group.problem()).filter((each) => each !== null);
   return {
-    ...{ driver: 'ganesha', real: true, healthy: faults.length === 0 },
-    detail: faults.join('; ') || `serves ${served.length} of ${all} NFS groups`,
+    ...{ driver: 'ganesha', real: true, healthy: problems.length === 0 },
+    detail: problems.join('; ') || `serves ${served.length} of ${all} NFS groups`,
   };
 }

@@ -12,7 +12,7 @@ const silenceMs = 20_000;
 
 /**
  * Connects with each message, not before. `url`: `smtp[s]://[user:password@]host[:port]`; `from`: an address, optionally with
- * a name; `mailFaults` has checked both.
+ * a name; `mailErrors` has checked both.
  */
 export function createSmtpDriver({ url, from }: { url: string; from: string }): EmailDriver {
   const { host } = new URL(url);

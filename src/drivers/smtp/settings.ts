@@ -2,16 +2,16 @@
 const sender = /^([^\s<>@,;"]+@[\w.-]+|[^<>\r\n]*<[^\s<>@,;"]+@[\w.-]+>)$/;
 
 /** The errors in the settings. No message contains a value, because the URL contains a password. */
-export function mailFaults(url: string | undefined, from: string | undefined): string[] {
-  const faults: string[] = [];
+export function mailErrors(url: string | undefined, from: string | undefined): string[] {
+  const errors: string[] = [];
   if (url !== undefined && !(URL.canParse(url) && /^smtps?:\/\/[^/?#]/.test(url))) {
-    faults.push('CLOUDYARD_SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587 or smtps://…');
+    errors.push('CLOUDYARD_SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587 or smtps://…');
   }
   if (url !== undefined && from === undefined) {
-    faults.push('CLOUDYARD_SMTP_FROM is required when CLOUDYARD_SMTP_URL is set');
+    errors.push('CLOUDYARD_SMTP_FROM is required when CLOUDYARD_SMTP_URL is set');
   }
   if (from !== undefined && !sender.test(from)) {
-    faults.push('CLOUDYARD_SMTP_FROM must be an address such as alerts@example.com or Cloudyard <alerts@example.com>');
+    errors.push('CLOUDYARD_SMTP_FROM must be an address such as alerts@example.com or Cloudyard <alerts@example.com>');
   }
-  return faults;
+  return errors;
 }

@@ -15,7 +15,7 @@ export interface TlsSettings {
   hstsSeconds: number;
 }
 
-/** Faults are rejected through the reader, which throws them together. */
+/** Errors are rejected through the reader, which throws them together. */
 export function readTlsSettings(reader: SettingReader<CoreSettingName>): TlsSettings {
   const { integer, reject } = reader;
   const files = certificateFilesIn(reader, 'CLOUDYARD_TLS_CERTIFICATE', 'CLOUDYARD_TLS_KEY');
