@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { hostDriverKinds } from '../src/drivers/kinds.ts';
 import { packagesOf } from '../src/drivers/programs.ts';
 
-const files = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'src/**/*.md']);
+const files = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'src/**/*.md', 'test/**/*.md']);
 
 /** Anchors of a document, derived from its headings like code hosts do. */
 function anchorsOf(file: string): string[] {
