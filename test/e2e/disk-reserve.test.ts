@@ -4,6 +4,7 @@ import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { copyPreparedCluster } from '../prepared-cluster.ts';
 import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
@@ -28,12 +29,10 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'a host with less free 
   it('refuses volumes, extensions and snapshots with 507 and its name until there is space', {
     timeout: 180_000,
   }, async () => {
-    yard = await openYard({
-      CLOUDYARD_FILE_SHARE_DRIVER: 'simulated',
-      CLOUDYARD_VOLUME_DRIVER: 'disk',
-      CLOUDYARD_DISK_RESERVE: '25',
-    });
+    const drivers = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_VOLUME_DRIVER: 'disk' };
+    yard = await openYard({ ...drivers, CLOUDYARD_DISK_RESERVE: '25' }, { isEmpty: true });
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=400m,mode=755', 'tmpfs', yard.dataDir]);
+    await copyPreparedCluster(yard.dataDir);
     await yard.start(['start']);
     const made = await yard.ended(await yard.post(volumes, volume));
     expect(made.state).toBe('FINISHED');

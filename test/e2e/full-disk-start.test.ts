@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import type { EmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
+import { copyPreparedCluster } from '../prepared-cluster.ts';
 import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
@@ -37,11 +38,12 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a start on a full 
     ['adopts shares and load balancers, and continues to serve them', 'kill'],
     ['reads, and serves load balancers that were stopped when there is space', 'stop'],
   ] as const)('%s', async (_, how) => {
-    yard = await openYard({ CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' });
+    yard = await openYard({ CLOUDYARD_LOAD_BALANCER_DRIVER: 'haproxy' }, { isEmpty: true });
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=755', 'tmpfs', yard.dataDir]);
     // On another disk: a database that cannot write does not start.
     const other = join(yard.folder, 'database');
     mkdirSync(other);
+    await copyPreparedCluster(other);
     postgres = await startEmbeddedPostgres({ dataDir: other, log: silentLogger });
     const env = { DATABASE_URL: postgres.url };
     const before = await yard.start(['start'], env);

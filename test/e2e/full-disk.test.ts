@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { copyPreparedCluster } from '../prepared-cluster.ts';
 import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
@@ -24,8 +25,10 @@ describe.skipIf(!requires('root'))(skipReason('root') ?? 'a full disk of the dat
   });
 
   it('is answered with 503 and the reason, and ends when there is space again', { timeout: 120_000 }, async () => {
-    yard = await openYard({ CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '0' });
+    const settings = { CLOUDYARD_FILE_SHARE_DRIVER: 'simulated', CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '0' };
+    yard = await openYard(settings, { isEmpty: true });
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=400m,mode=755', 'tmpfs', yard.dataDir]);
+    await copyPreparedCluster(yard.dataDir);
     await yard.start(['start']);
     const share = newShare('share', await defaultNetwork(yard), { tags: { filler: 'x'.repeat(255) } });
     const first = await yard.post(shares, share);

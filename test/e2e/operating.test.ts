@@ -139,7 +139,7 @@ describe('a running server', () => {
 describe('a server without its database', () => {
   it('answers 503 with Retry-After, never 500, and recovers when the database is back', timeout, async () => {
     yard = await openYard(simulated);
-    const given = { dataDir: join(yard.folder, 'elsewhere'), log: silentLogger };
+    const given = { dataDir: yard.dataDir, log: silentLogger };
     let postgres = await startEmbeddedPostgres(given);
     closing.push(() => postgres.stop());
     const server = await yard.start(['start'], { DATABASE_URL: postgres.url });
@@ -182,7 +182,7 @@ describe('a server without its database', () => {
 
   it('is not ready while the database is frozen, and loses nothing', timeout, async () => {
     yard = await openYard(simulated);
-    const postgres = await startEmbeddedPostgres({ dataDir: join(yard.folder, 'elsewhere'), log: silentLogger });
+    const postgres = await startEmbeddedPostgres({ dataDir: yard.dataDir, log: silentLogger });
     closing.push(() => postgres.stop());
     const server = await yard.start(['start'], { DATABASE_URL: postgres.url });
     const networkId = await defaultNetwork(yard);
