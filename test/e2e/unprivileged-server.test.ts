@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { root } from '../../src/platform/program-files.ts';
@@ -10,6 +10,7 @@ import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
+import { serverScript } from '../server-program.ts';
 import { startSystemPostgres } from '../system-postgres.ts';
 import { until } from '../until.ts';
 
@@ -48,7 +49,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a server without r
     for (const folder of [checkout, dataDir]) mkdirSync(folder, { recursive: true });
     chownSync(dataDir, user, user);
     const script = `mount --bind "$1" "$2" && exec setpriv --reuid ${user} --regid ${user} --clear-groups \\
-      "$2/node_modules/node/bin/node" --import "$2/bin/module-resolution.mjs" "$2/src/main/cloudyard.ts" serve`;
+      "$2/node_modules/node/bin/node" --import "$2/bin/module-resolution.mjs" "$2/${relative(root, serverScript)}" serve`;
     const env = { PATH: process.env['PATH']!, ...yard.env, ...settings(), CLOUDYARD_DATA_DIR: dataDir };
     const child = spawn('unshare', ['--mount', 'sh', '-c', script, 'sh', root, checkout], { env });
     let output = '';
