@@ -3,6 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -137,7 +138,10 @@ describe.skipIf(!requires('openssl'))('HTTPS', () => {
     let isOver = false;
     const statuses: number[] = [];
     const load = async () => {
-      while (!isOver) statuses.push((await get('/healthz', kept)).status, (await get('/healthz')).status);
+      while (!isOver) {
+        statuses.push((await get('/healthz', kept)).status, (await get('/healthz')).status);
+        await sleep(10);
+      }
     };
     const loading = Promise.allSettled([load()]);
     try {

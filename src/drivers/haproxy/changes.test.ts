@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startTraffic } from '../../../test/e2e/balanced.ts';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { liveProcess } from '../../platform/running-processes.ts';
 import type { DesiredLoadBalancer, DesiredMember } from '../load-balancer.ts';
@@ -43,7 +44,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       await apply(desired);
       const streams = Array.from({ length: 20 }, () => stream(desired.address, 8080));
       expect(new Set(await Promise.all(streams.map(({ name }) => name)))).toEqual(new Set(['kept']));
-      const load = requests(desired.address);
+      const load = startTraffic(() => connectTo(desired.address));
       const { reloads } = driver.counters();
       const others = made.others.map(({ port }) => port);
       for (let at = 0; at < 100; at += 1) {
@@ -59,9 +60,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
           ],
         });
       }
-      const { failed, done } = await load.end();
-      expect(failed).toEqual([]);
-      expect(done).toBeGreaterThan(100);
+      await load.stop();
+      expect(load.failures()).toEqual([]);
+      expect(load.answered()).toBeGreaterThan(100);
       expect(driver.counters().reloads).toBe(reloads);
       const alive = await Promise.all(streams.map((each, at) => each.echoes(`still ${at}`)));
       expect(alive.filter(Boolean)).toHaveLength(20);
@@ -81,7 +82,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       await apply({ ...desired, listeners: [...desired.listeners, secure] });
       const streams = Array.from({ length: 20 }, () => stream(desired.address, 8080));
       await Promise.all(streams.map(({ name }) => name));
-      const load = requests(desired.address);
+      const load = startTraffic(() => connectTo(desired.address));
       for (let at = 0; at < 20; at += 1) {
         const changed = { ...secure, certificate: certificates[at % 3]!, sniCertificates: certificates.slice(at % 2) };
         const [http, tcp] = desired.listeners;
@@ -91,9 +92,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
         });
         expect(observed.reloaded).toBe(true);
       }
-      const { failed, done } = await load.end();
-      expect(failed).toEqual([]);
-      expect(done).toBeGreaterThan(100);
+      await load.stop();
+      expect(load.failures()).toEqual([]);
+      expect(load.answered()).toBeGreaterThan(100);
       expect((await Promise.all(streams.map((each) => each.echoes('still')))).filter(Boolean)).toHaveLength(20);
       for (const { socket } of streams) socket.destroy();
     }, 60_000);
@@ -377,24 +378,8 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   }
 });
 
-/** Opens connections without a pause, several at a time. */
-function requests(address: string) {
-  const failed: unknown[] = [];
-  let [done, going] = [0, true];
-  const loop = async () => {
-    while (going) {
-      await ask(address).then(
-        ({ status }) => (status === 200 ? (done += 1) : failed.push(status)),
-        (err: unknown) => failed.push(String(err)),
-      );
-    }
-  };
-  const loops = Array.from({ length: 4 }, loop);
-  return {
-    async end() {
-      going = false;
-      await Promise.all(loops);
-      return { failed, done };
-    },
-  };
+/** One request on a new connection. */
+async function connectTo(address: string): Promise<void> {
+  const { status } = await ask(address);
+  if (status !== 200) throw new Error(`status ${status}`);
 }
