@@ -2,7 +2,8 @@
  * Moves repeated parts of an OpenAPI document into its components, so that generated clients get named types: every schema
  * with a `title` becomes the schema of that name; a parameter, request body or response with a schema becomes a component
  * if it is used twice, and a path parameter always. Of different parts with one name, the most frequent becomes the
- * component. A type or null becomes a list of two types, which is shorter than a union.
+ * component. A type or null becomes a list of two types, which is shorter than a union. A shape that extends others
+ * (`extending` in shapes.ts) becomes an `allOf` of references to them and of its own fields.
  *
  * Invariant: two shapes with the same name differ in annotations only; otherwise the app does not start.
  */
@@ -38,11 +39,14 @@ export function withComponents(paths: Json): { paths: Json; components: Componen
 
   const visited = visit(paths) as Record<string, Record<string, Operation>>;
   const operations = Object.values(visited).flatMap((methods) => Object.values(methods));
+  // The order of the visit: the shapes that a shape contains are complete before it is compared.
+  const complete = Object.fromEntries([...shapes].map(([name, { uses }]) => [name, completeReferences(uses)]));
   return {
     paths: visited,
     components: {
-      // The order of the visit: the shapes that a shape contains are complete before it is compared.
-      schemas: sorted(Object.fromEntries([...shapes].map(([name, { uses }]) => [name, completeReferences(uses)]))),
+      schemas: sorted(
+        Object.fromEntries(Object.entries(complete).map(([name, schema]) => [name, withBases(name, schema, complete)])),
+      ),
       parameters: shareParts(
         'parameters',
         operations.flatMap(({ parameters }) => parameters ?? []),
@@ -94,6 +98,32 @@ function completeReferences(uses: NamedShape['uses']): Json {
     }
   }
   return shared;
+}
+
+/** An object shape, perhaps with the names of the shapes that it extends. */
+type ObjectShape = Json & { properties: Json; required?: string[]; extends?: string[] };
+
+/** Replaces the fields of the shapes that a shape extends with references to these shapes. */
+function withBases(name: string, schema: Json, shapes: Record<string, Json>): Json {
+  const { extends: bases, type, properties, required = [], ...rest } = schema as ObjectShape;
+  if (!bases) return schema;
+  const missing = bases.find((base) => !shapes[base]);
+  if (missing !== undefined) throw new Error(`${name} extends ${missing}, which no operation has`);
+  const all = bases.map((base) => shapes[base] as ObjectShape);
+  const inherited = Object.assign({}, ...all.map((base) => base.properties)) as Json;
+  const differing = Object.keys(inherited).filter((key) => !isEqual(properties[key], inherited[key]));
+  if (differing.length > 0) throw new Error(`${name} differs from the shapes that it extends: ${differing.join(', ')}`);
+  const own = Object.entries(properties).filter(([key]) => !(key in inherited));
+  const ownRequired = required.filter((key) => !all.some((base) => base.required?.includes(key)));
+  return {
+    ...rest,
+    allOf: [
+      ...bases.map((base) => ({ $ref: `#/components/schemas/${base}` })),
+      ...(own.length > 0
+        ? [{ type, ...(ownRequired.length > 0 && { required: ownRequired }), properties: Object.fromEntries(own) }]
+        : []),
+    ],
+  };
 }
 
 /** The members of the largest group of equal members. */

@@ -18,6 +18,11 @@ export const Named = <T extends TSchema>(title: string, schema: T, description: 
   title,
 });
 
+/** Option of a shape with all fields of these named shapes: the API document refers to them and does not repeat their fields. */
+export const extending = (...bases: TSchema[]) => ({
+  extends: bases.map((base) => (base as { title?: string }).title!),
+});
+
 /** The type or `null`. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 

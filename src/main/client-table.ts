@@ -16,6 +16,7 @@ interface Reference {
 interface DocumentSchema extends Schema {
   title?: string;
   examples?: unknown[];
+  allOf?: DocumentSchema[];
 }
 
 interface Parameter {
@@ -254,8 +255,9 @@ function resultOf({ responses }: DocumentOperation, shapes: Shapes): Pick<Operat
 }
 
 function fieldsOf(schema: DocumentSchema, shapes: Shapes): string[] {
-  const { properties = {}, anyOf = [] } = shapes.follow(schema as Reference) as DocumentSchema;
-  return [...new Set([...Object.keys(properties), ...anyOf.flatMap((variant) => fieldsOf(variant, shapes))])];
+  const { properties = {}, anyOf = [], allOf = [] } = shapes.follow(schema as Reference) as DocumentSchema;
+  const parts = [...anyOf, ...allOf];
+  return [...new Set([...Object.keys(properties), ...parts.flatMap((part) => fieldsOf(part, shapes))])];
 }
 
 /** Ids can be replaced by names where a list has both. */

@@ -12,7 +12,7 @@ import { runChildSync } from '../platform/child-process.ts';
 import { clientTable, clientTableText, firstWordsText } from './client-table.ts';
 import { commands as commandList } from './commands/list.ts';
 import { compatibilityPage, readOfficialOperations } from './compatibility.ts';
-import { declaredApi, policyText } from './openapi-document.ts';
+import { declaredApi, documentText, policyText } from './openapi-document.ts';
 import { root } from '../platform/program-files.ts';
 import { settingsPage } from './setting-descriptions.ts';
 
@@ -22,7 +22,7 @@ async function generated(): Promise<Record<string, string>> {
   const { document, operations } = await declaredApi();
   const commands = clientTable(document as never, commandList);
   return {
-    'openapi.json': `${JSON.stringify(document, null, 2)}\n`,
+    'openapi.json': documentText(document),
     'policy.txt': policyText(operations),
     'migrations/schema.sql': schemaSql(),
     'docs/settings.md': settingsPage(),

@@ -29,6 +29,15 @@ export async function declaredApi(): Promise<DeclaredApi> {
   return declared;
 }
 
+/** The text of openapi.json. Short lists of texts and numbers are on one line. */
+export function documentText(document: unknown): string {
+  const text = JSON.stringify(document, null, 2).replaceAll(/\[\n[^[\]{}]*\]/g, (list) => {
+    const line = list.replaceAll(/(?<=\[)\s+|\s+(?=\]$)/g, '').replaceAll(/,\n\s+/g, ', ');
+    return line.length <= 80 ? line : list;
+  });
+  return `${text}\n`;
+}
+
 /** The text of policy.txt: one line an operation, in the order of the paths. */
 export function policyText(operations: DeclaredOperation[]): string {
   const rows = operations

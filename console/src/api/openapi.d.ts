@@ -3873,246 +3873,7 @@ export interface components {
             /** @description The matches on this page */
             results: components["schemas"]["Client"][];
         };
-        ClientQuotaFigures: {
-            /** @description ID of the region */
-            region_id?: number;
-            /** @description Limit: basic bare metal servers */
-            baremetal_basic_count_limit?: number;
-            /** @description Usage: basic bare metal servers */
-            baremetal_basic_count_usage?: number;
-            /** @description Limit: bare metal servers with A100 GPU */
-            baremetal_gpu_a100_count_limit?: number;
-            /** @description Usage: bare metal servers with A100 GPU */
-            baremetal_gpu_a100_count_usage?: number;
-            /** @description Limit: bare metal servers with H100 GPU */
-            baremetal_gpu_h100_count_limit?: number;
-            /** @description Usage: bare metal servers with H100 GPU */
-            baremetal_gpu_h100_count_usage?: number;
-            /** @description Limit: bare metal servers with H200 GPU */
-            baremetal_gpu_h200_count_limit?: number;
-            /** @description Usage: bare metal servers with H200 GPU */
-            baremetal_gpu_h200_count_usage?: number;
-            /** @description Limit: bare metal servers with L40S GPU */
-            baremetal_gpu_l40s_count_limit?: number;
-            /** @description Usage: bare metal servers with L40S GPU */
-            baremetal_gpu_l40s_count_usage?: number;
-            /** @description Limit: high-frequency bare metal servers */
-            baremetal_hf_count_limit?: number;
-            /** @description Usage: high-frequency bare metal servers */
-            baremetal_hf_count_usage?: number;
-            /** @description Limit: infrastructure bare metal servers */
-            baremetal_infrastructure_count_limit?: number;
-            /** @description Usage: infrastructure bare metal servers */
-            baremetal_infrastructure_count_usage?: number;
-            /** @description Limit: bare metal networks */
-            baremetal_network_count_limit?: number;
-            /** @description Usage: bare metal networks */
-            baremetal_network_count_usage?: number;
-            /** @description Limit: storage bare metal servers */
-            baremetal_storage_count_limit?: number;
-            /** @description Usage: storage bare metal servers */
-            baremetal_storage_count_usage?: number;
-            /** @description Limit: containers */
-            caas_container_count_limit?: number;
-            /** @description Usage: containers */
-            caas_container_count_usage?: number;
-            /** @description Limit: container mCPU */
-            caas_cpu_count_limit?: number;
-            /** @description Usage: container mCPU */
-            caas_cpu_count_usage?: number;
-            /** @description Limit: container GPUs */
-            caas_gpu_count_limit?: number;
-            /** @description Usage: container GPUs */
-            caas_gpu_count_usage?: number;
-            /** @description Limit: container memory, MB */
-            caas_ram_size_limit?: number;
-            /** @description Usage: container memory, MB */
-            caas_ram_size_usage?: number;
-            /** @description Limit: Kubernetes clusters */
-            cluster_count_limit?: number;
-            /** @description Usage: Kubernetes clusters */
-            cluster_count_usage?: number;
-            /** @description Limit: vCPUs */
-            cpu_count_limit?: number;
-            /** @description Usage: vCPUs */
-            cpu_count_usage?: number;
-            /** @description Limit: managed database clusters */
-            dbaas_postgres_cluster_count_limit?: number;
-            /** @description Usage: managed database clusters */
-            dbaas_postgres_cluster_count_usage?: number;
-            /** @description Limit: external IPs */
-            external_ip_count_limit?: number;
-            /** @description Usage: external IPs */
-            external_ip_count_usage?: number;
-            /** @description Limit: function mCPU */
-            faas_cpu_count_limit?: number;
-            /** @description Usage: function mCPU */
-            faas_cpu_count_usage?: number;
-            /** @description Limit: functions */
-            faas_function_count_limit?: number;
-            /** @description Usage: functions */
-            faas_function_count_usage?: number;
-            /** @description Limit: function namespaces */
-            faas_namespace_count_limit?: number;
-            /** @description Usage: function namespaces */
-            faas_namespace_count_usage?: number;
-            /** @description Limit: function memory, MB */
-            faas_ram_size_limit?: number;
-            /** @description Usage: function memory, MB */
-            faas_ram_size_usage?: number;
-            /** @description Limit: firewalls */
-            firewall_count_limit?: number;
-            /** @description Usage: firewalls */
-            firewall_count_usage?: number;
-            /** @description Limit: floating IPs */
-            floating_count_limit?: number;
-            /** @description Usage: floating IPs */
-            floating_count_usage?: number;
-            /** @description Limit: GPUs */
-            gpu_count_limit?: number;
-            /** @description Usage: GPUs */
-            gpu_count_usage?: number;
-            /** @description Limit: virtual A100 GPU cards */
-            gpu_virtual_a100_count_limit?: number;
-            /** @description Usage: virtual A100 GPU cards */
-            gpu_virtual_a100_count_usage?: number;
-            /** @description Limit: virtual H100 GPU cards */
-            gpu_virtual_h100_count_limit?: number;
-            /** @description Usage: virtual H100 GPU cards */
-            gpu_virtual_h100_count_usage?: number;
-            /** @description Limit: virtual H200 GPU cards */
-            gpu_virtual_h200_count_limit?: number;
-            /** @description Usage: virtual H200 GPU cards */
-            gpu_virtual_h200_count_usage?: number;
-            /** @description Limit: virtual L40S GPU cards */
-            gpu_virtual_l40s_count_limit?: number;
-            /** @description Usage: virtual L40S GPU cards */
-            gpu_virtual_l40s_count_usage?: number;
-            /** @description Limit: images */
-            image_count_limit?: number;
-            /** @description Usage: images */
-            image_count_usage?: number;
-            /** @description Limit: images size, GiB */
-            image_size_limit?: number;
-            /** @description Usage: images size, GiB */
-            image_size_usage?: number;
-            /** @description Limit: IPUs */
-            ipu_count_limit?: number;
-            /** @description Usage: IPUs */
-            ipu_count_usage?: number;
-            /** @description Limit: log-service topics */
-            laas_topic_count_limit?: number;
-            /** @description Usage: log-service topics */
-            laas_topic_count_usage?: number;
-            /** @description Limit: load balancers */
-            loadbalancer_count_limit?: number;
-            /** @description Usage: load balancers */
-            loadbalancer_count_usage?: number;
-            /** @description Limit: networks */
-            network_count_limit?: number;
-            /** @description Usage: networks */
-            network_count_usage?: number;
-            /** @description Limit: RAM, GiB */
-            ram_limit?: number;
-            /** @description Usage: RAM, GiB */
-            ram_usage?: number;
-            /** @description Limit: registries */
-            registry_count_limit?: number;
-            /** @description Usage: registries */
-            registry_count_usage?: number;
-            /** @description Limit: registry storage, GiB */
-            registry_storage_limit?: number;
-            /** @description Usage: registry storage, GiB */
-            registry_storage_usage?: number;
-            /** @description Limit: routers */
-            router_count_limit?: number;
-            /** @description Usage: routers */
-            router_count_usage?: number;
-            /** @description Limit: secrets */
-            secret_count_limit?: number;
-            /** @description Usage: secrets */
-            secret_count_usage?: number;
-            /** @description Limit: placement groups */
-            servergroup_count_limit?: number;
-            /** @description Usage: placement groups */
-            servergroup_count_usage?: number;
-            /** @description Limit: file shares */
-            sfs_count_limit?: number;
-            /** @description Usage: file shares */
-            sfs_count_usage?: number;
-            /** @description Limit: file shares size, GiB */
-            sfs_size_limit?: number;
-            /** @description Usage: file shares size, GiB */
-            sfs_size_usage?: number;
-            /** @description Limit: basic VMs */
-            shared_vm_count_limit?: number;
-            /** @description Usage: basic VMs */
-            shared_vm_count_usage?: number;
-            /** @description Limit: Slurm clusters */
-            slurm_cluster_count_limit?: number;
-            /** @description Usage: Slurm clusters */
-            slurm_cluster_count_usage?: number;
-            /** @description Limit: snapshot schedules */
-            snapshot_schedule_count_limit?: number;
-            /** @description Usage: snapshot schedules */
-            snapshot_schedule_count_usage?: number;
-            /** @description Limit: subnets */
-            subnet_count_limit?: number;
-            /** @description Usage: subnets */
-            subnet_count_usage?: number;
-            /** @description Limit: dedicated instances */
-            vm_count_limit?: number;
-            /** @description Usage: dedicated instances */
-            vm_count_usage?: number;
-            /** @description Limit: volumes */
-            volume_count_limit?: number;
-            /** @description Usage: volumes */
-            volume_count_usage?: number;
-            /** @description Limit: volumes size, GiB */
-            volume_size_limit?: number;
-            /** @description Usage: volumes size, GiB */
-            volume_size_usage?: number;
-            /** @description Limit: snapshots */
-            volume_snapshots_count_limit?: number;
-            /** @description Usage: snapshots */
-            volume_snapshots_count_usage?: number;
-            /** @description Limit: snapshots size, GiB */
-            volume_snapshots_size_limit?: number;
-            /** @description Usage: snapshots size, GiB */
-            volume_snapshots_size_usage?: number;
-            /** @description Limit: inference mCPU */
-            inference_cpu_millicore_count_limit?: number;
-            /** @description Usage: inference mCPU */
-            inference_cpu_millicore_count_usage?: number;
-            /** @description Limit: inference A100 GPUs */
-            inference_gpu_a100_count_limit?: number;
-            /** @description Usage: inference A100 GPUs */
-            inference_gpu_a100_count_usage?: number;
-            /** @description Limit: inference H100 GPUs */
-            inference_gpu_h100_count_limit?: number;
-            /** @description Usage: inference H100 GPUs */
-            inference_gpu_h100_count_usage?: number;
-            /** @description Limit: inference L40S GPUs */
-            inference_gpu_l40s_count_limit?: number;
-            /** @description Usage: inference L40S GPUs */
-            inference_gpu_l40s_count_usage?: number;
-            /** @description Limit: inference instances */
-            inference_instance_count_limit?: number;
-            /** @description Usage: inference instances */
-            inference_instance_count_usage?: number;
-            /** @description Limit: API keys of public inference models */
-            inference_public_model_api_key_count_limit?: number;
-            /** @description Usage: API keys of public inference models */
-            inference_public_model_api_key_count_usage?: number;
-            /** @description Limit: SSH key pairs */
-            keypair_count_limit?: number;
-            /** @description Usage: SSH key pairs */
-            keypair_count_usage?: number;
-            /** @description Limit: projects */
-            project_count_limit?: number;
-            /** @description Usage: projects */
-            project_count_usage?: number;
-        };
+        ClientQuotaFigures: components["schemas"]["RegionalQuotas"] & components["schemas"]["GlobalQuotas"];
         ClockNow: {
             /**
              * Format: date-time
@@ -4887,35 +4648,7 @@ export interface components {
             /** @description Key of the signature (HMAC-SHA256) of each request; generated by default */
             secret?: string | null;
         };
-        CreatedApiKey: {
-            /** @description Name of the key */
-            name: string;
-            /** @description Containers that the key opens */
-            containers: components["schemas"]["ApiKeyContainer"][];
-            /**
-             * Format: date-time
-             * @description When the key was created
-             */
-            created_at: string;
-            /** @description Text of the client */
-            description: string;
-            /**
-             * Format: date-time
-             * @description When the key expires; null: never
-             */
-            expire: string | null;
-            /** @description Whether the key opens nothing for now */
-            is_disabled: boolean;
-            /**
-             * @description Always `cloud`
-             * @enum {unknown}
-             */
-            source: "cloud" | "iate";
-            /**
-             * @description State of the key; `pending`: this server has not read the key yet
-             * @enum {unknown}
-             */
-            status: "active" | "disabled" | "expired" | "pending";
+        CreatedApiKey: components["schemas"]["ApiKey"] & {
             /** @description What clients send in the header `X-API-Key`; never returned again */
             secret: string;
         };
@@ -5401,37 +5134,21 @@ export interface components {
             project_count_limit?: number;
         };
         /** @description Quotas that hold everywhere */
-        GlobalQuotas: {
-            /** @description Limit: inference mCPU */
-            inference_cpu_millicore_count_limit?: number;
+        GlobalQuotas: components["schemas"]["GlobalLimits"] & {
             /** @description Usage: inference mCPU */
             inference_cpu_millicore_count_usage?: number;
-            /** @description Limit: inference A100 GPUs */
-            inference_gpu_a100_count_limit?: number;
             /** @description Usage: inference A100 GPUs */
             inference_gpu_a100_count_usage?: number;
-            /** @description Limit: inference H100 GPUs */
-            inference_gpu_h100_count_limit?: number;
             /** @description Usage: inference H100 GPUs */
             inference_gpu_h100_count_usage?: number;
-            /** @description Limit: inference L40S GPUs */
-            inference_gpu_l40s_count_limit?: number;
             /** @description Usage: inference L40S GPUs */
             inference_gpu_l40s_count_usage?: number;
-            /** @description Limit: inference instances */
-            inference_instance_count_limit?: number;
             /** @description Usage: inference instances */
             inference_instance_count_usage?: number;
-            /** @description Limit: API keys of public inference models */
-            inference_public_model_api_key_count_limit?: number;
             /** @description Usage: API keys of public inference models */
             inference_public_model_api_key_count_usage?: number;
-            /** @description Limit: SSH key pairs */
-            keypair_count_limit?: number;
             /** @description Usage: SSH key pairs */
             keypair_count_usage?: number;
-            /** @description Limit: projects */
-            project_count_limit?: number;
             /** @description Usage: projects */
             project_count_usage?: number;
         };
@@ -6633,43 +6350,7 @@ export interface components {
             /** @description Limits in regions; each entry needs a `region_id` */
             regional_limits?: components["schemas"]["RequestedRegionalLimits"][];
         };
-        NewToken: {
-            /** @description ID of the token */
-            id: number;
-            /** @description The part of the token before the `$` */
-            key_id: string;
-            /** @description ID of the client */
-            client_id: number;
-            /** @description Name of the token; may be empty */
-            name: string;
-            role: components["schemas"]["TokenRole"];
-            /** @description Projects that the token is limited to; null: all projects of the client */
-            project_ids: number[] | null;
-            /**
-             * @description Only `active` tokens are accepted
-             * @enum {unknown}
-             */
-            state: "active" | "expired" | "revoked";
-            /**
-             * Format: date-time
-             * @description When the token was created
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When the token expires; null: never
-             */
-            expires_at: string | null;
-            /**
-             * Format: date-time
-             * @description When the token was revoked
-             */
-            revoked_at: string | null;
-            /**
-             * Format: date-time
-             * @description When a request last had the token, up to a minute late; null: never
-             */
-            last_used_at: string | null;
+        NewToken: components["schemas"]["Token"] & {
             /** @description The token `<id>$<secret>`; only this response contains it */
             token: string;
         };
@@ -7047,7 +6728,7 @@ export interface components {
         };
         RegionalLimits: {
             /** @description ID of the region */
-            region_id?: components["schemas"]["IntegerId"];
+            region_id?: number;
             /** @description Limit: basic bare metal servers */
             baremetal_basic_count_limit?: number;
             /** @description Limit: bare metal servers with A100 GPU */
@@ -7151,211 +6832,107 @@ export interface components {
             /** @description Limit: snapshots size, GiB */
             volume_snapshots_size_limit?: number;
         };
-        RegionalQuotas: {
-            /** @description ID of the region */
-            region_id?: number;
-            /** @description Limit: basic bare metal servers */
-            baremetal_basic_count_limit?: number;
+        RegionalQuotas: components["schemas"]["RegionalLimits"] & {
             /** @description Usage: basic bare metal servers */
             baremetal_basic_count_usage?: number;
-            /** @description Limit: bare metal servers with A100 GPU */
-            baremetal_gpu_a100_count_limit?: number;
             /** @description Usage: bare metal servers with A100 GPU */
             baremetal_gpu_a100_count_usage?: number;
-            /** @description Limit: bare metal servers with H100 GPU */
-            baremetal_gpu_h100_count_limit?: number;
             /** @description Usage: bare metal servers with H100 GPU */
             baremetal_gpu_h100_count_usage?: number;
-            /** @description Limit: bare metal servers with H200 GPU */
-            baremetal_gpu_h200_count_limit?: number;
             /** @description Usage: bare metal servers with H200 GPU */
             baremetal_gpu_h200_count_usage?: number;
-            /** @description Limit: bare metal servers with L40S GPU */
-            baremetal_gpu_l40s_count_limit?: number;
             /** @description Usage: bare metal servers with L40S GPU */
             baremetal_gpu_l40s_count_usage?: number;
-            /** @description Limit: high-frequency bare metal servers */
-            baremetal_hf_count_limit?: number;
             /** @description Usage: high-frequency bare metal servers */
             baremetal_hf_count_usage?: number;
-            /** @description Limit: infrastructure bare metal servers */
-            baremetal_infrastructure_count_limit?: number;
             /** @description Usage: infrastructure bare metal servers */
             baremetal_infrastructure_count_usage?: number;
-            /** @description Limit: bare metal networks */
-            baremetal_network_count_limit?: number;
             /** @description Usage: bare metal networks */
             baremetal_network_count_usage?: number;
-            /** @description Limit: storage bare metal servers */
-            baremetal_storage_count_limit?: number;
             /** @description Usage: storage bare metal servers */
             baremetal_storage_count_usage?: number;
-            /** @description Limit: containers */
-            caas_container_count_limit?: number;
             /** @description Usage: containers */
             caas_container_count_usage?: number;
-            /** @description Limit: container mCPU */
-            caas_cpu_count_limit?: number;
             /** @description Usage: container mCPU */
             caas_cpu_count_usage?: number;
-            /** @description Limit: container GPUs */
-            caas_gpu_count_limit?: number;
             /** @description Usage: container GPUs */
             caas_gpu_count_usage?: number;
-            /** @description Limit: container memory, MB */
-            caas_ram_size_limit?: number;
             /** @description Usage: container memory, MB */
             caas_ram_size_usage?: number;
-            /** @description Limit: Kubernetes clusters */
-            cluster_count_limit?: number;
             /** @description Usage: Kubernetes clusters */
             cluster_count_usage?: number;
-            /** @description Limit: vCPUs */
-            cpu_count_limit?: number;
             /** @description Usage: vCPUs */
             cpu_count_usage?: number;
-            /** @description Limit: managed database clusters */
-            dbaas_postgres_cluster_count_limit?: number;
             /** @description Usage: managed database clusters */
             dbaas_postgres_cluster_count_usage?: number;
-            /** @description Limit: external IPs */
-            external_ip_count_limit?: number;
             /** @description Usage: external IPs */
             external_ip_count_usage?: number;
-            /** @description Limit: function mCPU */
-            faas_cpu_count_limit?: number;
             /** @description Usage: function mCPU */
             faas_cpu_count_usage?: number;
-            /** @description Limit: functions */
-            faas_function_count_limit?: number;
             /** @description Usage: functions */
             faas_function_count_usage?: number;
-            /** @description Limit: function namespaces */
-            faas_namespace_count_limit?: number;
             /** @description Usage: function namespaces */
             faas_namespace_count_usage?: number;
-            /** @description Limit: function memory, MB */
-            faas_ram_size_limit?: number;
             /** @description Usage: function memory, MB */
             faas_ram_size_usage?: number;
-            /** @description Limit: firewalls */
-            firewall_count_limit?: number;
             /** @description Usage: firewalls */
             firewall_count_usage?: number;
-            /** @description Limit: floating IPs */
-            floating_count_limit?: number;
             /** @description Usage: floating IPs */
             floating_count_usage?: number;
-            /** @description Limit: GPUs */
-            gpu_count_limit?: number;
             /** @description Usage: GPUs */
             gpu_count_usage?: number;
-            /** @description Limit: virtual A100 GPU cards */
-            gpu_virtual_a100_count_limit?: number;
             /** @description Usage: virtual A100 GPU cards */
             gpu_virtual_a100_count_usage?: number;
-            /** @description Limit: virtual H100 GPU cards */
-            gpu_virtual_h100_count_limit?: number;
             /** @description Usage: virtual H100 GPU cards */
             gpu_virtual_h100_count_usage?: number;
-            /** @description Limit: virtual H200 GPU cards */
-            gpu_virtual_h200_count_limit?: number;
             /** @description Usage: virtual H200 GPU cards */
             gpu_virtual_h200_count_usage?: number;
-            /** @description Limit: virtual L40S GPU cards */
-            gpu_virtual_l40s_count_limit?: number;
             /** @description Usage: virtual L40S GPU cards */
             gpu_virtual_l40s_count_usage?: number;
-            /** @description Limit: images */
-            image_count_limit?: number;
             /** @description Usage: images */
             image_count_usage?: number;
-            /** @description Limit: images size, GiB */
-            image_size_limit?: number;
             /** @description Usage: images size, GiB */
             image_size_usage?: number;
-            /** @description Limit: IPUs */
-            ipu_count_limit?: number;
             /** @description Usage: IPUs */
             ipu_count_usage?: number;
-            /** @description Limit: log-service topics */
-            laas_topic_count_limit?: number;
             /** @description Usage: log-service topics */
             laas_topic_count_usage?: number;
-            /** @description Limit: load balancers */
-            loadbalancer_count_limit?: number;
             /** @description Usage: load balancers */
             loadbalancer_count_usage?: number;
-            /** @description Limit: networks */
-            network_count_limit?: number;
             /** @description Usage: networks */
             network_count_usage?: number;
-            /** @description Limit: RAM, GiB */
-            ram_limit?: number;
             /** @description Usage: RAM, GiB */
             ram_usage?: number;
-            /** @description Limit: registries */
-            registry_count_limit?: number;
             /** @description Usage: registries */
             registry_count_usage?: number;
-            /** @description Limit: registry storage, GiB */
-            registry_storage_limit?: number;
             /** @description Usage: registry storage, GiB */
             registry_storage_usage?: number;
-            /** @description Limit: routers */
-            router_count_limit?: number;
             /** @description Usage: routers */
             router_count_usage?: number;
-            /** @description Limit: secrets */
-            secret_count_limit?: number;
             /** @description Usage: secrets */
             secret_count_usage?: number;
-            /** @description Limit: placement groups */
-            servergroup_count_limit?: number;
             /** @description Usage: placement groups */
             servergroup_count_usage?: number;
-            /** @description Limit: file shares */
-            sfs_count_limit?: number;
             /** @description Usage: file shares */
             sfs_count_usage?: number;
-            /** @description Limit: file shares size, GiB */
-            sfs_size_limit?: number;
             /** @description Usage: file shares size, GiB */
             sfs_size_usage?: number;
-            /** @description Limit: basic VMs */
-            shared_vm_count_limit?: number;
             /** @description Usage: basic VMs */
             shared_vm_count_usage?: number;
-            /** @description Limit: Slurm clusters */
-            slurm_cluster_count_limit?: number;
             /** @description Usage: Slurm clusters */
             slurm_cluster_count_usage?: number;
-            /** @description Limit: snapshot schedules */
-            snapshot_schedule_count_limit?: number;
             /** @description Usage: snapshot schedules */
             snapshot_schedule_count_usage?: number;
-            /** @description Limit: subnets */
-            subnet_count_limit?: number;
             /** @description Usage: subnets */
             subnet_count_usage?: number;
-            /** @description Limit: dedicated instances */
-            vm_count_limit?: number;
             /** @description Usage: dedicated instances */
             vm_count_usage?: number;
-            /** @description Limit: volumes */
-            volume_count_limit?: number;
             /** @description Usage: volumes */
             volume_count_usage?: number;
-            /** @description Limit: volumes size, GiB */
-            volume_size_limit?: number;
             /** @description Usage: volumes size, GiB */
             volume_size_usage?: number;
-            /** @description Limit: snapshots */
-            volume_snapshots_count_limit?: number;
             /** @description Usage: snapshots */
             volume_snapshots_count_usage?: number;
-            /** @description Limit: snapshots size, GiB */
-            volume_snapshots_size_limit?: number;
             /** @description Usage: snapshots size, GiB */
             volume_snapshots_size_usage?: number;
         };

@@ -5,6 +5,7 @@ import {
   Collection,
   DateTime,
   Described,
+  extending,
   Instant,
   IntegerId,
   noControlCharacters,
@@ -104,7 +105,7 @@ export const CreatedApiKey = Type.Object(
     ...keyFields,
     secret: Type.String({ description: 'What clients send in the header `X-API-Key`; never returned again' }),
   },
-  { title: 'CreatedApiKey' },
+  { title: 'CreatedApiKey', ...extending(ApiKey) },
 );
 export type CreatedApiKey = Static<typeof CreatedApiKey>;
 export const ApiKeyCollection = Collection(ApiKey);

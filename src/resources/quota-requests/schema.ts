@@ -13,6 +13,7 @@ import {
   Timestamp,
 } from '../../http/shapes.ts';
 import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
+import { GlobalLimits, RegionalLimits } from '../quotas/schema.ts';
 
 const maxLimit = Number.MAX_SAFE_INTEGER;
 const maxRegions = 100;
@@ -27,18 +28,14 @@ export interface RequestedLimits {
   regional_limits?: LimitsOfRegion[];
 }
 
-const limits = (kinds: Kind[], minimum: number | undefined): Record<string, TSchema> =>
+const limits = (kinds: Kind[]): Record<string, TSchema> =>
   Object.fromEntries(
-    kinds.map((kind) => {
-      const bounds = minimum === undefined ? {} : { minimum, maximum: maxLimit };
-      return [
-        `${kind}_limit`,
-        Type.Optional(Type.Integer({ ...bounds, description: `Limit: ${meaningOfKind[kind]}` })),
-      ];
-    }),
+    kinds.map((kind) => [
+      `${kind}_limit`,
+      Type.Optional(Type.Integer({ minimum: 1, maximum: maxLimit, description: `Limit: ${meaningOfKind[kind]}` })),
+    ]),
   );
 
-const Region = Type.Optional(Described(IntegerId, 'ID of the region'));
 /** A field of official clients that no quota has. */
 const deprecated = {
   baremetal_gpu_count_limit: Type.Optional(Type.Integer({ deprecated: true, description: 'Ignored' })),
@@ -47,7 +44,7 @@ const deprecated = {
 const NewLimits = Type.Object(
   {
     global_limits: Type.Optional(
-      Type.Object(limits(globalKinds, 1), {
+      Type.Object(limits(globalKinds), {
         title: 'RequestedGlobalLimits',
         additionalProperties: false,
         description: 'Limits that hold everywhere',
@@ -56,7 +53,11 @@ const NewLimits = Type.Object(
     regional_limits: Type.Optional(
       Type.Array(
         Type.Object(
-          { region_id: Region, ...deprecated, ...limits(regionalKinds, 1) },
+          {
+            region_id: Type.Optional(Described(IntegerId, 'ID of the region')),
+            ...deprecated,
+            ...limits(regionalKinds),
+          },
           { title: 'RequestedRegionalLimits', additionalProperties: false },
         ),
         { maxItems: maxRegions, description: 'Limits in regions; each entry needs a `region_id`' },
@@ -103,17 +104,8 @@ export type ListQuotaRequests = Static<typeof ListQuotaRequests>;
 
 const Limits = Type.Object(
   {
-    global_limits: Type.Optional(
-      Type.Object(limits(globalKinds, undefined), {
-        title: 'GlobalLimits',
-        description: 'Limits that hold everywhere',
-      }),
-    ),
-    regional_limits: Type.Optional(
-      Type.Array(Type.Object({ region_id: Region, ...limits(regionalKinds, undefined) }, { title: 'RegionalLimits' }), {
-        description: 'Limits in regions',
-      }),
-    ),
+    global_limits: Type.Optional(Described(GlobalLimits, 'Limits that hold everywhere')),
+    regional_limits: Type.Optional(Type.Array(RegionalLimits, { description: 'Limits in regions' })),
   },
   { title: 'RequestedLimits', description: 'The limits that were requested' },
 );

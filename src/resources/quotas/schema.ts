@@ -1,27 +1,37 @@
 /** Quota figures: every kind has a `_limit` and a `_usage` (docs/interface.md, "Quotas"). */
 import { type Static, type TInteger, type TOptional, Type } from 'typebox';
-import { Collection, Described, IntegerId, OrNull } from '../../http/shapes.ts';
+import { Collection, Described, extending, IntegerId, OrNull } from '../../http/shapes.ts';
 import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 
 const maxLimit = Number.MAX_SAFE_INTEGER;
 
-const figures = (kinds: Kind[]): Record<string, TOptional<TInteger>> =>
-  Object.fromEntries(
-    kinds.flatMap((kind) => [
-      [`${kind}_limit`, Type.Optional(Type.Integer({ description: `Limit: ${meaningOfKind[kind]}` }))],
-      [`${kind}_usage`, Type.Optional(Type.Integer({ description: `Usage: ${meaningOfKind[kind]}` }))],
-    ]),
-  );
+type Figures = Record<string, TOptional<TInteger>>;
 
-export const GlobalQuotas = Type.Object(figures(globalKinds), { title: 'GlobalQuotas' });
+const limit = (kind: Kind): Figures => ({
+  [`${kind}_limit`]: Type.Optional(Type.Integer({ description: `Limit: ${meaningOfKind[kind]}` })),
+});
+const usage = (kind: Kind): Figures => ({
+  [`${kind}_usage`]: Type.Optional(Type.Integer({ description: `Usage: ${meaningOfKind[kind]}` })),
+});
+const figures = (kinds: Kind[], ...shapes: ((kind: Kind) => Figures)[]): Figures =>
+  Object.assign({}, ...kinds.flatMap((kind) => shapes.map((shape) => shape(kind))));
+
+const region = { region_id: Type.Optional(Type.Integer({ description: 'ID of the region' })) };
+
+export const GlobalLimits = Type.Object(figures(globalKinds, limit), { title: 'GlobalLimits' });
+export const RegionalLimits = Type.Object({ ...region, ...figures(regionalKinds, limit) }, { title: 'RegionalLimits' });
+export const GlobalQuotas = Type.Object(figures(globalKinds, limit, usage), {
+  title: 'GlobalQuotas',
+  ...extending(GlobalLimits),
+});
 export const RegionalQuotas = Type.Object(
-  { region_id: Type.Optional(Type.Integer({ description: 'ID of the region' })), ...figures(regionalKinds) },
-  { title: 'RegionalQuotas' },
+  { ...region, ...figures(regionalKinds, limit, usage) },
+  { title: 'RegionalQuotas', ...extending(RegionalLimits) },
 );
 /** The answer of `updateClientQuotas`: the figures of the region, or the global ones. */
 export const ClientQuotaFigures = Type.Object(
   { ...RegionalQuotas.properties, ...GlobalQuotas.properties },
-  { title: 'ClientQuotaFigures' },
+  { title: 'ClientQuotaFigures', ...extending(RegionalQuotas, GlobalQuotas) },
 );
 export const AllClientQuotas = Type.Object(
   {

@@ -5,6 +5,7 @@ import {
   Collection,
   DateTime,
   Described,
+  extending,
   Instant,
   IntegerId,
   noControlCharacters,
@@ -73,7 +74,7 @@ export type Token = Static<typeof Token>;
 
 export const NewToken = Type.Object(
   { ...fields, token: Type.String({ description: 'The token `<id>$<secret>`; only this response contains it' }) },
-  { title: 'NewToken' },
+  { title: 'NewToken', ...extending(Token) },
 );
 export type NewToken = Static<typeof NewToken>;
 
