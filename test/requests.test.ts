@@ -52,6 +52,21 @@ it('reject all unknown query parameters by name', async () => {
   expect(faulty).toEqual([]);
 });
 
+it('accept the examples of bodies, except for IDs of resources that do not exist', async () => {
+  const faulty: unknown[] = [];
+  for (const { operationId, method, url, requestBody } of operations) {
+    const { example, examples = {} } = requestBody?.content['application/json'] ?? {};
+    const bodies = [example, ...Object.values(examples).map(({ value }) => value)].filter((body) => body !== undefined);
+    for (const valid of bodies) {
+      const { status, body } = await cloud.request(method, url, valid);
+      const errors: { message: string }[] = body?.errors ?? [];
+      const namesUnknownIds = errors.length > 0 && errors.every(({ message }) => message.includes('not found'));
+      if ([400, 500].includes(status) && !namesUnknownIds) faulty.push([operationId, status, body]);
+    }
+  }
+  expect(faulty).toEqual([]);
+});
+
 it.each([
   ['a number', '/cloud/v1/tasks', 'limit=1&limit=2', 'limit'],
   ['a text', '/cloud/v1/tasks', 'task_type=a&task_type=b', 'task_type'],

@@ -11045,9 +11045,9 @@ export interface operations {
                  * @example {
                  *       "name": "my-certificate",
                  *       "payload": {
-                 *         "certificate": "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----",
+                 *         "certificate": "-----BEGIN CERTIFICATE-----\nMIIBYzCCAQigAwIBAgIBATAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA93d3cuZXhh\nbXBsZS5jb20wIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBoxGDAW\nBgNVBAMMD3d3dy5leGFtcGxlLmNvbTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA\nBJ2i1bypnse6gToUQGD+84X/X1tzztl3HzWVeRAuGBqM+JmU4Qn1jVqVRJLT0pBE\nDOXITZkzxRwiysAbw35iIeWjPTA7MBoGA1UdEQQTMBGCD3d3dy5leGFtcGxlLmNv\nbTAdBgNVHQ4EFgQUKST6NHoTdI3ckUaoMUsitk+WY3swCgYIKoZIzj0EAwIDSQAw\nRgIhAKsNsUbQNiK8ZeF5X9G2JvuRO25Te4JX7jR66EYzAuvQAiEAmzBKOuN8wtUV\nzmp+KW2lUIHtFAewes9KOatwMGZNkw0=\n-----END CERTIFICATE-----",
                  *         "certificate_chain": "",
-                 *         "private_key": "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----"
+                 *         "private_key": "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgmlJeDke0sUZEMAg6\nr5rv5K5vD9dHaNa2LiC9fy05ee2hRANCAASdotW8qZ7HuoE6FEBg/vOF/19bc87Z\ndx81lXkQLhgajPiZlOEJ9Y1alUSS09KQRAzlyE2ZM8UcIsrAG8N+YiHl\n-----END PRIVATE KEY-----"
                  *       }
                  *     }
                  */

@@ -12,6 +12,7 @@ import {
   Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
+import { exampleCertificate, examplePrivateKey } from './example-certificate.ts';
 
 const SecretType = Type.Enum(['certificate', 'opaque', 'passphrase', 'private', 'public', 'symmetric'], {
   description: 'Type of the secret; load balancers use certificates',
@@ -64,9 +65,9 @@ export const CreateSecret = Type.Object(
       {
         name: 'my-certificate',
         payload: {
-          certificate: '-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----',
+          certificate: exampleCertificate,
           certificate_chain: '',
-          private_key: '-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----',
+          private_key: examplePrivateKey,
         },
       },
     ],
