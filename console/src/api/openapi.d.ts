@@ -4069,6 +4069,10 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
+            /** @description Accepted and ignored */
+            operating_status?: string | null;
+            /** @description Accepted and ignored */
+            provisioning_status?: string | null;
             type: components["schemas"]["HealthMonitorType"];
         };
         /**
@@ -7289,6 +7293,10 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
+            /** @description Accepted and ignored */
+            operating_status?: string | null;
+            /** @description Accepted and ignored */
+            provisioning_status?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
             type?: components["schemas"]["HealthMonitorType"] | null;
         };
@@ -8075,8 +8083,8 @@ export interface components {
         /** @description The target of the action is required; other omitted fields are unchanged */
         UpdateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
-            /** @description Name of the policy; empty by default */
-            name?: components["schemas"]["Name"];
+            /** @description Name of the policy; empty by default. It may be empty only if the policy has no name */
+            name?: string;
             /** @description Position among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
             /** @description Status of the redirect, 301, 302, 303, 307, 308, for REDIRECT_TO_URL and REDIRECT_PREFIX; 302 by default */
@@ -8147,6 +8155,10 @@ export interface components {
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
+            /** @description Accepted and ignored */
+            operating_status?: string | null;
+            /** @description Accepted and ignored */
+            provisioning_status?: string | null;
             /** @description Type of the checks; null: the current type. Required for a new monitor */
             type?: components["schemas"]["HealthMonitorType"] | null;
         };
@@ -8231,7 +8243,8 @@ export interface components {
         };
         UpdateLoadBalancer: {
             name?: components["schemas"]["Name"];
-            logging?: components["schemas"]["LoadBalancerLoggingInput"];
+            /** @description Log settings, stored and returned without effect: no log service is connected; null: none */
+            logging?: components["schemas"]["LoadBalancerLoggingInput"] | null;
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
              * @enum {unknown}
@@ -8243,7 +8256,8 @@ export interface components {
         };
         UpdateLoadBalancerV1: {
             name?: components["schemas"]["Name"];
-            logging?: components["schemas"]["LoadBalancerLoggingInput"];
+            /** @description Log settings, stored and returned without effect: no log service is connected; null: none */
+            logging?: components["schemas"]["LoadBalancerLoggingInput"] | null;
             /**
              * @description Stored and returned without effect: members are always reached by their IP addresses (L3)
              * @enum {unknown}

@@ -146,6 +146,9 @@ describe('creating a load balancer', () => {
       preferred_connectivity: 'L3',
       tags_v2: [{ key: 'a', value: '1' }],
     });
+    const path = `${balancers}/${balancer.id}`;
+    expect((await cloud.patch(path, { logging: null })).body).toMatchObject({ logging: null });
+    expect((await cloud.patch(path, { logging: null })).status).toBe(200);
   });
 
   it('creates one load balancer for repeated requests with an Idempotency-Key', async () => {

@@ -140,7 +140,7 @@ export type CreateLoadBalancer = Static<typeof CreateLoadBalancer>;
 
 const updates = {
   name: Type.Optional(Name),
-  logging: Type.Optional(LoggingInput),
+  logging: Type.Optional(Described(Nullable(LoggingInput), `${noLogs}; null: none`)),
   preferred_connectivity: Type.Optional(MemberConnectivity),
   tags: Type.Optional(UpdateTags),
 };

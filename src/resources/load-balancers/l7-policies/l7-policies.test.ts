@@ -88,6 +88,19 @@ describe('a policy', () => {
     expect(host.balancers.get(balancer)!.listeners[0]!.l7Policies).toEqual([]);
   });
 
+  it('without a name may be updated with the empty name that it reads, and one with a name may not', async () => {
+    const { listener } = await setUp();
+    const [unnamed, named] = [await aPolicy(listener), await aPolicy(listener, { name: 'with a name' })];
+    const { action, name, tags } = await getPolicy(unnamed);
+    expect(name).toBe('');
+    expect(await cloud.patch(`${policies}/${unnamed}`, { action, name, tags })).toMatchObject({ body: { tasks: [] } });
+    const refused = await cloud.patch(`${policies}/${named}`, { action, name });
+    expect([refused.status, refused.body.errors]).toEqual([
+      400,
+      [{ path: 'name', message: expect.stringMatching(/^must be 3 to 63 letters/) }],
+    ]);
+  });
+
   it('keeps positions without gaps', async () => {
     const { listener } = await setUp();
     const ids: Record<string, string> = {};

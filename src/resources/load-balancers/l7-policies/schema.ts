@@ -7,6 +7,8 @@ import {
   Described,
   exampleUuid,
   Name,
+  namePattern,
+  nameRule,
   Nullable,
   OrNull,
   Paging,
@@ -15,7 +17,7 @@ import {
 } from '../../../http/shapes.ts';
 import { statuses } from '../shapes.ts';
 
-export { l7Limits };
+export { l7Limits, nameRule };
 
 const meanings = {
   name: 'Name of the policy; empty by default',
@@ -76,12 +78,22 @@ export const CreateL7Policy = Type.Object(
 );
 export type CreateL7Policy = Static<typeof CreateL7Policy>;
 
-export const UpdateL7Policy = Type.Object(settings, {
-  title: 'UpdateL7Policy',
-  additionalProperties: false,
-  description: 'The target of the action is required; other omitted fields are unchanged',
-  examples: [{ action: 'REDIRECT_TO_URL', redirect_url: 'https://www.example.com/', redirect_http_code: 301 }],
+/** Empty, as a policy without a name reads. */
+const CurrentName = Type.String({
+  pattern: pattern(`^(${namePattern})?$`, nameRule),
+  maxLength: 63,
+  description: `${meanings.name}. It may be empty only if the policy has no name`,
 });
+
+export const UpdateL7Policy = Type.Object(
+  { ...settings, name: Type.Optional(CurrentName) },
+  {
+    title: 'UpdateL7Policy',
+    additionalProperties: false,
+    description: 'The target of the action is required; other omitted fields are unchanged',
+    examples: [{ action: 'REDIRECT_TO_URL', redirect_url: 'https://www.example.com/', redirect_http_code: 301 }],
+  },
+);
 export type UpdateL7Policy = Static<typeof UpdateL7Policy>;
 
 export const ListL7Policies = Type.Object(Paging(1000));

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, invalidInput, requireNoErrors } from '../../../errors/catalogue.ts';
+import type { FieldError } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import { pageInGroups } from '../../../platform/large-rows.ts';
 import type { PageInGroups } from '../../../platform/large-rows.ts';
@@ -22,6 +23,7 @@ import type { L7PolicySettings } from './normalize.ts';
 import { policyToResponse } from './response.ts';
 import { createL7Rules } from './rules/service.ts';
 import type { L7RulesDeps } from './rules/service.ts';
+import { nameRule } from './schema.ts';
 import type { CreateL7Policy, L7Policy, ListL7Policies, UpdateL7Policy } from './schema.ts';
 import * as store from './store.ts';
 import { l7PolicyErrors, policyLimit } from './validation.ts';
@@ -72,7 +74,7 @@ export function createL7Policies(deps: L7RulesDeps) {
     parts.changeQueued(context, scope, id, async (tx, policy) => {
       const listener = await requireListener(tx, scope, policy.listenerId);
       const settings = l7PolicySettings(body, policy);
-      requireNoErrors(await policyErrors(tx, scope, settings, listener));
+      requireNoErrors([...nameErrors(settings, policy), ...(await policyErrors(tx, scope, settings, listener))]);
       const position = Math.min(body.position ?? policy.position, await store.count(tx, policy.listenerId));
       const changed = changedColumns<Placed, Placed>(policy, { ...settings, position });
       // After a failure the same update is a retry.
@@ -108,6 +110,11 @@ export function createL7Policies(deps: L7RulesDeps) {
 
     ...createL7Rules(deps),
   };
+}
+
+/** An empty name is what a policy without a name reads, and removes no name. */
+function nameErrors({ name }: L7PolicySettings, current: L7PolicyRow): FieldError[] {
+  return name === '' && current.name !== '' ? [{ path: 'name', message: `must be ${nameRule}` }] : [];
 }
 
 /** Closes the gap at the old position and opens one at the new position. */

@@ -53,6 +53,7 @@ const monitorMeanings = {
   url_path: 'Path of HTTP and HTTPS checks; null: `/`',
 };
 
+const Ignored = Type.Optional(Described(Nullable(ShortText), 'Accepted and ignored'));
 const monitor = {
   admin_state_up: Type.Optional(Type.Boolean({ description: `${monitorMeanings.admin_state_up}; true by default` })),
   delay: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: monitorMeanings.delay }),
@@ -91,8 +92,8 @@ const monitor = {
       monitorMeanings.url_path,
     ),
   ),
-  // The Terraform provider repeats the ID from responses.
-  id: Type.Optional(Described(Nullable(ShortText), 'Accepted and ignored')),
+  // Clients repeat them from responses.
+  ...{ id: Ignored, operating_status: Ignored, provisioning_status: Ignored },
 };
 
 const exampleMonitor = { type: 'HTTP', url_path: '/healthz', delay: 10, timeout: 5, max_retries: 3 };
@@ -126,7 +127,7 @@ export const PatchHealthMonitor = Type.Object(
 export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
 
 /** As stored; times are in seconds. */
-export type HealthMonitor = Required<Omit<CreateHealthMonitor, 'id'>> & { id: string };
+export type HealthMonitor = Required<Omit<CreateHealthMonitor, 'id' | `${string}_status`>> & { id: string };
 
 const PersistenceType = Type.Enum(['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'], {
   description:
