@@ -10,7 +10,7 @@
 import { and, type Column, eq, getTableColumns, getTableName, inArray, type SQL, sql, type Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Actor } from '../authz/actor.ts';
-import { notFound, type Uses } from '../errors/catalogue.ts';
+import { ClientError, notFound, type Uses } from '../errors/catalogue.ts';
 import {
   columnsOf,
   type Db,
@@ -353,6 +353,34 @@ export const requireProject = deferred<[projectId: number]>('project_hold', {
   end if;`,
   errors: { [projectDeleted]: (id) => notFound('project', id) },
 });
+
+/** SQLSTATE of an insert beyond a limit. */
+const limitReached = 'CY005';
+
+interface LimitedRows {
+  /** Their name, in the plural. */
+  of: string;
+  most: number;
+  /** SQL of their number, with the ID of the owner as `$1`. */
+  count: string;
+}
+
+/**
+ * Limits rows that no quota counts: without a limit, a client could fill the database. Call it after the insert, with the ID
+ * of the row that owns them, which stays locked, so that concurrent inserts cannot exceed the limit together.
+ * @throws ClientError 409, by a later statement
+ */
+export function limitRows(owner: TableWithId, { of, most, count }: LimitedRows) {
+  const message = `a ${getTableName(owner).replaceAll('_', ' ').replace(/s$/, '')} can have at most ${most} ${of}`;
+  return deferred<[ownerId: string | number]>(`limit_${of.replaceAll(' ', '_').toLowerCase()}`, {
+    parameters: typeOfId(owner),
+    body: `perform from ${getTableName(owner)} where id = $1 for no key update;
+  if (${count}) > ${most} then
+    raise exception using errcode = '${limitReached}', message = 'limit reached', detail = '${message}';
+  end if;`,
+    errors: { [limitReached]: (detail) => new ClientError('Conflict', detail) },
+  });
+}
 
 const ciphertextsPerPage = 100;
 

@@ -95,6 +95,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
         await requireRoom(tx, key, 0);
         const row = { ...key, version: await store.nextVersion(tx) };
         await store.insert(tx, row);
+        await store.limitOfProject(tx, scope.projectId);
         changed(row);
         // The key is valid on this server from the commit on.
         const status: ApiKey['status'] = row.isDisabled ? 'disabled' : 'active';

@@ -5,6 +5,7 @@ import { prepared, preparedValue } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import * as kit from '../store-kit.ts';
+import { projects } from '../projects/table.ts';
 import { apiKeys } from './table.ts';
 
 export type ApiKeyRow = typeof apiKeys.$inferSelect;
@@ -18,6 +19,12 @@ export const { find, lock, update } = kit.singleRows(apiKeys, {
   condition: 'deleted_at is null',
 });
 export const insert = kit.insertRow(apiKeys);
+/** Every server has all keys in memory. */
+export const limitOfProject = kit.limitRows(projects, {
+  of: 'API keys',
+  most: 10_000,
+  count: 'select count(*) from api_keys where project_id = $1 and deleted_at is null',
+});
 
 /** A page of keys, by name. Keys may be large, so their rows are read separately. */
 export const list = kit.pagesOf<SizedRow<string>>(apiKeys, {

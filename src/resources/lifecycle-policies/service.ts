@@ -79,6 +79,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         const { name, action, status = 'active' } = body;
         const placed = { clientId, projectId, regionId, userId: context.actor.tokenId, createdAt: now };
         const policy = await store.insert(tx, { ...placed, name, action, status });
+        await store.limitOfProject(tx, projectId);
         await store.addVolumes(tx, membersOf(policy, volumeIds));
         await insertSchedules(quota, tx, context, policy, schedules, { now, position: 0 });
         return (await toResponses(tx, [policy], needVolumes))[0]!;

@@ -5,6 +5,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import { columnsOf, prepared, preparedRow } from '../../platform/db.ts';
 import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
+import { projects } from '../projects/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { volumes } from '../volumes/table.ts';
@@ -49,6 +50,12 @@ export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id' | 'missedRepor
   await kit.countRows(tx, resource, [policy], 1);
   return row!;
 }
+
+export const limitOfProject = kit.limitRows(projects, {
+  of: 'lifecycle policies',
+  most: 1000,
+  count: 'select count(*) from lifecycle_policies where project_id = $1',
+});
 
 /** Removes the policy with its schedules and the records of its runs. */
 export async function remove(tx: Tx, policy: PolicyRow): Promise<void> {

@@ -191,6 +191,7 @@ async function insertWithListeners(
   await store.insert(tx, { ...row, ...freeAddresses(addresses, region, row.vipIpFamily) });
   const nested = { scope, loadBalancerId: row.id, creatorTaskId: taskId, now, listeners };
   const created = Object.entries(await deps.listeners.insertNested(tx, nested));
+  if (listeners.length > 0) await store.limitMembers(tx, row.id);
   await tasks.enqueue(tx, context, {
     id: taskId,
     type: 'create_loadbalancer',

@@ -23,6 +23,22 @@ export const { findPending, findKnown, findExpected, remove } = kit.reconciledRo
   condition: `provisioning_status = 'ACTIVE'`,
 });
 
+export const limitListeners = kit.limitRows(loadBalancers, {
+  of: 'listeners',
+  most: 200,
+  count: 'select count(*) from lb_listeners where load_balancer_id = $1',
+});
+export const limitPools = kit.limitRows(loadBalancers, {
+  of: 'pools',
+  most: 200,
+  count: 'select count(*) from lb_pools where load_balancer_id = $1',
+});
+export const limitMembers = kit.limitRows(loadBalancers, {
+  of: 'members',
+  most: 10_000,
+  count: 'select count(*) from lb_members m join lb_pools p on p.id = m.pool_id where p.load_balancer_id = $1',
+});
+
 /** A load balancer with all its parts, also those that are being deleted. */
 export interface WholeLoadBalancer {
   loadBalancer: LoadBalancerRow;

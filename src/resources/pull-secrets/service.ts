@@ -86,6 +86,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       const insert = async (tx: Tx) => {
         await requireProject(tx, scope.projectId);
         await store.insert(tx, secret);
+        await store.limitOfProject(tx, scope.projectId);
         return toResponse(secret);
       };
       return orNameTaken(

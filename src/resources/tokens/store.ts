@@ -4,7 +4,7 @@ import { deleteInBatches } from '../../platform/batches.ts';
 import { type Db, prepared, preparedRow, preparedValue, type Tx } from '../../platform/db.ts';
 import type { Role, TokenRights } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
-import { firstRow, type Found, type PageQuery, pageReader } from '../store-kit.ts';
+import { firstRow, type Found, limitRows, type PageQuery, pageReader } from '../store-kit.ts';
 import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
@@ -26,6 +26,14 @@ export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise
   const [row] = await tx.insert(tokens).values(token).returning();
   return row!;
 }
+
+/** Tokens of people who signed in do not count: each person has few, and they end. */
+export const limitValid = limitRows(clients, {
+  of: 'valid tokens',
+  most: 1000,
+  count: `select count(*) from tokens where client_id = $1 and identity is null and revoked_at is null
+    and (expires_at is null or expires_at > now())`,
+});
 
 /** Inserts the token, or replaces the one with the same key id. */
 export async function replace(tx: Tx, token: typeof tokens.$inferInsert): Promise<void> {

@@ -77,6 +77,7 @@ export function createListeners(deps: ListenersDeps) {
         const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
         const listener = newListener({ ...place, settings, defaultPoolId });
         await store.insert(tx, listener);
+        await loadBalancerStore.limitListeners(tx, loadBalancerId);
         const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
         return changes.enqueue(tx, context, loadBalancer, task);
       })

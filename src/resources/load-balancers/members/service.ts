@@ -13,6 +13,7 @@ import * as poolStore from '../pools/store.ts';
 import type { LockedPool } from '../pools/store.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
+import * as loadBalancerStore from '../store.ts';
 import type { MemberRow, PoolRow } from '../table.ts';
 import { newMemberSettings, patchedMember } from './normalize.ts';
 import { endpointOf, newMember } from './replacement.ts';
@@ -53,6 +54,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         }
         const member = newMember(pool, settings, (current.at(-1)?.position ?? -1) + 1);
         await write(tx, pool, member);
+        await loadBalancerStore.limitMembers(tx, pool.loadBalancerId);
         return { type: 'create_lbmember', createdResources: { members: [member.id] } };
       }),
 

@@ -19,6 +19,7 @@ import * as memberStore from '../members/store.ts';
 import { memberListErrors, memberSubnets } from '../members/validation.ts';
 import { referenceErrors } from '../references.ts';
 import type { SecretsForUse } from '../references.ts';
+import * as loadBalancerStore from '../store.ts';
 import type { PoolRow } from '../table.ts';
 import { lockAttachment, requireNoDefaultPool } from './attachment.ts';
 import { createHealthMonitors } from './health-monitors.ts';
@@ -94,6 +95,8 @@ export function createPools(deps: PoolsDeps) {
       const { projectId, regionId, id: loadBalancerId } = loadBalancer;
       const place = { projectId, regionId, loadBalancerId, creatorTaskId, createdAt: clock.now() };
       const createdResources = await insert(tx, { ...place, settings, members });
+      await loadBalancerStore.limitPools(tx, loadBalancerId);
+      if (members.length > 0) await loadBalancerStore.limitMembers(tx, loadBalancerId);
       if (listener) await store.attach(tx, listener.id, createdResources.pools[0]!);
       const task = { id: creatorTaskId, type: 'create_lbpool', createdResources };
       return changes.enqueue(tx, context, loadBalancer, task);
@@ -135,6 +138,8 @@ export function createPools(deps: PoolsDeps) {
       if (replacement) {
         await memberStore.remove(tx, replacement.removed);
         await memberStore.write(tx, replacement.written);
+        const isLarger = replacement.members.length > pool.members.length;
+        if (isLarger) await loadBalancerStore.limitMembers(tx, pool.loadBalancerId);
       }
       // The Terraform provider reports a failed update of a member if the task names no member.
       const members = (replacement?.members ?? []).map((member) => member.id);
