@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { Type } from 'typebox';
-import { invalidInput } from '../errors/catalogue.ts';
+import { type FieldError, requireNoErrors } from '../errors/catalogue.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
 import { maxTags, TagKey } from './tags.ts';
 
@@ -47,15 +47,19 @@ export function hasTags(column: PgColumn, { keys, pairs }: TagFilter): SQL[] {
 
 type TagQuery = { tag_key?: string[]; tag_key_value?: string; metadata_k?: string; metadata_kv?: string };
 
-/** Parses the filter. @throws ClientError 400 if a pair is neither a JSON object of strings nor `key=value` */
+/** Parses the filter. @throws ClientError 400 that names each field that is neither a JSON object of strings nor `key=value` */
 export function tagFilterOf(query: TagQuery): TagFilter {
-  return {
-    keys: [...(query.tag_key ?? []), ...(query.metadata_k === undefined ? [] : [query.metadata_k])],
-    pairs: { ...pairsOf('tag_key_value', query.tag_key_value), ...pairsOf('metadata_kv', query.metadata_kv) },
+  const errors: FieldError[] = [];
+  const pairs = {
+    ...pairsOf('tag_key_value', query.tag_key_value, errors),
+    ...pairsOf('metadata_kv', query.metadata_kv, errors),
   };
+  requireNoErrors(errors);
+  return { keys: [...(query.tag_key ?? []), ...(query.metadata_k === undefined ? [] : [query.metadata_k])], pairs };
 }
 
-function pairsOf(path: string, text: string | undefined): Record<string, string> {
+/** Adds to `errors`. */
+function pairsOf(path: string, text: string | undefined, errors: FieldError[]): Record<string, string> {
   if (text === undefined) return {};
   if (!text.trimStart().startsWith('{')) {
     const at = text.indexOf('=');
@@ -64,10 +68,11 @@ function pairsOf(path: string, text: string | undefined): Record<string, string>
   const pairs = parseJson(text);
   const isMap = pairs !== null && typeof pairs === 'object' && !Array.isArray(pairs);
   if (!isMap || Object.values(pairs).some((value) => typeof value !== 'string')) {
-    throw invalidInput([{ path, message: 'must be a JSON object of strings such as {"env":"test"}, or env=test' }]);
+    errors.push({ path, message: 'must be a JSON object of strings such as {"env":"test"}, or env=test' });
+    return {};
   }
   // The schema checked the raw text; JSON escapes can still decode to text that PostgreSQL cannot store.
-  if (!Object.entries(pairs).flat().every(isStorable)) throw invalidInput([{ path, message: storableText }]);
+  if (!Object.entries(pairs).flat().every(isStorable)) errors.push({ path, message: storableText });
   return pairs as Record<string, string>;
 }
 

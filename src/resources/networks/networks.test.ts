@@ -150,6 +150,8 @@ describe('listing networks', () => {
       expect(refused).toMatchObject({ status: 400, body: { errors: [{ path: 'tag_key_value' }] } });
     }
     expect(paths(await cloud.get(`${client.networks}?tag_key=a%20b`, client.options))).toEqual(['tag_key.0']);
+    const both = `${client.networks}?tag_key_value=env&metadata_kv=${encodeURIComponent('{"a":"\\u0000"}')}`;
+    expect(paths(await cloud.get(both, client.options))).toEqual(['tag_key_value', 'metadata_kv']);
   });
 });
 
