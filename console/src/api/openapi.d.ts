@@ -6286,6 +6286,15 @@ export interface components {
              */
             real?: true;
         };
+        MovedClock: {
+            /**
+             * Format: date-time
+             * @description The time of the clock
+             */
+            now: string;
+            /** @description Whether the work that became due is done; false: some of it took too long, hangs or was skipped because the clock jumped over it after 45 s, and the workers catch up */
+            complete: boolean;
+        };
         /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
         Name: string;
         Network: {
@@ -8652,15 +8661,6 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Client"];
-            };
-        };
-        /** @description Success */
-        ClockNow: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ClockNow"];
             };
         };
         /** @description Success */
@@ -18026,7 +18026,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["ClockNow"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClockNow"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };
@@ -18049,7 +18057,15 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["ClockNow"];
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovedClock"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

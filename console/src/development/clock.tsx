@@ -29,7 +29,6 @@ export function Clock() {
   const [body, setBody] = useState<object>({ advance_seconds: STEPS[0].seconds });
   const move = useMutation({
     mutationFn: moveClock,
-    onSuccess: () => showToast({ tone: 'ok', text: 'The clock was moved' }),
     onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
   const query = useQuery({ ...clockQuery, ...(move.isPending && { refetchInterval: MOVING_REFRESH_MS }) });

@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { api, request, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
 import { queryClient } from '../api/query-client.ts';
+import { showToast } from '../ui/toasts.tsx';
 
 export type Fault = components['schemas']['Fault'];
 export const CLOCK_PATH = '/cloudyard/v1/dev/clock';
@@ -30,8 +31,10 @@ export const faultsQuery = queryOptions({
   refetchInterval: REFRESH_MS,
 });
 
-/** Moves the clock. Everything that depends on the time may have changed, so every query is read again. */
+/** Moves the clock, and shows the outcome. Everything that depends on the time may have changed, so every query is read again. */
 export async function moveClock(body: object): Promise<void> {
-  await request('POST', CLOCK_PATH, body);
+  const { complete } = await request<components['schemas']['MovedClock']>('POST', CLOCK_PATH, body);
   void queryClient.invalidateQueries();
+  if (complete) showToast({ tone: 'ok', text: 'The clock was moved' });
+  else showToast({ tone: 'bad', text: 'The clock was moved, but some work that became due is not done yet' });
 }

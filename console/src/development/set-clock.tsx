@@ -4,7 +4,6 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { useScope } from '../ui/scope.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { CLOCK_PATH, moveClock } from './data.ts';
 
 export function SetClock() {
@@ -15,7 +14,6 @@ export function SetClock() {
     initial: { set: '' },
     send: async (body) => {
       await moveClock(body);
-      showToast({ tone: 'ok', text: 'The clock was moved' });
       await leave({ to: scope.path('development') });
     },
   });

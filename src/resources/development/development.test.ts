@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
+import { connect } from '../../platform/db.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
+import { silentLogger } from '../../platform/log.ts';
 import { resources } from '../list.ts';
+import { createDevelopment } from './service.ts';
+import { withMoveLock } from './store.ts';
 
 const cloud = useCloudyard({ development: true, pollSeconds: 0.05 });
 const closed = useCloudyard({ driver: null });
@@ -149,6 +153,45 @@ describe('the clock', () => {
       expect(await missed()).toBe(0);
     }
     await cloud.delete(`/cloud/v1/lifecycle_policy/1/1/${id}`);
+  });
+
+  it('reports that work hangs', async () => {
+    const volume = await newVolume();
+    await move({ set: '2027-05-01T00:00:00Z' });
+    const schedules = [{ type: 'cron', hour: '3', max_quantity: 5 }];
+    const body = { action: 'volume_snapshot', name: 'nightly', schedules, volume_ids: [volume] };
+    const policy = (await cloud.post('/cloud/v1/lifecycle_policy/1/1', body)).body;
+    const day = { advance_seconds: 86_400 };
+    expect((await move(day)).body).toEqual({ now: expect.stringMatching(/^2027-05-02T00:/), complete: true });
+    await cloud.post(faults, { resource: 'snapshot', operation: 'apply', mode: 'stall' });
+    expect((await move(day)).body.complete).toBe(false);
+    await cloud.delete(faults);
+    await cloud.delete(`/cloud/v1/lifecycle_policy/1/1/${policy.id}`);
+  });
+
+  it('reports that it skipped work after the time limit', async () => {
+    const own = await openDevelopmentClock(cloud.db);
+    const idempotency = {
+      auditedTransaction: (_db: unknown, _by: unknown, work: (...of: object[]) => object) => work({}, {}),
+    };
+    const inASecond = async () => new Date(own.now().getTime() + 1000);
+    const development = createDevelopment({
+      ...{ db: cloud.db, clock: own, idempotency: idempotency as never, moveTimeoutMs: 50 },
+      ...{ policies: {} as never, snapshots: {} as never, runs: { nextEvent: inASecond, countOpen: async () => 0 } },
+    });
+    const before = own.now().getTime();
+    const moved = await development.moveClock({} as never, { advance_seconds: 10_000_000 });
+    expect(moved.complete).toBe(false);
+    expect(Date.parse(moved.now) - before).toBeGreaterThan(9_999_998_000);
+    own.stop();
+  });
+
+  it('is moved by one request at a time, of all servers', async () => {
+    const other = connect({ ...cloud.connection, log: silentLogger });
+    const refused = await withMoveLock(other, () => move({ advance_seconds: 1 }));
+    expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining('another request') } });
+    expect((await move({ advance_seconds: 1 })).status).toBe(200);
+    await other.$client.end();
   });
 
   it('advances by fractions of a second, and by zero to read the time', async () => {

@@ -2,7 +2,7 @@
 import { operatorAdmin } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { NumberOf } from '../../http/path-parameters.ts';
-import { ClockNow, createFaultBody, Fault, FaultCollection, MoveClock } from './schema.ts';
+import { ClockNow, createFaultBody, Fault, FaultCollection, MoveClock, MovedClock } from './schema.ts';
 import type { Development } from './service.ts';
 
 const operation = operationsOf(
@@ -29,7 +29,7 @@ export const developmentOperations = (development: Development, faultNames: stri
     description: 'Advances the clock, sets it, or returns to the real time.',
     access: operatorAdmin,
     body: MoveClock,
-    response: ClockNow,
+    response: MovedClock,
     handle: ({ by, body }) => development.moveClock(by, body),
   }),
   operation('POST', faults, {

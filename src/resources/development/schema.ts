@@ -30,6 +30,18 @@ export const ClockNow = Type.Object(
   { now: Type.String({ format: 'date-time', description: 'The time of the clock' }) },
   { title: 'ClockNow' },
 );
+export const MovedClock = Type.Object(
+  {
+    ...ClockNow.properties,
+    complete: Type.Boolean({
+      description:
+        'Whether the work that became due is done; false: some of it took too long, hangs or was skipped because the ' +
+        'clock jumped over it after 45 s, and the workers catch up',
+    }),
+  },
+  { title: 'MovedClock' },
+);
+export type MovedClock = Static<typeof MovedClock>;
 
 export const FaultyOperation = Type.Enum([...faultyOperations], { description: 'Operation of the driver' });
 export type FaultyOperation = Static<typeof FaultyOperation>;

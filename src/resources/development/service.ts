@@ -14,7 +14,7 @@ import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
 import type { LifecyclePolicyRuns } from '../lifecycle-policies/runs/service.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import type { Snapshots } from '../snapshots/service.ts';
-import type { CreateFault, Fault, FaultCollection, FaultyOperation, MoveClock } from './schema.ts';
+import type { CreateFault, Fault, FaultCollection, FaultyOperation, MoveClock, MovedClock } from './schema.ts';
 import * as store from './store.ts';
 
 interface DevelopmentDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
@@ -22,20 +22,21 @@ interface DevelopmentDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
   policies: Pick<LifecyclePolicies, 'moveToPast' | 'rescheduleAll'>;
   snapshots: Pick<Snapshots, 'moveToPast'>;
   runs: Pick<LifecyclePolicyRuns, 'nextEvent' | 'countOpen'>;
+  /** Real time after which an advance skips the rest of the work. Default: 45 s. */
+  moveTimeoutMs?: number;
 }
 
 export type Development = ReturnType<typeof createDevelopment>;
 
-/** Units: real time. A move takes at most `moveTimeoutMs`, of which `workTimeoutMs` for the work of one instant. */
-const moveTimeoutMs = 45_000;
+/** Real time for the work of one instant. */
 const workTimeoutMs = 3000;
 const pollMs = 10;
 /** By then every process has read the new clock. */
 const propagationMs = 500;
 const lastYear = 9000;
 
-export function createDevelopment({ db, clock, idempotency, policies, snapshots, runs }: DevelopmentDeps) {
-  let moving = false;
+export function createDevelopment(deps: DevelopmentDeps) {
+  const { db, clock, idempotency, policies, snapshots, runs, moveTimeoutMs = 45_000 } = deps;
   const clockResponse = () => ({ now: withZone(clock.now()) });
 
   /** Waits until at most `stuck` of the due work is left. Returns how much is left. */
@@ -48,26 +49,30 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
     }
   };
 
-  const advance = async (seconds: number): Promise<void> => {
+  /** Returns whether all due work is done. */
+  const advance = async (seconds: number): Promise<boolean> => {
     const target = clock.offsetMs() + Math.round(seconds * 1000);
     const giveUp = performance.now() + moveTimeoutMs;
     const regionIds = await store.findServedRegions(db);
     let stuck = 0;
-    while (performance.now() < giveUp) {
+    let isLate = false;
+    for (;;) {
       const next = await runs.nextEvent(regionIds);
       if (!next || next.getTime() > Date.now() + target) break;
+      isLate = performance.now() > giveUp;
+      if (isLate) break;
       if (next > clock.now()) await clock.setOffset(next.getTime() - Date.now());
       stuck = await waitForDueWork(regionIds, stuck);
     }
     await clock.setOffset(Math.max(target, clock.offsetMs()));
-    await waitForDueWork(regionIds, stuck);
+    return (await waitForDueWork(regionIds, stuck)) === 0 && !isLate;
   };
 
-  const jump = async (offsetMs: number): Promise<void> => {
+  /** As `advance`. */
+  const jump = async (offsetMs: number): Promise<boolean> => {
     if (offsetMs >= clock.offsetMs()) {
       await clock.setOffset(offsetMs);
-      await waitForDueWork(await store.findServedRegions(db), 0);
-      return;
+      return (await waitForDueWork(await store.findServedRegions(db), 0)) === 0;
     }
     // Records of the future become records of now, and the work of the future is not done yet.
     const now = new Date(Date.now() + offsetMs);
@@ -79,12 +84,12 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
     // report a discarded missed run again.
     await sleep(propagationMs);
     await policies.rescheduleAll();
+    return true;
   };
 
-  const move = async (body: MoveClock): Promise<void> => {
-    if (body.advance_seconds !== undefined) await advance(body.advance_seconds);
-    else if (body.set !== undefined) await jump(timeOf(body.set) - Date.now());
-    else await jump(0);
+  const move = (body: MoveClock): Promise<boolean> => {
+    if (body.advance_seconds !== undefined) return advance(body.advance_seconds);
+    return jump(body.set === undefined ? 0 : timeOf(body.set) - Date.now());
   };
 
   return {
@@ -93,19 +98,16 @@ export function createDevelopment({ db, clock, idempotency, policies, snapshots,
     getClock: async (): Promise<{ now: string }> => clockResponse(),
 
     /** Responds when the clock has reached the requested time. */
-    async moveClock(context: RequestContext, body: MoveClock): Promise<{ now: string }> {
+    async moveClock(context: RequestContext, body: MoveClock): Promise<MovedClock> {
       checkMove(body, clock.now());
-      if (moving) throw new ClientError('Conflict', 'another request is moving the clock; try again when it has ended');
-      moving = true;
-      const before = clockResponse();
-      try {
-        await move(body);
-      } finally {
-        moving = false;
-      }
+      const moved = await store.withMoveLock(db, async () => {
+        const before = clockResponse();
+        return { before, complete: await move(body) };
+      });
+      if (!moved) throw new ClientError('Conflict', 'another request is moving the clock; try again when it has ended');
       return idempotency.auditedTransaction(db, context, async (_tx, act) => {
-        act.changes = [{ table: 'development_clock', id: true, before, after: clockResponse() }];
-        return clockResponse();
+        act.changes = [{ table: 'development_clock', id: true, before: moved.before, after: clockResponse() }];
+        return { ...clockResponse(), complete: moved.complete };
       });
     },
 

@@ -42,6 +42,25 @@ export const exists = preparedExists<[id: number], Db>(
   'select from development_faults where id = $1',
 );
 
+/** Advisory lock: all servers of the database together move the clock once at a time. */
+const moving = 0x636c6f75_6d76;
+
+/** Null, without a call of `work`, while another request holds the lock. */
+export async function withMoveLock<T>({ $client }: Db, work: () => Promise<T>): Promise<T | null> {
+  const client = await $client.connect();
+  try {
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [moving]);
+    if (!rows[0]!.taken) return null;
+    try {
+      return await work();
+    } finally {
+      await client.query('select pg_advisory_unlock($1)', [moving]);
+    }
+  } finally {
+    client.release();
+  }
+}
+
 /** The regions that live workers serve. */
 export const findServedRegions = preparedColumn<number, [], Db>(
   'development_served_regions',
