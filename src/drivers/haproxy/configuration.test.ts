@@ -59,6 +59,16 @@ describe('the digest of settings', () => {
   });
 });
 
+describe('the configuration of a pool', () => {
+  it('contains a cookie of its own for each pool', () => {
+    const persistence = { ...sourceIp, type: 'HTTP_COOKIE' } as const;
+    const cookieOf = (one: DesiredLoadBalancer) => /cookie (SRV_\w+) insert/.exec(render(one).text)?.[1];
+    const [first, second] = [balancer({ persistence }), balancer({ persistence })];
+    expect(cookieOf(first)).toBe(`SRV_${first.pools[0]!.id.slice(0, 8)}`);
+    expect(cookieOf(second)).not.toBe(cookieOf(first));
+  });
+});
+
 describe('the difference between HAProxy and the desired state', () => {
   const one = { name: 'member_1', member: '1', address: '::1', port: 80, weight: 1, backup: false, maint: false };
   const rendered: RenderedPool = {

@@ -70,7 +70,8 @@ const NETWORKS_PER_LINE = 20;
 /** Clients of one load balancer with session persistence; each takes up to 250 bytes. */
 const STICKY_CLIENTS = 100_000;
 const STICKY_SECONDS = 1_800;
-const SESSION_COOKIE = 'SRV';
+/** Pools that share a host name have cookies of their own: one cookie would lose its member with each request to the other pool. */
+const sessionCookie = (poolId: string) => `SRV_${quote.id(poolId).slice(0, 8)}`;
 
 /** How the names of frontends and backends begin. */
 export const LISTENER = 'listener_';
@@ -294,7 +295,10 @@ function persistence(spec: Spec, { id, persistence }: DesiredPool): string[] {
   const clients = Math.ceil(STICKY_CLIENTS / Math.max(stickyPools, 1));
   const { type, cookieName } = persistence;
   if (type === 'HTTP_COOKIE') {
-    return [`cookie ${SESSION_COOKIE} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
+    return [
+      `cookie ${sessionCookie(id)} insert indirect nocache dynamic httponly`,
+      `dynamic-cookie-key ${quote.id(id)}`,
+    ];
   }
   if (type === 'APP_COOKIE') {
     const cookie = quote.token('cookie name', cookieName ?? '');
