@@ -3308,7 +3308,7 @@ export interface paths {
         };
         /**
          * List the entries of the audit log
-         * @description The newest entry comes first. As `csv` or `jsonl` (`format`, or `Accept: text/csv` or `application/x-ndjson`), the response is a stream of all entries that match.
+         * @description The newest entry comes first. As `csv` or `jsonl` (`format`, or `Accept: text/csv` or `application/x-ndjson`), the response is a stream of all entries that match. It is cut off when the token is revoked or expires.
          */
         get: operations["listAudit"];
         put?: never;

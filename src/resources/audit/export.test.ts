@@ -108,6 +108,25 @@ describe('an export', () => {
     expect((await exported('format=csv&from_timestamp=2026-13-01T00:00:00Z', client)).status).toBe(400);
   });
 
+  it('fails when its token is revoked meanwhile, so that it does not look complete', async () => {
+    const { clientId, token } = await cloud.newClient();
+    await insertEntries(clientId, 2500);
+    const { tokens, auditLog } = cloud.services;
+    const actor = (await tokens.check(token))!;
+    const credential = { text: token, check: () => tokens.check(token) };
+    const groups = auditLog.export({ actor, requestId: 'x', credential }, { table: 'volumes' });
+    const ids: number[] = [];
+    const read = async () => {
+      for await (const group of groups) {
+        if (ids.length === 0) await tokens.revoke(token);
+        ids.push(...group.map(({ id }) => id));
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'Unauthenticated' });
+    expect(ids.length).toBeGreaterThan(0);
+    expect(ids.length).toBeLessThan(2500);
+  });
+
   it('shows a client its own entries only, and needs an admin', async () => {
     const [client, other] = [await cloud.newClient(), await cloud.newClient()];
     await cloud.post('/cloud/v1/projects', { name: 'of the other client' }, other);

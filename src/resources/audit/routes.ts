@@ -18,7 +18,7 @@ export const auditOperations = (auditLog: AuditLog) => [
     summary: 'List the entries of the audit log',
     description:
       'The newest entry comes first. As `csv` or `jsonl` (`format`, or `Accept: text/csv` or `application/x-ndjson`), the ' +
-      'response is a stream of all entries that match.',
+      'response is a stream of all entries that match. It is cut off when the token is revoked or expires.',
     access: tokenAdmin,
     query: ListAudit,
     response: AuditPage,
@@ -27,7 +27,7 @@ export const auditOperations = (auditLog: AuditLog) => [
       const format = query.format ?? formatOf(reply.request.headers.accept);
       reply.header('vary', 'accept');
       if (format === 'csv' || format === 'jsonl') {
-        const text = exportText(format, auditLog.export(by.actor, query));
+        const text = exportText(format, auditLog.export(by, query));
         return reply.type(mediaTypes[format]).send(Readable.from(text));
       }
       const { next, entries } = await auditLog.list(by.actor, query);

@@ -1,8 +1,8 @@
 /** The view of clients on the audit log. An admin of the operator sees all entries, other admins those of their client. */
 import { seesAllClients } from '../../authz/access.ts';
-import type { Actor } from '../../authz/actor.ts';
+import type { Actor, RequestContext } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';
-import { invalidInput } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import type { Db } from '../../platform/db.ts';
 import { type Groups, readInGroups } from '../../platform/large-rows.ts';
 import { readEnd, readInstant } from '../service-kit.ts';
@@ -50,13 +50,26 @@ export function createAuditLog({ db }: { db: Db }) {
       return readPage(filter, query.limit ?? 100, actor.operator);
     },
 
-    /** Newest first, without a limit unless the query has one. @throws ClientError 400 before the first entry */
-    export: (actor: Actor, query: ListAudit): Groups<AuditEntry> =>
-      readAll(filterOf(query, visibleTo(actor)), query, actor.operator),
+    /**
+     * Newest first, without a limit unless the query has one.
+     * @throws ClientError 400 before the first entry; 401 when the credential of the caller is no longer valid
+     */
+    export: ({ actor, credential }: RequestContext, query: ListAudit): Groups<AuditEntry> =>
+      whileValid(credential, readAll(filterOf(query, visibleTo(actor)), query, actor.operator)),
 
     /** The same for a command on the host, which sees all entries. */
     exportAll: (query: ListAudit): Groups<AuditEntry> => readAll(filterOf(query, null), query, true),
   };
+}
+
+/** The groups until the credential is revoked or expires. It then throws: an export that just ended would look complete. */
+async function* whileValid<T>(credential: RequestContext['credential'], groups: AsyncIterable<T>): AsyncGenerator<T> {
+  for await (const group of groups) {
+    if (credential && !(await credential.check())) {
+      throw new ClientError('Unauthenticated', 'the token was revoked or has expired during the export');
+    }
+    yield group;
+  }
 }
 
 /** Null: all entries. */
