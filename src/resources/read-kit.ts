@@ -24,6 +24,9 @@ export type TableWithId = PgTable & { id: PgColumn };
 /** A table whose rows belong to a project and region. */
 export type ScopedTable = TableWithId & { projectId: PgColumn; regionId: PgColumn };
 
+/** SQL: the type of the ids of a table, as a parameter. */
+export const typeOfId = (table: TableWithId) => table.id.getSQLType().replace('serial', 'integer');
+
 type Id = string | number;
 type Columns = Record<string, Column | SQL>;
 

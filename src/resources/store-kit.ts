@@ -10,7 +10,7 @@
 import { and, type Column, eq, getTableColumns, getTableName, inArray, type SQL, sql, type Table } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Actor } from '../authz/actor.ts';
-import { ClientError, notFound, type Uses } from '../errors/catalogue.ts';
+import { notFound, type Uses } from '../errors/catalogue.ts';
 import {
   columnsOf,
   type Db,
@@ -25,10 +25,11 @@ import type { Ciphertexts } from '../platform/encryption.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Placed } from '../tasks/tasks.ts';
-import { type ProjectRegion, type ScopedTable, selectOf, type TableWithId, viewOf } from './read-kit.ts';
+import { type ProjectRegion, type ScopedTable, selectOf, type TableWithId, typeOfId, viewOf } from './read-kit.ts';
 
 export * from './lock-kit.ts';
 export * from './read-kit.ts';
+export * from './row-limits.ts';
 
 /** A table whose rows a reconciler brings to the host of their region. */
 type ReconciledTable = ScopedTable & {
@@ -162,8 +163,6 @@ export function reconciledRows<T extends ReconciledTable>(
     findKnown: async (db: Db, ids: string[]): Promise<Set<string>> => new Set(await known(db, ids)),
   };
 }
-
-const typeOfId = (table: TableWithId) => table.id.getSQLType().replace('serial', 'integer');
 
 /** Updates one row: the columns that `changes` has. */
 export function updateRow<T extends TableWithId>(
@@ -353,34 +352,6 @@ export const requireProject = deferred<[projectId: number]>('project_hold', {
   end if;`,
   errors: { [projectDeleted]: (id) => notFound('project', id) },
 });
-
-/** SQLSTATE of an insert beyond a limit. */
-const limitReached = 'CY005';
-
-interface LimitedRows {
-  /** Their name, in the plural. */
-  of: string;
-  most: number;
-  /** SQL of their number, with the ID of the owner as `$1`. */
-  count: string;
-}
-
-/**
- * Limits rows that no quota counts: without a limit, a client could fill the database. Call it after the insert, with the ID
- * of the row that owns them, which stays locked, so that concurrent inserts cannot exceed the limit together.
- * @throws ClientError 409, by a later statement
- */
-export function limitRows(owner: TableWithId, { of, most, count }: LimitedRows) {
-  const message = `a ${getTableName(owner).replaceAll('_', ' ').replace(/s$/, '')} can have at most ${most} ${of}`;
-  return deferred<[ownerId: string | number]>(`limit_${of.replaceAll(' ', '_').toLowerCase()}`, {
-    parameters: typeOfId(owner),
-    body: `perform from ${getTableName(owner)} where id = $1 for no key update;
-  if (${count}) > ${most} then
-    raise exception using errcode = '${limitReached}', message = 'limit reached', detail = '${message}';
-  end if;`,
-    errors: { [limitReached]: (detail) => new ClientError('Conflict', detail) },
-  });
-}
 
 const ciphertextsPerPage = 100;
 

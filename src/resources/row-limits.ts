@@ -1,0 +1,33 @@
+/** Limits of rows that no quota counts (docs/guides/quotas.md). Without them, a client could fill the database. */
+import { getTableName } from 'drizzle-orm';
+import { ClientError } from '../errors/catalogue.ts';
+import { deferred } from '../platform/db.ts';
+import { type TableWithId, typeOfId } from './read-kit.ts';
+
+/** SQLSTATE of an insert beyond a limit. */
+const limitReached = 'CY005';
+
+interface LimitedRows {
+  /** Their name, in the plural. */
+  of: string;
+  most: number;
+  /** SQL of their number, with the ID of the owner as `$1`. */
+  count: string;
+}
+
+/**
+ * A check that a transaction makes after the insert, with the ID of the row that owns the new one. The owner stays locked, so
+ * concurrent inserts cannot exceed the limit together.
+ * @throws ClientError 409, by a later statement
+ */
+export function limitRows(owner: TableWithId, { of, most, count }: LimitedRows) {
+  const message = `a ${getTableName(owner).replaceAll('_', ' ').replace(/s$/, '')} can have at most ${most} ${of}`;
+  return deferred<[ownerId: string | number]>(`limit_${of.replaceAll(' ', '_').toLowerCase()}`, {
+    parameters: typeOfId(owner),
+    body: `perform from ${getTableName(owner)} where id = $1 for no key update;
+  if (${count}) > ${most} then
+    raise exception using errcode = '${limitReached}', message = 'limit reached', detail = '${message}';
+  end if;`,
+    errors: { [limitReached]: (detail) => new ClientError('Conflict', detail) },
+  });
+}
