@@ -82,7 +82,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
       systemRoutes({
         version,
         consoleFolder: options.consoleFolder,
-        findObstacle: async () => (await databaseHealth.findShortage()) ?? services.findKeyProblem(),
+        findObstacle: async () => (await databaseHealth.findProblem()) ?? services.findKeyProblem(),
         driverStatus: () => driverStatus(db),
         metrics: options.metrics ?? metrics,
         tlsStatus,

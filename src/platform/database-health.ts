@@ -10,25 +10,27 @@ import type { Db } from './db.ts';
 interface DatabaseHealth {
   /** Records a statement that failed. Errors of other kinds are ignored. */
   record(error: unknown): void;
-  /** Resolves with null, or for example with `the database is out of memory`. @throws when it does not respond */
-  findShortage(): Promise<string | null>;
+  /** Resolves with null, or for example with `the database is read-only`. @throws when it does not respond */
+  findProblem(): Promise<string | null>;
 }
 
 /** More than the pages that a new table gets at once. */
 const allocate = `create temp table cloudyard_write_check on commit drop as select repeat('x', 1000) from generate_series(1, 2000)`;
 
-/** `findShortage` sends a statement at each call, and tries to allocate after a recorded shortage. */
+/** An operator or a cloud provider may set this for all transactions, for example because the disk is nearly full. */
+const readMode = `select current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
+
+/** `findProblem` sends a statement at each call, and tries to allocate after a recorded shortage. */
 export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
   let shortage: string | null = null;
   return {
     record(error) {
       shortage = shortageOf(error) ?? shortage;
     },
-    async findShortage() {
-      if (shortage === null) {
-        await $client.query('select 1');
-        return null;
-      }
+    async findProblem() {
+      const { rows } = await $client.query<{ isReadOnly: boolean }>(readMode);
+      if (rows[0]!.isReadOnly) return 'the database is read-only';
+      if (shortage === null) return null;
       try {
         await $client.query(allocate);
         shortage = null;

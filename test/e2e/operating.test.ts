@@ -202,6 +202,28 @@ describe('a server without its database', () => {
     expect(server.log().filter(({ status }) => status === 500)).toEqual([]);
     expect((await server.stop()).code).toBe(0);
   });
+
+  it('is not ready while the database is read-only, and serves reads', timeout, async () => {
+    yard = await openYard(simulated);
+    const server = await yard.start(['start']);
+    const setMode = async (mode: string) => {
+      await yard.sql(`alter system set default_transaction_read_only = ${mode}`);
+      await yard.sql('select pg_reload_conf()');
+    };
+    const networkId = await defaultNetwork(yard);
+    await setMode('on');
+    const message = 'the database is read-only';
+    await until(async () => (await yard.get('/readyz')).body.message === message, 10, 'not ready');
+    expect(await yard.post(shares, newShare('meanwhile', networkId))).toMatchObject({
+      status: 503,
+      body: { message: `${message}; try again in a second` },
+    });
+    expect((await yard.get(shares)).status).toBe(200);
+    await setMode('off');
+    await until(async () => (await yard.get('/readyz')).status === 200, 10, 'ready again');
+    expect((await yard.ended(await create('after'))).state).toBe('FINISHED');
+    expect((await server.stop()).code).toBe(0);
+  });
 });
 
 function readJson(file: string) {
