@@ -12,6 +12,9 @@ it.each([
   ['EADDRNOTAVAIL', 'this host has no local ports left'],
   ['EAGAIN', null],
   ['ECONNREFUSED', null],
+  ['28P01', null],
+  ['3D000', null],
+  ['55000', null],
 ])('a connection that fails with %s may succeed later', (code, shortage) => {
   expect([isUnavailable(failed(code)), hostShortageOf(failed(code))]).toEqual([true, shortage]);
 });

@@ -107,19 +107,24 @@ export function exceededTimeLimit(error: unknown): string | null {
 }
 
 /**
- * True when the database could not be reached, broke the connection, is starting, lacks resources, or cancelled the statement,
- * or when this host lacks resources for a connection: a retry may succeed.
+ * Of connections that PostgreSQL refuses until an operator acts: for the role or its password, and because the database does
+ * not exist or does not allow connections, for example while it is replaced.
+ */
+const refused = new Set(['28000', '28P01', '3D000', '55000']);
+
+/**
+ * True when the database could not be reached, refused or broke the connection, is starting, lacks resources, or cancelled the
+ * statement, or when this host lacks resources for a connection: a retry may succeed.
  */
 export function isUnavailable(error: unknown): boolean {
   if (shortageOf(error) !== null || isContended(error) || hostShortageOf(error) !== null) return true;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // A DOMException, such as the reason of an aborted signal, has a number.
     const code = String((cause as { code?: unknown }).code ?? '');
-    // Class 08: connection; 57P01..5: shutdown, crash, starting up, idle session ended; 25P03..4: transaction ended;
-    // 25006: a former primary.
-    if (code.startsWith('08') || /^(57P0[1235]|25P0[34])$/.test(code) || code === readOnly || connectionCodes.has(code))
-      return true;
-    if (isBrokenConnection(cause)) return true;
+    // Class 08: connection; 57P01..5: shutdown, crash, starting up, database dropped, idle session ended; 25P03..4: transaction
+    // ended; 25006: a former primary.
+    if (/^(08|57P0[1-5]$|25P0[34]$)/.test(code) || refused.has(code) || code === readOnly) return true;
+    if (connectionCodes.has(code) || isBrokenConnection(cause)) return true;
   }
   return false;
 }
