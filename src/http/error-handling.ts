@@ -183,6 +183,8 @@ function whyUnavailable(error: unknown, timeLimit: string | null): string {
   if (shortage !== null) return `the database ${shortage}; the operator must fix it`;
   const hostShortage = hostShortageOf(error);
   if (hostShortage !== null) return `${hostShortage}; the operator must fix it`;
+  if (timeLimit === 'lock_timeout')
+    return 'another session of the database locks what the request needs (lock_timeout)';
   if (timeLimit !== null) return `the database is overloaded: a statement exceeded its ${timeLimit}`;
   if (isContended(error)) return 'the database is overloaded';
   return postgresCode(error) === readOnly ? 'the database is read-only' : 'the database cannot be reached';

@@ -78,17 +78,20 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
   pool.on('connect', (client) => {
     client.on('error', lost);
     // A failure breaks the connection, and its statements fail as well.
-    client.query(endIdleTransactions).catch(() => {});
+    client.query(limitWaits).catch(() => {});
   });
   return pool;
 }
 
 /**
  * A process that is frozen, or whose host is gone, would keep the locks of its transaction: PostgreSQL notices the end of a
- * host after two hours. A transaction waits for nothing but its statements. A limit of the operator stays.
+ * host after two hours. A transaction waits for nothing but its statements. A session of another program, such as a psql that
+ * an operator left open, may keep a lock for any time: a statement that needs it fails, so that requests and stops end. Limits
+ * of the operator stay.
  */
-const endIdleTransactions = `select set_config('idle_in_transaction_session_timeout', '30s', false)
-  where current_setting('idle_in_transaction_session_timeout') = '0'`;
+const limitWaits = `select set_config(name, value, false)
+  from (values ('idle_in_transaction_session_timeout', '30s'), ('lock_timeout', '15s')) as limits (name, value)
+  where current_setting(name) = '0'`;
 
 const attempts = 5;
 
