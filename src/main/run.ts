@@ -6,11 +6,13 @@
  *
  * The modules of the parts take 0.3 s to load. This one imports little, so that the embedded PostgreSQL starts meanwhile.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isBusy, isUnavailable } from '../platform/db-errors.ts';
 import { createLogger } from '../platform/log.ts';
 import type { Logger } from '../platform/log.ts';
 import { findServiceManager } from '../platform/service-manager.ts';
 import { beginDatabase } from './database.ts';
-import type { Roles } from './open-services.ts';
+import type { Roles, StartContext } from './open-services.ts';
 import type { Settings } from './settings.ts';
 import { close } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -20,25 +22,61 @@ import { version } from './version.ts';
 export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
-  const closing: ShutdownSteps = [];
   const stopped = untilSignal(log);
   const serviceManager = findServiceManager(process.env, log);
+  const isService = serviceManager !== null;
+  const closing = await retryWhileBusy(() => start({ settings, roles, log, isService }), stopped, log);
+  if (closing === null) return;
+  await serviceManager?.ready();
+  const signal = await stopped;
+  await serviceManager?.stopping();
+  const mustKeep = signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes);
+  await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
+}
+
+type Stop = 'SIGINT' | 'SIGTERM';
+
+/** Returns the steps that close everything. @throws if it cannot start; everything is closed then */
+async function start({
+  settings,
+  roles,
+  log,
+  isService,
+}: Pick<StartContext, 'settings' | 'roles' | 'log'> & { isService: boolean }): Promise<ShutdownSteps> {
+  const closing: ShutdownSteps = [];
   try {
     if (roles.agent) (await import('./several-hosts.ts')).requireAgentSettings(settings);
     const opening = beginDatabase(settings, log, closing);
     const { startParts } = await import('./server-parts.ts');
-    await startParts({ settings, roles, log, closing, opening }, serviceManager !== null);
-    await serviceManager?.ready();
+    await startParts({ settings, roles, log, closing, opening }, isService);
+    return closing;
   } catch (error) {
     // Unreadable data may have a data plane, too.
     const mustKeep = await import('./drivers.ts').then((drivers) => drivers.hasDataPlane(settings)).catch(() => true);
     await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
     throw error;
   }
-  const signal = await stopped;
-  await serviceManager?.stopping();
-  const mustKeep = signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes);
-  await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
+}
+
+const retryMs = 1000;
+const patienceMs = 60_000;
+
+/**
+ * Repeats a start for a minute while PostgreSQL runs and does not accept connections: it starts up, is slow, or all
+ * connections are taken. If no PostgreSQL runs, the first attempt fails. Returns null if a signal comes between two attempts.
+ */
+async function retryWhileBusy<T>(attempt: () => Promise<T>, stopped: Promise<Stop>, log: Logger): Promise<T | null> {
+  const giveUp = performance.now() + patienceMs;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const mayPass = isFirst ? isBusy(error) : isUnavailable(error);
+      if (!mayPass || performance.now() > giveUp) throw error;
+      log.warn({ err: error }, 'PostgreSQL does not accept connections yet; starting again');
+      if (await Promise.race([stopped, sleep(retryMs)])) return null;
+    }
+  }
 }
 
 const repeatedSignalMs = 1000;
@@ -47,7 +85,7 @@ const repeatedSignalMs = 1000;
  * The first signal starts an orderly stop; a later one ends the process at once. A signal within a second counts as the
  * same one: a signal to the process group reaches this process twice, directly and through the launcher.
  */
-function untilSignal(log: Logger): Promise<'SIGINT' | 'SIGTERM'> {
+function untilSignal(log: Logger): Promise<Stop> {
   return new Promise((resolve) => {
     let firstAt: number | undefined;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { hostShortageOf, isUnavailable, shortageOf } from './db-errors.ts';
+import { hostShortageOf, isBusy, isUnavailable, shortageOf } from './db-errors.ts';
 
 const failed = (code: string) =>
   new Error('Failed query', { cause: Object.assign(new Error(`connect ${code}`), { code }) });
@@ -35,4 +35,14 @@ it.each(['timeout expired', 'Query read timeout', 'Connection terminated unexpec
 
 it('other errors are not temporary', () => {
   expect([isUnavailable(failed('EFAULT')), hostShortageOf(failed('EFAULT'))]).toEqual([false, null]);
+});
+
+it.each([
+  ['57P03', true],
+  ['53300', true],
+  ['EAGAIN', true],
+  ['ECONNREFUSED', false],
+  ['28P01', false],
+])('a server that refuses a connection with %s may accept another one: %s', (code, busy) => {
+  expect(isBusy(failed(code))).toBe(busy);
 });

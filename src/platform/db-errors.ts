@@ -106,6 +106,17 @@ export function exceededTimeLimit(error: unknown): string | null {
   return timeLimits[postgresCode(error) ?? ''] ?? null;
 }
 
+/** Of a server that starts up or shuts down, and of one that has all its connections. */
+const busy = new Set<unknown>(['57P01', '57P03', '53300', 'EAGAIN']);
+
+/** Whether a server runs that refused the connection, ended it, or did not respond in time. It may accept a later one. */
+export function isBusy(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (busy.has((cause as { code?: unknown }).code) || isBrokenConnection(cause)) return true;
+  }
+  return false;
+}
+
 /**
  * Of connections that PostgreSQL refuses until an operator acts: for the role or its password, and because the database does
  * not exist or does not allow connections, for example while it is replaced.

@@ -203,6 +203,20 @@ describe('a server without its database', () => {
     expect((await server.stop()).code).toBe(0);
   });
 
+  it('starts when a database that was frozen during the start continues', timeout, async () => {
+    yard = await openYard(simulated);
+    const postgres = await startEmbeddedPostgres({ dataDir: join(yard.folder, 'elsewhere'), log: silentLogger });
+    closing.push(() => postgres.stop());
+    signalPostgres(postgres.pid()!, 'SIGSTOP');
+    closing.unshift(async () => signalPostgres(postgres.pid()!, 'SIGCONT'));
+    const server = yard.spawn(['start'], { DATABASE_URL: postgres.url });
+    await until(() => server.log().some(({ msg }) => String(msg).endsWith('starting again')), 30, 'a second attempt');
+    signalPostgres(postgres.pid()!, 'SIGCONT');
+    await until(() => server.stdout().includes('Cloudyard is ready.'), 30, 'the server');
+    expect((await yard.ended(await create('after'))).state).toBe('FINISHED');
+    expect((await server.stop()).code).toBe(0);
+  });
+
   it('is not ready while the database is read-only, and serves reads', timeout, async () => {
     yard = await openYard(simulated);
     const server = await yard.start(['start']);
