@@ -67,14 +67,29 @@ function reportWait() {
  * Does not return: this process exits with the exit code of the script. The working directory is unchanged. `cache` is the folder
  * of compiled code.
  */
-export async function runPinned(script, args, { flags, environment, cache = compileCache } = {}) {
+export async function runPinned(script, args, { flags, environment, cache = compileCache, stdio } = {}) {
   const all = { ...environment, ...process.env, ...cacheSetting(cache) };
-  process.exit(await runNode(script, args, { flags, environment: all }));
+  process.exit(await runNode(script, args, { flags, environment: all, stdio }));
 }
 
 /** Resolves with the exit code of the script. */
-export function runNode(script, args, { flags = [], environment = process.env } = {}) {
-  return run(nodeToUse(), [...flags, resolve(script), ...args], { stdio: 'inherit', env: environment });
+export function runNode(script, args, { flags = [], environment = process.env, stdio = 'inherit' } = {}) {
+  return run(nodeToUse(), [...flags, resolve(script), ...args], { stdio, env: environment });
+}
+
+const parentPollMs = 1000;
+
+/**
+ * Ends this process when npm, which started it with a script of this package, was killed: npm then forwards no signal. Other
+ * parents, such as a shell, may end before the programs that they start.
+ */
+export function endWithNpm() {
+  if (process.env.npm_package_json !== join(root, 'package.json')) return;
+  const npm = process.ppid;
+  const end = () => {
+    if (process.ppid !== npm) process.exit(1);
+  };
+  setInterval(end, parentPollMs).unref();
 }
 
 /** XDG Base Directory Specification. */

@@ -14,7 +14,7 @@ import { findServiceManager } from '../platform/service-manager.ts';
 import { beginDatabase } from './database.ts';
 import type { Roles, StartContext } from './open-services.ts';
 import type { Settings } from './settings.ts';
-import { close } from './shutdown.ts';
+import { close, endAtOnce } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { version } from './version.ts';
 
@@ -23,12 +23,19 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
   const stopped = untilSignal(log);
+  // The launcher (bin/cloudyard.mjs) was killed. As after a kill of this process, the next start must find it gone.
+  const endWithLauncher = () => {
+    log.fatal('the launcher was killed; stopping');
+    endAtOnce();
+  };
+  process.on('disconnect', endWithLauncher);
   const serviceManager = findServiceManager(process.env, log);
   const isService = serviceManager !== null;
   const closing = await retryWhileBusy(() => start({ settings, roles, log, isService }), stopped, log);
   if (closing === null) return;
   await serviceManager?.ready();
   const signal = await stopped;
+  process.off('disconnect', endWithLauncher);
   await serviceManager?.stopping();
   const mustKeep = signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes);
   await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);

@@ -4,12 +4,14 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { findOtherOwner } from '../../src/main/data-directory-owner.ts';
 import { root } from '../../src/platform/program-files.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
 import { httpClient } from '../http-client.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
+import { until } from '../until.ts';
 import { createMany, expectHostEqualsRows } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -97,6 +99,20 @@ describe('start', () => {
     writeFileSync(pidFile, `${process.pid}\n${yard.dataDir}/postgres/data\n`);
     await yard.start(['start']);
     expect((await yard.get('/readyz')).status).toBe(200);
+  });
+
+  it('ends when its launcher is killed, or npm, so that it can be started again', async () => {
+    yard = await openYard(simulated);
+    const launched = await yard.startByBin(['start']);
+    await launched.kill();
+    const npm = join(yard.folder, 'npm.mjs');
+    const script = `import { spawn } from 'node:child_process';
+      spawn(process.execPath, ['${root}/bin/cloudyard.mjs', 'start'], { stdio: 'inherit' });`;
+    writeFileSync(npm, script);
+    const byNpm = await yard.startFile(npm, [], { npm_package_json: join(root, 'package.json') });
+    await byNpm.kill();
+    await until(() => findOtherOwner(yard.dataDir) === null, 10, 'the end of the server');
+    expect((await (await yard.start(['start'])).stop()).code).toBe(0);
   });
 
   it('exits at once and leaves no process when it is interrupted during the start', async () => {
