@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -155,6 +155,17 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
         retryable: true,
         customerMessage: expect.stringContaining('volume'),
       });
+    });
+
+    it('are missing without their folder, which a sweep creates again', async () => {
+      const { path } = await made();
+      const images = dirname(path);
+      await rename(images, `${images}.away`);
+      expect(await driver.list()).toEqual([]);
+      const { id } = await made();
+      expect(await driver.list()).toEqual([id]);
+      await rm(images, { recursive: true });
+      await rename(`${images}.away`, images);
     });
 
     it('keep their contents in quarantine', async () => {

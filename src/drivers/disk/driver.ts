@@ -9,7 +9,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
-import { replaceFile, sizeOf } from '../durable-files.ts';
+import { removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import { oneAtATime } from '../../platform/turns.ts';
 import type {
@@ -21,7 +21,7 @@ import type {
   VolumeDriver,
 } from '../volume.ts';
 import { cloned, createCopies, type Copies } from './copies.ts';
-import { ENDING, extend, type Layout, layoutOf, prepareFolders } from './layout.ts';
+import { ENDING, extend, type Layout, layoutOf, makeFolders } from './layout.ts';
 
 export interface DiskDriverOptions {
   dataDir: string;
@@ -50,7 +50,12 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
   const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => onHost(null, work));
   const parts = (folder: string, image: (id: string) => string) => ({
     real: true as const,
-    list: () => onHost(null, () => idsIn(folder, ENDING)),
+    list: () =>
+      onHost(null, async () => {
+        // Without its folder, all of its images are missing, and new ones need it.
+        await makeFolders(layout);
+        return idsIn(folder, ENDING);
+      }),
     async remove(id: string, signal: AbortSignal) {
       refuseAborted(signal);
       // Before the turn, which may be waiting for the copy.
@@ -70,7 +75,10 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
       detail: `raw images in ${layout.root}; snapshots are ${reflinks ? 'reflinks' : 'full copies (on XFS or Btrfs: reflinks)'}`,
     }),
     async start() {
-      await onHost(null, () => prepareFolders(layout));
+      await onHost(null, async () => {
+        await makeFolders(layout);
+        for (const folder of [layout.volumes, layout.snapshots, layout.quarantine]) await removeUnfinished(folder);
+      });
       await supportsReflinks();
     },
     stop: () => disk.copies.cancelAll(),

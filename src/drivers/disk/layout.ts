@@ -7,7 +7,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
-import { removeUnfinished, syncPath } from '../durable-files.ts';
+import { syncPath } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
 export interface Layout {
@@ -35,16 +35,13 @@ export function layoutOf(dataDir: string): Layout {
   };
 }
 
-/** Creates the folders, and removes unfinished files that a crash left behind. */
-export async function prepareFolders({ root, volumes, snapshots, quarantine }: Layout): Promise<void> {
+/** Creates the folders, durably. */
+export async function makeFolders({ root, volumes, snapshots, quarantine }: Layout): Promise<void> {
   // 0700: other users of this host must not read images.
   await mkdir(root, { recursive: true, mode: 0o700 });
-  for (const folder of [volumes, snapshots, quarantine]) {
-    await mkdir(folder, { recursive: true });
-    await removeUnfinished(folder);
-  }
-  await syncPath(root);
-  await syncPath(dirname(root));
+  for (const folder of [volumes, snapshots, quarantine]) await mkdir(folder, { recursive: true });
+  // Otherwise a power loss removes a new folder with the synced files in it.
+  for (const folder of [root, dirname(root)]) await syncPath(folder);
 }
 
 /**
