@@ -151,6 +151,13 @@ describe('gcore_file_share', () => {
     expect(await cloud.get(path)).toMatchObject({ status: 404 });
   });
 
+  it('gets a task for the name and for the size when version 2 of the provider changes both', async () => {
+    const path = await aShare();
+    await firstTask(await cloud.patch(path.replace('/v1/', '/v3/'), { name: 'renamed', size: 3 }));
+    await firstTask(await cloud.post(`${path}/extend`, { size: 3 }));
+    expect((await cloud.get(path)).body).toMatchObject({ name: 'renamed', size: 3 });
+  });
+
   it('updates access rules by deleting and recreating all of them, without a pause', async () => {
     const path = await aShare();
     const { results } = (await cloud.get(`${path}/access_rule`)).body;

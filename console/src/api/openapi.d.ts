@@ -965,7 +965,7 @@ export interface paths {
         head?: never;
         /**
          * Update a file share
-         * @description Changes the name, tags and settings that the body contains.
+         * @description Changes the name, tags and settings that the body contains. A larger `size` beside them is ignored: clients that send every changed field extend the share with their next request.
          */
         patch: operations["updateFileShare"];
         trace?: never;

@@ -243,6 +243,17 @@ describe('updating a file share', () => {
     expect((await cloud.get(path)).body).toMatchObject({ name: 'renamed', size: 2 });
   });
 
+  it('ignores a larger size beside other fields in v3, and refuses other sizes before it changes anything', async () => {
+    const share = await createShare({ size: 2 });
+    const path = `/cloud/v3/file_shares/1/1/${share.id}`;
+    for (const body of [{ size: 3 }, { size: 1 }, { size: 1, name: 'other' }]) {
+      const refused = await cloud.patch(path, body);
+      expect([refused.status, paths(refused)]).toEqual([400, ['size']]);
+    }
+    expect((await cloud.patch(path, { size: 3, name: 'renamed' })).body.tasks).toHaveLength(1);
+    expect((await cloud.get(`${shares}/${share.id}`)).body).toMatchObject({ name: 'renamed', size: 2 });
+  });
+
   it('refuses null, unknown fields and settings of vast, naming each', async () => {
     const share = await createShare();
     const answer = await cloud.patch(`${shares}/${share.id}`, { name: null, size: 0, share_settings: { x: 1 } });

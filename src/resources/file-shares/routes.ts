@@ -74,7 +74,9 @@ export const fileShareOperations = (fileShares: FileShares) => [
   operation('PATCH', '/cloud/v3/file_shares/:project_id/:region_id/:file_share_id', {
     id: 'updateFileShare',
     summary: 'Update a file share',
-    description: 'Changes the name, tags and settings that the body contains.',
+    description:
+      'Changes the name, tags and settings that the body contains. A larger `size` beside them is ignored: clients that ' +
+      'send every changed field extend the share with their next request.',
     access: projectMember,
     body: UpdateFileShare,
     bodyErrors: errorsOfTagPatch,

@@ -63,11 +63,17 @@ export function createFileShares(deps: FileSharesDeps) {
   const view = async (scope: Scope, id: string): Promise<FileShareView> =>
     requireFound(await store.view(db, scope, id), 'file share', id);
 
-  const update = (context: RequestContext, scope: Scope, id: string, body: UpdateFileShare): Promise<TaskIds> =>
+  const update = (
+    context: RequestContext,
+    scope: Scope,
+    id: string,
+    body: UpdateFileShare,
+    faultsOfSize = sizeErrorsV3,
+  ): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
-      const { share_settings: settings = {}, tags, size, ...fields } = body;
-      const errors = [...settingsErrors(share.typeName, settings), ...sizeErrors(share.size, size)];
+      const { share_settings: settings = {}, tags, size: _, ...fields } = body;
+      const errors = [...settingsErrors(share.typeName, settings), ...faultsOfSize(share.size, body)];
       const rowChanges = changedColumns(share, {
         ...fields,
         tags: patchedTags(share.tags, tags, errors),
@@ -146,7 +152,7 @@ export function createFileShares(deps: FileSharesDeps) {
 
     /** The deprecated form returns the share; a change on the host shows as its `task_id`. */
     async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateFileShare): Promise<FileShare> {
-      await update(context, scope, id, body);
+      await update(context, scope, id, body, (current, { size }) => sizeErrors(current, size));
       return toResponse(await view(scope, id), scope.regionName);
     },
 
@@ -245,6 +251,12 @@ function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInpu
   return (['allowed_characters', 'path_length'] as const)
     .filter((name) => settings[name] !== undefined)
     .map((name) => ({ path: `share_settings.${name}`, message: 'is supported by vast shares only' }));
+}
+
+/** Version 2 of the Terraform provider sends every changed field, the size too, and then extends the share. */
+function sizeErrorsV3(current: number, { size, ...changes }: UpdateFileShare): FieldError[] {
+  const isExtendedNext = !isEmpty(changes) && Number(size) > current;
+  return isExtendedNext ? [] : sizeErrors(current, size);
 }
 
 function newSettings(typeName: FileShareTypeName, settings: ShareSettingsInput) {
