@@ -217,7 +217,8 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'file shares and load balancers o
 
   it('survive a monitor of Ceph that is away for 30 s', async () => {
     const areSpread = async () => (await region.holder(GROUP)) !== (await region.holder(GROUP6));
-    await until(areSpread, 60, 'a host that returned has taken a group');
+    // A host that returned takes a group.
+    await expect.poll(areSpread, { timeout: 60_000, interval: 1000 }).toBe(true);
     const [began, server] = [performance.now(), await ganesha()];
     region.cluster.signal('mon.a', 'SIGSTOP');
     const share = createShare();

@@ -99,7 +99,8 @@ export async function createWholeRegion(): Promise<WholeRegion> {
       const [id] = tasks;
       if (id === undefined) throw new Error(`${method} ${path} changes nothing`);
       for (;;) {
-        const answer = await request('GET', `${api}/cloud/v1/tasks/${id}`);
+        // Shorter than the time limit of the client.
+        const answer = await request('GET', `${api}/cloud/v1/tasks/${id}?wait=2`);
         const task = answer.status === 200 ? (JSON.parse(answer.body) as Task) : { state: 'RUNNING' };
         if (task.state === 'ERROR') throw new Error(`${method} ${path}: ${answer.body}`);
         if ('created_resources' in task && task.state === 'FINISHED') return task.created_resources;
@@ -110,7 +111,7 @@ export async function createWholeRegion(): Promise<WholeRegion> {
     pid: (each, ...path) => Number(readFileSync(join(dataDirOf(each), ...path), 'utf8')),
     async holder(address) {
       for (;;) {
-        const [found, ...others] = await holdersOf(hosts, address);
+        const [found, ...others] = (await readHolders(hosts))(address);
         if (found && others.length === 0) return found;
         await sleep(POLL_MS);
       }
@@ -187,8 +188,9 @@ async function servedBy(live: LabNode[], { lab, cluster, rows }: Seen): Promise<
   const vips = await rows.query<{ vip_address: string }>('select vip_address from load_balancers');
   const inUse = await rows.query<{ nfs_group: string }>('select distinct nfs_group from file_shares');
   const used = inUse.rows.map(({ nfs_group: group }) => group);
+  const holdersOf = await readHolders(lab.hosts);
   for (const address of [...vips.rows.map((row) => row.vip_address), ...used]) {
-    served.addresses[address] = (await holdersOf(lab.hosts, address)).map(({ name }) => name);
+    served.addresses[address] = holdersOf(address).map(({ name }) => name);
   }
   const sessions = await sessionsOf(cluster);
   for (const group of groups) {
@@ -229,10 +231,11 @@ async function wantedFor(live: LabNode[], { lab, rows }: Seen, addresses: Served
   return wanted;
 }
 
-/** A dead host keeps its addresses until it boots, and nobody reaches them. */
-async function holdersOf(hosts: LabNode[], address: string): Promise<LabNode[]> {
-  const lists = await Promise.all(hosts.map((host) => host.addresses()));
-  return hosts.filter((host, at) => lists[at]!.includes(address) && host.pids().length > 0);
+/** Reads the addresses of all hosts once. A dead host keeps its addresses until it boots, and nobody reaches them. */
+async function readHolders(hosts: LabNode[]): Promise<(address: string) => LabNode[]> {
+  const live = hosts.filter((host) => host.pids().length > 0);
+  const lists = await Promise.all(live.map((host) => host.addresses()));
+  return (address) => live.filter((_, at) => lists[at]!.includes(address));
 }
 
 /** The exports of a Ganesha. The entry for the probe of its own host is not an access rule. */
