@@ -104,7 +104,7 @@ export async function startHostsRegion(workplace: Workplace): Promise<HostsRegio
 /** Returns the line of the regions file that names the cluster. */
 async function startStorage(workplace: Workplace, { services }: Lab): Promise<string> {
   const { file, args } = services.command('env', []);
-  const cluster = await startCephCluster({ address: services.address, prefix: [file, ...args] });
+  const cluster = await startCephCluster({ osds: 3, address: services.address, prefix: [file, ...args] });
   workplace.closing(cluster.stop);
   await cluster.addUser('cloudyard', CAPABILITIES);
   const { conf, pool, filesystem } = cluster;

@@ -56,7 +56,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in Ceph'
   let server: Running;
 
   beforeAll(async () => {
-    cluster = await startCephCluster({ osds: 2, pools: false });
+    cluster = await startCephCluster({ pools: false });
     const keyring = join(cluster.folder, 'keyring.cloudyard');
     const commands = guideCommands().replace('/etc/ceph/ceph.client.cloudyard.keyring', keyring);
     execFileSync('sh', ['-ec', commands], { env: { ...process.env, CEPH_CONF: cluster.conf }, stdio: 'pipe' });

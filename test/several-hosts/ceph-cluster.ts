@@ -19,6 +19,7 @@ import { configurationText, makeKeyring, makeMonitor, makePools, makeStore, regi
 export interface CephClusterOptions {
   /** Of all daemons; it must exist where they run. Default: a loopback address of its own. */
   address?: string;
+  /** Default: 2, one for each copy of an object. */
   osds?: number;
   /** Starts a metadata server and creates the filesystem. Default: true. */
   filesystem?: boolean;
@@ -56,7 +57,7 @@ export interface CephCluster {
 const READY_SECONDS = 90;
 
 export async function startCephCluster(options: CephClusterOptions = {}): Promise<CephCluster> {
-  const { osds = 3, filesystem = true, pools = true, prefix = [] } = options;
+  const { osds = 2, filesystem = true, pools = true, prefix = [] } = options;
   const address = options.address ?? `127.${randomInt(80, 120)}.${randomInt(1, 255)}.${randomInt(1, 255)}`;
   const folder = await mkdtemp(join(tmpdir(), 'cloudyard-ceph-'));
   const conf = join(folder, 'ceph.conf');

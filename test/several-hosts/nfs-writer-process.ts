@@ -1,6 +1,6 @@
 /**
  * A client of NFS in a process of its own, in the namespace of a client; nfs-hosts.ts calls it. It opens and locks a file and
- * writes to it a hundred times a second at most, and reclaims both when the server was replaced.
+ * writes to it forty times a second at most, and reclaims both when the server was replaced.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCalls } from '../../src/platform/process-calls.ts';
@@ -23,7 +23,7 @@ export interface WriterReport {
 const RECORD_BYTES = 8;
 const RETRY_MS = 25;
 /** Writes without a pause would take the CPU time of the servers that the test measures. */
-const PAUSE_MS = 10;
+const PAUSE_MS = 25;
 const CHUNK_BYTES = 65_536;
 const TIMEOUT_MS = 1000;
 const retried = new Set(['GRACE', 'DELAY', 'SERVERFAULT']);

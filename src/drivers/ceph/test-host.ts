@@ -24,9 +24,7 @@ export interface CephTestHost {
 const cephUser = 'cloudyard';
 export const needed = ['ceph', 'qemu-utils', 'root'] as const;
 
-export async function cephTestHost(
-  options: CephClusterOptions = { filesystem: false, osds: 2 },
-): Promise<CephTestHost> {
+export async function cephTestHost(options: CephClusterOptions = { filesystem: false }): Promise<CephTestHost> {
   const cluster = await startCephCluster(options);
   const { conf, pool } = cluster;
   await cluster.addUser(cephUser, {
