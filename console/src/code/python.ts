@@ -10,12 +10,15 @@ const renamed: Record<string, Record<string, string>> = {
   updateLbPoolHealthMonitor: { timeout: 'api_timeout' },
 };
 
+/** Clients may repeat them from responses. */
+const repeatedFields = ['id', 'operating_status', 'provisioning_status'];
+
 /** Fields of bodies without an argument. They are sent with `extra_body`. */
 const extraBodyFields: Record<string, string[]> = {
-  addLbPoolMember: ['id', 'operating_status', 'provisioning_status'],
+  addLbPoolMember: repeatedFields,
   createFileShare: ['metadata'],
   createLbPool: ['loadbalancer_id'],
-  createLbPoolHealthMonitor: ['id'],
+  createLbPoolHealthMonitor: repeatedFields,
   createListener: ['default_pool_id'],
   createLoadBalancer: ['metadata'],
   createNetwork: ['metadata'],
@@ -23,7 +26,7 @@ const extraBodyFields: Record<string, string[]> = {
   createSubnet: ['metadata'],
   createVolume: ['metadata'],
   updateFileShare: ['size'],
-  updateLbPoolHealthMonitor: ['id', 'type'],
+  updateLbPoolHealthMonitor: [...repeatedFields, 'type'],
   updateLbPool: ['admin_state_up'],
   updateListener: ['admin_state_up'],
   updateVolume: ['size'],
