@@ -5087,6 +5087,11 @@ export interface components {
             path_length?: "LCD" | "NPL";
             /** @description Whether the root user of clients is mapped to an unprivileged user */
             root_squash?: boolean;
+            /**
+             * @description Always false: shares have no trash; vast shares only
+             * @enum {boolean}
+             */
+            trash_access?: false;
         };
         FileShareUsage: {
             /**

@@ -75,6 +75,9 @@ const ShareSettingsInput = Type.Object(
     allowed_characters: Type.Optional(shareSettings.allowed_characters),
     path_length: Type.Optional(shareSettings.path_length),
     root_squash: Type.Optional(shareSettings.root_squash),
+    trash_access: Type.Optional(
+      Type.Literal(false, { description: 'Always false: shares have no trash; vast shares only' }),
+    ),
   },
   { title: 'FileShareSettingsInput', additionalProperties: false, description: 'Settings of the share' },
 );

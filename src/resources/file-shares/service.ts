@@ -248,7 +248,7 @@ function typeErrors(regions: Regions, regionId: number | undefined, typeName: Fi
 
 function settingsErrors(typeName: FileShareTypeName, settings: ShareSettingsInput): FieldError[] {
   if (typeName === 'vast') return [];
-  return (['allowed_characters', 'path_length'] as const)
+  return (['allowed_characters', 'path_length', 'trash_access'] as const)
     .filter((name) => settings[name] !== undefined)
     .map((name) => ({ path: `share_settings.${name}`, message: 'is supported by vast shares only' }));
 }
