@@ -229,7 +229,7 @@ export const RegistryUserWithSecret = Type.Object(
 );
 export type RegistryUserWithSecret = Static<typeof RegistryUserWithSecret>;
 
-/** Clients expect a single user here, but this is the only answer with the secrets of all. */
+/** The Go SDK (0.50) expects a single user here, the Python SDK (0.59) all of them. */
 export const RegistryUsersWithSecrets = Type.Object(
   { ...RegistryUserWithSecret.properties, ...Collection(RegistryUserWithSecret).properties },
   {
