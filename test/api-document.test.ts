@@ -7,6 +7,7 @@ import { dereferenced } from './openapi.ts';
 interface Schema {
   $ref?: string;
   type?: string;
+  format?: string;
   description?: string;
   properties?: Record<string, Schema>;
   items?: Schema;
@@ -116,6 +117,18 @@ describe('the OpenAPI document', () => {
       ),
     );
     expect([...new Set(faulty)]).toEqual([]);
+  });
+
+  it('declares all dates as date-time, except those of file shares and tasks, which have no zone', () => {
+    const isDate = ({ format, items, anyOf = [] }: Schema): boolean =>
+      (format ?? '').endsWith('date-time') || [...(items ? [items] : []), ...anyOf].some(isDate);
+    const undeclared = Object.entries(document.components.schemas).flatMap(([title, { properties = {} }]) =>
+      Object.entries(properties)
+        .filter(([name, field]) => /(_at|_on|^created|^expiration)$/.test(name) && !isDate(field))
+        .map(([name]) => `${title}.${name}`),
+    );
+    const withoutZone = ['acknowledged_at', 'created_on', 'finished_on', 'updated_on'].map((name) => `Task.${name}`);
+    expect(undeclared.toSorted()).toEqual(['FileShare.created_at', ...withoutZone]);
   });
 
   it('has the media type of every response with a body', () => {

@@ -125,8 +125,6 @@ export const ExtendBody = (title: string) =>
 export const IpNetwork = Type.String({ format: 'ip-network', description: 'IP address or network in CIDR notation' });
 export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 or IPv6 address' });
 
-export const Timestamp = Type.String({ description: 'ISO 8601, UTC' });
-
 /** A date with its offset, in responses. */
 export const DateTime = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 

@@ -3751,7 +3751,10 @@ export interface components {
             id: string;
             /** @description Name of the network */
             name: string;
-            /** @description When the network was created */
+            /**
+             * Format: date-time
+             * @description When the network was created
+             */
             created_at: string;
             /**
              * Format: uuid
@@ -3788,7 +3791,10 @@ export interface components {
             metadata: components["schemas"]["Tag"][];
             /** @description `vlan` or `vxlan` */
             type: string;
-            /** @description When the network last changed */
+            /**
+             * Format: date-time
+             * @description When the network last changed
+             */
             updated_at: string;
         };
         AvailableNetworkCollection: {
@@ -3865,7 +3871,10 @@ export interface components {
             name: string;
             /** @description Addresses that receive notifications */
             emails: string[];
-            /** @description When the client was created */
+            /**
+             * Format: date-time
+             * @description When the client was created
+             */
             created_at: string;
         };
         ClientCollection: {
@@ -4931,7 +4940,7 @@ export interface components {
             name: string;
             /** @description What clients mount, `host:/path`; null until available */
             connection_point: string | null;
-            /** @description When the share was requested */
+            /** @description When the share was requested: ISO 8601, UTC, without a zone */
             created_at: string;
             /** @description Network of the share */
             network: {
@@ -6310,7 +6319,10 @@ export interface components {
             id: string;
             /** @description Name of the network */
             name: string;
-            /** @description When the network was created */
+            /**
+             * Format: date-time
+             * @description When the network was created
+             */
             created_at: string;
             /**
              * Format: uuid
@@ -6347,7 +6359,10 @@ export interface components {
             metadata: components["schemas"]["Tag"][];
             /** @description `vlan` or `vxlan` */
             type: string;
-            /** @description When the network last changed */
+            /**
+             * Format: date-time
+             * @description When the network last changed
+             */
             updated_at: string;
         };
         NetworkCollection: {
@@ -6380,7 +6395,10 @@ export interface components {
             id: string;
             /** @description URL of the receiver, normalized */
             url: string;
-            /** @description When the webhook was created */
+            /**
+             * Format: date-time
+             * @description When the webhook was created
+             */
             created_at: string;
             /** @description Key of the signature; only this response contains it */
             secret: string;
@@ -6552,9 +6570,15 @@ export interface components {
             id: number;
             /** @description ID of the client that owns the project */
             client_id: number;
-            /** @description When the project was created */
+            /**
+             * Format: date-time
+             * @description When the project was created
+             */
             created_at: string;
-            /** @description When the project was deleted; null for an existing project */
+            /**
+             * Format: date-time
+             * @description When the project was deleted; null for an existing project
+             */
             deleted_at: string | null;
             /** @description Free text */
             description: string | null;
@@ -6645,9 +6669,15 @@ export interface components {
             status: "done" | "in progress" | "rejected";
             /** @description What the operator wrote about the decision, or null */
             reason: string | null;
-            /** @description When the request was created */
+            /**
+             * Format: date-time
+             * @description When the request was created
+             */
             created_at: string;
-            /** @description When the request was decided; null until then */
+            /**
+             * Format: date-time
+             * @description When the request was decided; null until then
+             */
             updated_at: string | null;
         };
         QuotaRequestCollection: {
@@ -7189,7 +7219,10 @@ export interface components {
             access_token: string;
             /** @description Seconds until the token expires */
             expires_in: number;
-            /** @description When the token was issued */
+            /**
+             * Format: date-time
+             * @description When the token was issued
+             */
             issued_at: string;
         };
         RegistryTokenForm: {
@@ -7574,9 +7607,15 @@ export interface components {
             content_types: {
                 [key: string]: string;
             } | null;
-            /** @description When the secret was created */
+            /**
+             * Format: date-time
+             * @description When the secret was created
+             */
             created: string;
-            /** @description From this date on, resources cannot use the secret; null: no limit */
+            /**
+             * Format: date-time
+             * @description From this date on, resources cannot use the secret; null: no limit
+             */
             expiration: string | null;
         };
         SecretCollection: {
@@ -7728,7 +7767,10 @@ export interface components {
             available_ips: number | null;
             /** @description Address range in CIDR notation */
             cidr: string;
-            /** @description When the subnet was created */
+            /**
+             * Format: date-time
+             * @description When the subnet was created
+             */
             created_at: string;
             /**
              * Format: uuid
@@ -7779,7 +7821,10 @@ export interface components {
             metadata: components["schemas"]["Tag"][];
             /** @description Number of addresses */
             total_ips: number | null;
-            /** @description When the subnet last changed */
+            /**
+             * Format: date-time
+             * @description When the subnet last changed
+             */
             updated_at: string;
         };
         SubnetCollection: {
@@ -8354,7 +8399,10 @@ export interface components {
             id: string;
             /** @description URL of the receiver, normalized */
             url: string;
-            /** @description When the webhook was created */
+            /**
+             * Format: date-time
+             * @description When the webhook was created
+             */
             created_at: string;
             /** @description The new key of the signature, if the request changed it */
             secret?: string;
@@ -8540,7 +8588,10 @@ export interface components {
             volume_type: components["schemas"]["VolumeTypeName"];
         };
         VolumeAttachment: {
-            /** @description When the volume was attached */
+            /**
+             * Format: date-time
+             * @description When the volume was attached
+             */
             attached_at: string | null;
             /** @description ID of the attachment */
             attachment_id: string;
@@ -8576,7 +8627,10 @@ export interface components {
             id: string;
             /** @description URL of the receiver, normalized */
             url: string;
-            /** @description When the webhook was created */
+            /**
+             * Format: date-time
+             * @description When the webhook was created
+             */
             created_at: string;
         };
         WebhookCollection: {

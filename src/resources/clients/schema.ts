@@ -1,7 +1,7 @@
 /** Requests and responses of clients. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, noControlCharacters, Paging, Timestamp } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters, Paging } from '../../http/shapes.ts';
 
 /** The format allows no line breaks, quotes or comments. */
 const EmailAddress = Type.String({ format: 'email', maxLength: 254 });
@@ -27,7 +27,7 @@ export const Client = Type.Object(
     id: Type.Integer({ description: 'ID of the client' }),
     name: Type.String({ description: 'Name of the client' }),
     emails: Type.Array(Type.String(), { description: 'Addresses that receive notifications' }),
-    created_at: Described(Timestamp, 'When the client was created'),
+    created_at: Described(DateTime, 'When the client was created'),
   },
   { title: 'Client' },
 );

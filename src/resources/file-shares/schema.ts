@@ -15,7 +15,6 @@ import {
   ShortText,
   SizeGib,
   TaskFields,
-  Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
 import { selectBranch } from '../../http/validation.ts';
@@ -200,7 +199,7 @@ export const FileShare = Type.Object(
     id: Described(Uuid, 'ID of the share'),
     name: Type.String({ description: 'Name of the share' }),
     connection_point: OrNull.text('What clients mount, `host:/path`; null until available'),
-    created_at: Described(Timestamp, 'When the share was requested'),
+    created_at: Type.String({ description: 'When the share was requested: ISO 8601, UTC, without a zone' }),
     network: Type.Object(networkFields, { description: 'Network of the share' }),
     ...networkFields,
     share_network_name: OrNull.text('Name of the share network'),

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox';
 import {
   Collection,
+  DateTime,
   Described,
   Name,
   Nullable,
@@ -10,7 +11,6 @@ import {
   Paging,
   PlaceFields,
   TaskFields,
-  Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
@@ -53,7 +53,7 @@ export const Network = Type.Object(
   {
     id: Described(Uuid, 'ID of the network'),
     name: Type.String({ description: 'Name of the network' }),
-    created_at: Described(Timestamp, 'When the network was created'),
+    created_at: Described(DateTime, 'When the network was created'),
     ...TaskFields,
     creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the network; null for a default network'),
     default: Described(Nullable(Type.Boolean()), 'Whether this is the default network of the project'),
@@ -68,7 +68,7 @@ export const Network = Type.Object(
     tags: Type.Array(Tag, { description: 'Tags, by key' }),
     metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
     type: Type.String({ description: '`vlan` or `vxlan`' }),
-    updated_at: Described(Timestamp, 'When the network last changed'),
+    updated_at: Described(DateTime, 'When the network last changed'),
   },
   { title: 'Network' },
 );

@@ -1,6 +1,6 @@
 /** Requests and responses of projects (docs/interface.md, "Projects and regions"). */
 import { type Static, Type } from 'typebox';
-import { Collection, Described, Name, Nullable, OrderBy, OrNull, Paging, Timestamp } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Name, Nullable, OrderBy, OrNull, Paging } from '../../http/shapes.ts';
 
 const Description = Described(Nullable(Type.String({ maxLength: 255 })), 'Free text, up to 255 characters');
 
@@ -35,8 +35,8 @@ export const Project = Type.Object(
   {
     id: Type.Integer({ description: 'ID of the project' }),
     client_id: Type.Integer({ description: 'ID of the client that owns the project' }),
-    created_at: Described(Timestamp, 'When the project was created'),
-    deleted_at: OrNull.text('When the project was deleted; null for an existing project'),
+    created_at: Described(DateTime, 'When the project was created'),
+    deleted_at: Described(Nullable(DateTime), 'When the project was deleted; null for an existing project'),
     description: OrNull.text('Free text'),
     is_default: Type.Boolean({ description: "Whether this is the client's default project, which cannot be deleted" }),
     name: Type.String({ description: 'Name of the project' }),

@@ -2,6 +2,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import {
   Collection,
+  DateTime,
   Described,
   FilterId,
   Instant,
@@ -10,7 +11,6 @@ import {
   Nullable,
   OrNull,
   Paging,
-  Timestamp,
 } from '../../http/shapes.ts';
 import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import { GlobalLimits, RegionalLimits } from '../quotas/schema.ts';
@@ -118,8 +118,8 @@ export const QuotaRequest = Type.Object(
     requested_limits: Type.Unsafe<RequestedLimits>(Limits),
     status: Status,
     reason: OrNull.text('What the operator wrote about the decision, or null'),
-    created_at: Described(Timestamp, 'When the request was created'),
-    updated_at: Described(Nullable(Timestamp), 'When the request was decided; null until then'),
+    created_at: Described(DateTime, 'When the request was created'),
+    updated_at: Described(Nullable(DateTime), 'When the request was decided; null until then'),
   },
   { title: 'QuotaRequest' },
 );

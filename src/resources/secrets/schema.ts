@@ -3,13 +3,13 @@ import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
   Collection,
+  DateTime,
   Described,
   Instant,
   noControlCharacters,
   Nullable,
   OrNull,
   Paging,
-  Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
 import { exampleCertificate, examplePrivateKey } from './example-certificate.ts';
@@ -140,8 +140,8 @@ export const Secret = Type.Object(
     bit_length: OrNull.integer('Length of the key in bits'),
     mode: OrNull.text('Mode of the algorithm'),
     content_types: Described(Nullable(Type.Record(Type.String(), Type.String())), 'Media types of the payload'),
-    created: Described(Timestamp, 'When the secret was created'),
-    expiration: OrNull.text('From this date on, resources cannot use the secret; null: no limit'),
+    created: Described(DateTime, 'When the secret was created'),
+    expiration: Described(Nullable(DateTime), 'From this date on, resources cannot use the secret; null: no limit'),
   },
   { title: 'Secret' },
 );

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox';
 import {
   Collection,
+  DateTime,
   Described,
   exampleUuid,
   IpAddress,
@@ -13,7 +14,6 @@ import {
   Paging,
   PlaceFields,
   TaskFields,
-  Timestamp,
   Uuid,
 } from '../../http/shapes.ts';
 import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
@@ -90,7 +90,7 @@ export const Subnet = Type.Object(
     name: Type.String({ description: 'Name of the subnet' }),
     available_ips: OrNull.integer('Number of free addresses'),
     cidr: Type.String({ description: 'Address range in CIDR notation' }),
-    created_at: Described(Timestamp, 'When the subnet was created'),
+    created_at: Described(DateTime, 'When the subnet was created'),
     ...TaskFields,
     creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the subnet; null for a default subnet'),
     dns_nameservers: Type.Array(Type.String(), { description: 'Addresses of DNS servers' }),
@@ -110,7 +110,7 @@ export const Subnet = Type.Object(
     tags: Type.Array(Tag, { description: 'Tags, by key' }),
     metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
     total_ips: OrNull.integer('Number of addresses'),
-    updated_at: Described(Timestamp, 'When the subnet last changed'),
+    updated_at: Described(DateTime, 'When the subnet last changed'),
   },
   { title: 'Subnet' },
 );

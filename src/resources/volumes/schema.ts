@@ -10,6 +10,7 @@ import {
   ExtendBody,
   IntegerId,
   Name,
+  Nullable,
   OrNull,
   Paging,
   PlaceFields,
@@ -187,7 +188,7 @@ export type ListVolumes = Static<typeof ListVolumes>;
 
 const VolumeAttachment = Type.Object(
   {
-    attached_at: OrNull.text('When the volume was attached'),
+    attached_at: Described(Nullable(DateTime), 'When the volume was attached'),
     attachment_id: Type.String({ description: 'ID of the attachment' }),
     device: OrNull.text('Device of the instance'),
     flavor_id: OrNull.text('ID of the flavor of the instance'),

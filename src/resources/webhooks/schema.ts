@@ -1,7 +1,7 @@
 /** Requests and responses of webhooks. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, Timestamp, Uuid } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Nullable, Uuid } from '../../http/shapes.ts';
 
 export const CreateWebhook = Type.Object(
   {
@@ -31,7 +31,7 @@ export type UpdateWebhook = Static<typeof UpdateWebhook>;
 const fields = {
   id: Described(Uuid, 'ID of the webhook'),
   url: Type.String({ description: 'URL of the receiver, normalized' }),
-  created_at: Described(Timestamp, 'When the webhook was created'),
+  created_at: Described(DateTime, 'When the webhook was created'),
 };
 
 export const Webhook = Type.Object(fields, { title: 'Webhook' });

@@ -8,7 +8,7 @@ import { everyone } from '../../../authz/access.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { App, Routes } from '../../../http/app.ts';
 import { operationsOf, routesOf } from '../../../http/operations.ts';
-import { ShortText } from '../../../http/shapes.ts';
+import { DateTime, Described, ShortText } from '../../../http/shapes.ts';
 import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
 import { registryPaths } from './paths.ts';
@@ -60,7 +60,7 @@ const Token = Type.Object(
     token: Type.String({ description: 'The token, a JWT' }),
     access_token: Type.String({ description: 'The same token, as OAuth 2 names it' }),
     expires_in: Type.Integer({ description: 'Seconds until the token expires' }),
-    issued_at: Type.String({ description: 'When the token was issued' }),
+    issued_at: Described(DateTime, 'When the token was issued'),
   },
   { title: 'RegistryToken' },
 );
