@@ -56,3 +56,13 @@ it.each(['network', 'subnet'] as const)(
     expect((await cloud.post(`${of}/${unknownId}/metadata`, { a: '1' }, options)).status).toBe(404);
   },
 );
+
+it.each(['network', 'subnet'] as const)('a change of the tags of a %s stores no row as its response', async (what) => {
+  const { options, path } = await clientWith(what);
+  const headers = { 'idempotency-key': `tags of a ${what}` };
+  expect((await cloud.request('POST', `${path}/metadata`, { a: '1' }, { ...options, headers })).status).toBe(204);
+  const stored = await cloud.db.$client.query('select answer from idempotency_keys where key = $1', [
+    headers['idempotency-key'],
+  ]);
+  expect(stored.rows).toEqual([{ answer: null }]);
+});
