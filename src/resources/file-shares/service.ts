@@ -68,12 +68,12 @@ export function createFileShares(deps: FileSharesDeps) {
     scope: Scope,
     id: string,
     body: UpdateFileShare,
-    faultsOfSize = sizeErrorsV3,
+    errorsOfSize = sizeErrorsV3,
   ): Promise<TaskIds> =>
     idempotency.auditedTransaction(db, context, async (tx) => {
       const share = await lockForChange(tx, scope, id);
       const { share_settings: settings = {}, tags, size: _, ...fields } = body;
-      const errors = [...settingsErrors(share.typeName, settings), ...faultsOfSize(share.size, body)];
+      const errors = [...settingsErrors(share.typeName, settings), ...errorsOfSize(share.size, body)];
       const rowChanges = changedColumns(share, {
         ...fields,
         tags: patchedTags(share.tags, tags, errors),
