@@ -168,6 +168,22 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       await rename(`${images}.away`, images);
     });
 
+    it('are not taken for missing while their filesystem is not mounted', async () => {
+      if (copies) return;
+      const { id } = await made();
+      const image = join(dirname(place.dataDir), 'image');
+      execFileSync('umount', ['-l', place.dataDir]);
+      try {
+        await expect(driver.list()).rejects.toThrow('mount it again');
+        await expect(driver.snapshots.list()).rejects.toThrow('mount it again');
+        await expect(made()).rejects.toThrow('mount it again');
+        expect(readdirSync(place.dataDir)).toEqual([]);
+      } finally {
+        execFileSync('mount', ['-o', 'loop', image, place.dataDir]);
+      }
+      expect(await driver.list()).toContain(id);
+    });
+
     it('keep their contents in quarantine', async () => {
       const { path, id } = await made();
       await write(path, 0, 'kept');

@@ -2,11 +2,12 @@
  * Stores volumes as sparse raw images, one file each, and snapshots as copies of them: reflinks if the filesystem supports
  * them. Every image is independent, and any program can read it.
  *
- * Failure modes: a volume or snapshot that was created and is missing is an error; it is never created again. Images are
+ * Failure modes: a volume or snapshot that was created and is missing is an error; it is never created again. While the
+ * filesystem that was mounted at the start is not, every call fails: the folders below it are not the volumes. Images are
  * sparse, so a full host causes errors when they are written or copied; the operator must monitor free space.
  */
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
@@ -46,12 +47,18 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
   const supportsReflinks = async () => (reflinks ??= await hasReflinks(layout.root));
   const disk: Disk = { layout, copies: createCopies(supportsReflinks, copyWaitMs) };
   const inTurn = oneAtATime();
+  let deviceAtStart: number | null = null;
+  const requireFilesystem = async () => {
+    if (deviceAtStart !== null && (await deviceOf(layout.root)) !== deviceAtStart) throw unmounted(layout.root);
+  };
   /** Calls for one id never overlap, and every failure is a DriverError. */
-  const guarded = <T>(id: string, work: () => Promise<T>) => inTurn(id, () => onHost(null, work));
+  const guarded = <T>(id: string, work: () => Promise<T>) =>
+    inTurn(id, () => onHost(null, () => requireFilesystem().then(work)));
   const parts = (folder: string, image: (id: string) => string) => ({
     real: true as const,
     list: () =>
       onHost(null, async () => {
+        await requireFilesystem();
         // Without its folder, all of its images are missing, and new ones need it.
         await makeFolders(layout);
         return idsIn(folder, ENDING);
@@ -78,6 +85,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
       await onHost(null, async () => {
         await makeFolders(layout);
         for (const folder of [layout.volumes, layout.snapshots, layout.quarantine]) await removeUnfinished(folder);
+        deviceAtStart = await deviceOf(layout.root);
       });
       await supportsReflinks();
     },
@@ -88,6 +96,18 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
       apply: (desired, signal) => guarded(desired.id, () => applySnapshot(disk, desired, signal)),
     },
   };
+}
+
+/** The device of the filesystem of a folder, or of the folder above one that was removed. */
+async function deviceOf(folder: string): Promise<number> {
+  return (await stat(folder).catch(() => stat(dirname(folder)))).dev;
+}
+
+function unmounted(folder: string): DriverError {
+  return new DriverError(`the filesystem of ${folder} is not the one of the start; mount it again, or start again`, {
+    customerMessage: 'the storage host has lost its storage',
+    retryable: true,
+  });
 }
 
 async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSignal): Promise<ObservedVolume> {
