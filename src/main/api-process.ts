@@ -22,7 +22,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const settings = partOf(given);
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   const closing: ShutdownSteps = [];
-  const opening = beginDatabase(settings, log, closing);
+  const opening = beginDatabase(settings, log, closing, { isSupervised: true });
   const opened = await openServices({ settings, roles: { serve: true, work: [] }, log, closing, opening });
   const { services, controlPlane, tracer } = opened;
   const { metrics } = services;

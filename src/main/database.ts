@@ -1,7 +1,7 @@
 /** Opens the external or the embedded database. Few modules, so that the embedded one starts while those of the server load. */
 import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
-import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
+import { joinEmbeddedPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Settings } from '../platform/settings.ts';
 import { withClient } from '../platform/with-client.ts';
@@ -20,29 +20,44 @@ export interface Database {
  * Begins to open the database, and adds the step that closes it. A failure rejects the result, which the caller may await
  * later. Errors in configuration files are found while it opens, so after one the embedded PostgreSQL may have been started.
  */
-export function beginDatabase(settings: Settings, log: Logger, closing: ShutdownSteps): Promise<Database> {
-  const opening = openDatabase(settings, log);
+export function beginDatabase(
+  settings: Settings,
+  log: Logger,
+  closing: ShutdownSteps,
+  options?: OpenOptions,
+): Promise<Database> {
+  const opening = openDatabase(settings, log, options);
   const opened = opening.catch(() => null);
   closing.push(async () => (await opened)?.close());
   return opening;
 }
 
+interface OpenOptions {
+  /** Whether the process that started this one supervises the embedded PostgreSQL. */
+  isSupervised?: boolean;
+}
+
 /** @throws when the database cannot be reached */
-export async function openDatabase(settings: Settings, log: Logger): Promise<Database> {
-  const embedded = settings.databaseUrl ? null : await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
+export async function openDatabase(
+  settings: Settings,
+  log: Logger,
+  { isSupervised = false }: OpenOptions = {},
+): Promise<Database> {
+  const open = isSupervised ? joinEmbeddedPostgres : startEmbeddedPostgres;
+  const embedded = settings.databaseUrl ? null : await open({ dataDir: settings.dataDir, log });
   if (!embedded) await checkConnection(settings.databaseUrl!);
   const connection: ConnectionOptions = embedded?.connection ?? { connectionString: settings.databaseUrl! };
-  const open: Db[] = [];
+  const pools: Db[] = [];
   return {
     connection,
     description: embedded ? `embedded PostgreSQL in ${settings.dataDir}` : withoutPassword(settings.databaseUrl!),
     connect(name, poolSize) {
       const db = connect({ ...connection, name, poolSize, log });
-      open.push(db);
+      pools.push(db);
       return db;
     },
     async close() {
-      await Promise.all(open.map((db) => db.$client.end()));
+      await Promise.all(pools.map((db) => db.$client.end()));
       await embedded?.stop({ onlyIfUnused: true });
     },
   };

@@ -38,7 +38,7 @@ export interface EmbeddedPostgres {
   /** `host` is the directory of the unix socket. */
   connection: { host: string; port: number; user: string; database: string };
   url: string;
-  /** Null while the server is down. */
+  /** Null while the server is down, and where another process supervises it. */
   pid(): number | null;
   /** Close your own connections first. `onlyIfUnused` leaves the server running while other clients are connected. */
   stop(options?: { onlyIfUnused?: boolean }): Promise<void>;
@@ -110,8 +110,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
     throw err;
   });
   const postgres: EmbeddedPostgres = {
-    connection: { host, port: PORT, user: NAME, database: NAME },
-    url: `postgres://${NAME}@${encodeURIComponent(host)}:${PORT}/${NAME}`,
+    ...addressOf(host),
     pid: daemon.pid,
     stop: async ({ onlyIfUnused = false } = {}) => {
       clearInterval(watch);
@@ -127,6 +126,24 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
     throw err;
   });
   return postgres;
+}
+
+/**
+ * Uses the server that another process supervises for longer than this one runs. A process that is bound to a processor must
+ * not start it, because PostgreSQL would be bound as well.
+ */
+export async function joinEmbeddedPostgres({ dataDir }: { dataDir: string }): Promise<EmbeddedPostgres> {
+  const cluster = placeCluster(realpathSync(dataDir));
+  const host = socketDirOfRunning(join(cluster.dir, 'data')) ?? placeSocket(cluster, SOCKET_FILE);
+  const use = await registerUse(host);
+  return { ...addressOf(host), pid: () => null, stop: use.end };
+}
+
+function addressOf(host: string): Pick<EmbeddedPostgres, 'connection' | 'url'> {
+  return {
+    connection: { host, port: PORT, user: NAME, database: NAME },
+    url: `postgres://${NAME}@${encodeURIComponent(host)}:${PORT}/${NAME}`,
+  };
 }
 
 // The server.

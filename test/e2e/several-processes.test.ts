@@ -1,5 +1,6 @@
 /** The API in several processes on one port: CLOUDYARD_PROCESSES. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
@@ -147,6 +148,18 @@ describe('several processes on one port', () => {
     const expected = all.length === processes ? all.map((one) => [one]) : running().map(() => all);
     await until(() => JSON.stringify(running().map(processorsOf).sort()) === JSON.stringify(expected), 10, 'bound');
     expect(processorsOf(server.pid)).toEqual(all);
+  });
+
+  it('leave the start of the embedded PostgreSQL to the first process, which is bound to no processor', async () => {
+    const postgres = () =>
+      Number(readFileSync(join(yard.dataDir, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
+    for (let i = 0; i < 3; i++) {
+      const before = postgres();
+      process.kill(before, 'SIGKILL');
+      const restarted = async () => postgres() !== before && (await yard.get('/cloud/v1/projects')).status === 200;
+      await until(() => restarted().catch(() => false), 60, 'PostgreSQL again');
+      expect(processorsOf(postgres())).toEqual(usableProcessors());
+    }
   });
 
   it('share the rate of a client', async () => {
