@@ -78,6 +78,8 @@ export function runNode(script, args, { flags = [], environment = process.env, s
 }
 
 const parentPollMs = 1000;
+/** Read at once: the installation of dependencies takes minutes. */
+const parentAtStart = process.ppid;
 
 /**
  * Ends this process when npm, which started it with a script of this package, was killed: npm then forwards no signal. Other
@@ -85,9 +87,8 @@ const parentPollMs = 1000;
  */
 export function endWithNpm() {
   if (process.env.npm_package_json !== join(root, 'package.json')) return;
-  const npm = process.ppid;
   const end = () => {
-    if (process.ppid !== npm) process.exit(1);
+    if (process.ppid !== parentAtStart) process.exit(1);
   };
   setInterval(end, parentPollMs).unref();
 }

@@ -29,6 +29,8 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
     endAtOnce();
   };
   process.on('disconnect', endWithLauncher);
+  // While the modules were loaded. Undefined without a launcher.
+  if (process.connected === false) endWithLauncher();
   const serviceManager = findServiceManager(process.env, log);
   const isService = serviceManager !== null;
   const closing = await retryWhileBusy(() => start({ settings, roles, log, isService }), stopped, log);

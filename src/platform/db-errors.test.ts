@@ -40,9 +40,15 @@ it('other errors are not temporary', () => {
 it.each([
   ['57P03', true],
   ['53300', true],
-  ['EAGAIN', true],
   ['ECONNREFUSED', false],
   ['28P01', false],
 ])('a server that refuses a connection with %s may accept another one: %s', (code, busy) => {
   expect(isBusy(failed(code))).toBe(busy);
+});
+
+it.each([
+  ['connect', true],
+  ['spawn', false],
+])('a server is busy if %s fails with EAGAIN: %s', (syscall, busy) => {
+  expect(isBusy(Object.assign(new Error('EAGAIN'), { code: 'EAGAIN', syscall }))).toBe(busy);
 });

@@ -107,12 +107,15 @@ export function exceededTimeLimit(error: unknown): string | null {
 }
 
 /** Of a server that starts up or shuts down, and of one that has all its connections. */
-const busy = new Set<unknown>(['57P01', '57P03', '53300', 'EAGAIN']);
+const busy = new Set<unknown>(['57P01', '57P03', '53300']);
 
 /** Whether a server runs that refused the connection, ended it, or did not respond in time. It may accept a later one. */
 export function isBusy(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (busy.has((cause as { code?: unknown }).code) || isBrokenConnection(cause)) return true;
+    const { code, syscall } = cause as NodeJS.ErrnoException;
+    // A full queue of a unix socket. The start of a program has the same code.
+    const isQueueFull = code === 'EAGAIN' && syscall === 'connect';
+    if (busy.has(code) || isQueueFull || isBrokenConnection(cause)) return true;
   }
   return false;
 }
