@@ -1,6 +1,7 @@
 /** Completeness of openapi.json for generated clients and for readers. */
 import { describe, expect, it } from 'vitest';
 import { compileValidator } from '../src/http/validation.ts';
+import { withComponents } from '../src/http/openapi-components.ts';
 import { declaredApi, documentText } from '../src/main/openapi-document.ts';
 import { dereferenced } from './openapi.ts';
 
@@ -226,6 +227,31 @@ describe('the OpenAPI document', () => {
     );
     const own = NewToken!.allOf!.flatMap(({ properties = {} }) => Object.keys(properties));
     expect([NewToken!.allOf![0], own]).toEqual([{ $ref: '#/components/schemas/Token' }, ['token']]);
+  });
+
+  it.each([
+    ['a field that only the base requires', { required: [] }, {}, 'Wide differs from the shapes that it extends: id'],
+    ['a shape that refuses other fields', { additionalProperties: false }, {}, 'refuses other fields'],
+    ['a base that refuses other fields', {}, { additionalProperties: false }, 'refuses other fields'],
+  ])('cannot refer to the shapes that a shape extends: %s', (_, wide, base, message) => {
+    const id = { type: 'integer' };
+    const Base = { title: 'Base', type: 'object', required: ['id'], properties: { id }, ...base };
+    const own = { id, more: { type: 'string' } };
+    const Wide = { title: 'Wide', type: 'object', required: ['id'], properties: own, extends: ['Base'], ...wide };
+    const content = (schema: object) => ({ content: { 'application/json': { schema } } });
+    const paths = { '/a': { get: { responses: { 200: content(Base), 201: content(Wide) } } } };
+    expect(() => withComponents(paths)).toThrow(message);
+  });
+
+  it('has the same texts with short lists on one line', () => {
+    const lists = {
+      texts: ['x ]', 'y, z', 'a"\\', '[ 1,\n 2 ]', ' '],
+      others: [1, -2.5e-7, true, null],
+      empty: [],
+      nested: [[1], [{}]],
+    };
+    expect(JSON.parse(documentText(lists))).toEqual(lists);
+    expect(documentText({ enum: ['a', 'b'] })).toBe('{\n  "enum": ["a", "b"]\n}\n');
   });
 
   it('is at most 0.8 MB long', () => {

@@ -112,7 +112,14 @@ function withBases(name: string, schema: Json, shapes: Record<string, Json>): Js
   const all = bases.map((base) => shapes[base] as ObjectShape);
   const inherited = Object.assign({}, ...all.map((base) => base.properties)) as Json;
   const differing = Object.keys(inherited).filter((key) => !isEqual(properties[key], inherited[key]));
-  if (differing.length > 0) throw new Error(`${name} differs from the shapes that it extends: ${differing.join(', ')}`);
+  const optional = all.flatMap((base) => base.required ?? []).filter((key) => !required.includes(key));
+  if (differing.length + optional.length > 0) {
+    throw new Error(`${name} differs from the shapes that it extends: ${[...differing, ...optional].join(', ')}`);
+  }
+  // With `allOf`, each of them would refuse the fields of the others.
+  if ([schema, ...all].some(({ additionalProperties }) => additionalProperties === false)) {
+    throw new Error(`${name} or a shape that it extends refuses other fields`);
+  }
   const own = Object.entries(properties).filter(([key]) => !(key in inherited));
   const ownRequired = required.filter((key) => !all.some((base) => base.required?.includes(key)));
   return {

@@ -29,10 +29,14 @@ export async function declaredApi(): Promise<DeclaredApi> {
   return declared;
 }
 
+/** Lists of texts, numbers, booleans and nulls, with one item a line. */
+const simpleLists = /\[\n(?:\s*(?:"(?:[^"\\]|\\.)*"|[\w.+-]+),?\n)+\s*\]/g;
+
 /** The text of openapi.json. Short lists of texts and numbers are on one line. */
 export function documentText(document: unknown): string {
-  const text = JSON.stringify(document, null, 2).replaceAll(/\[\n[^[\]{}]*\]/g, (list) => {
-    const line = list.replaceAll(/(?<=\[)\s+|\s+(?=\]$)/g, '').replaceAll(/,\n\s+/g, ', ');
+  const text = JSON.stringify(document, null, 2).replaceAll(simpleLists, (list) => {
+    const items = list.split('\n').slice(1, -1);
+    const line = `[${items.map((item) => item.trim()).join(' ')}]`;
     return line.length <= 80 ? line : list;
   });
   return `${text}\n`;
