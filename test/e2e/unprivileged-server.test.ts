@@ -48,8 +48,9 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a server without r
     const [checkout, dataDir] = [join(yard.folder, 'checkout'), join(yard.folder, 'api')];
     for (const folder of [checkout, dataDir]) mkdirSync(folder, { recursive: true });
     chownSync(dataDir, user, user);
+    const preload = serverScript.endsWith('.ts') ? '--import "$2/bin/module-resolution.mjs"' : '';
     const script = `mount --bind "$1" "$2" && exec setpriv --reuid ${user} --regid ${user} --clear-groups \\
-      "$2/node_modules/node/bin/node" --import "$2/bin/module-resolution.mjs" "$2/${relative(root, serverScript)}" serve`;
+      "$2/node_modules/node/bin/node" ${preload} "$2/${relative(root, serverScript)}" serve`;
     const env = { PATH: process.env['PATH']!, ...yard.env, ...settings(), CLOUDYARD_DATA_DIR: dataDir };
     const child = spawn('unshare', ['--mount', 'sh', '-c', script, 'sh', root, checkout], { env });
     let output = '';
