@@ -38,7 +38,7 @@ const operations = Object.entries(paths)
 const cloud = useCloudyard({ development: true, driver: null });
 
 it('reject all unknown query parameters by name', async () => {
-  const faulty: unknown[] = [];
+  const unexpected: unknown[] = [];
   for (const { operationId, method, url, requestBody } of operations) {
     const { example, examples = {} } = requestBody?.content['application/json'] ?? {};
     const valid = example ?? Object.values(examples)[0]?.value;
@@ -47,24 +47,31 @@ it('reject all unknown query parameters by name', async () => {
       message.includes('query parameter'),
     );
     const names = unknown.map(({ path }: { path: string }) => path);
-    if (status !== 400 || names.join() !== 'nmae,Limit') faulty.push([operationId, status, body]);
+    if (status !== 400 || names.join() !== 'nmae,Limit') unexpected.push([operationId, status, body]);
   }
-  expect(faulty).toEqual([]);
+  expect(unexpected).toEqual([]);
 });
 
+/** Valid examples that are refused: a placeholder, resources of earlier examples, and a service that only a worker has. */
+const refusedExamples: Record<string, number> = {
+  ...{ createSession: 401, replaceProject: 409, declineQuotaRequest: 409, createRegistry: 503 },
+};
+
 it('accept the examples of bodies, except for IDs of resources that do not exist', async () => {
-  const faulty: unknown[] = [];
+  const unexpected: unknown[] = [];
   for (const { operationId, method, url, requestBody } of operations) {
     const { example, examples = {} } = requestBody?.content['application/json'] ?? {};
     const bodies = [example, ...Object.values(examples).map(({ value }) => value)].filter((body) => body !== undefined);
     for (const valid of bodies) {
       const { status, body } = await cloud.request(method, url, valid);
+      const isDone = status >= 200 && status < 300;
       const errors: { message: string }[] = body?.errors ?? [];
       const namesUnknownIds = errors.length > 0 && errors.every(({ message }) => message.includes('not found'));
-      if ([400, 500].includes(status) && !namesUnknownIds) faulty.push([operationId, status, body]);
+      const isExpected = status === 404 || status === refusedExamples[operationId];
+      if (!isDone && !isExpected && !(status === 400 && namesUnknownIds)) unexpected.push([operationId, status, body]);
     }
   }
-  expect(faulty).toEqual([]);
+  expect(unexpected).toEqual([]);
 });
 
 it.each([
@@ -86,7 +93,7 @@ it.each(['0x1', '1e0', '%2B1', '%20', '1.0', ''])(
   },
 );
 
-it('name all faults of a query at once, including dates that no column holds', async () => {
+it('name all errors of a query at once, including dates that no column holds', async () => {
   const leap = '2016-12-31T23:59:60Z';
   const { status, body } = await cloud.get(`/cloud/v1/tasks?from_timestamp=${leap}&to_timestamp=${leap}&limit=0`);
   expect(status).toBe(400);
@@ -94,7 +101,7 @@ it('name all faults of a query at once, including dates that no column holds', a
   expect(paths.sort()).toEqual(['from_timestamp', 'limit', 'to_timestamp']);
 });
 
-it('name a missing body together with the faults of the path and the query', async () => {
+it('name a missing body together with the errors of the path and the query', async () => {
   const { status, body } = await cloud.request('POST', '/cloud/v1/networks/x/1?nmae=1');
   expect(status).toBe(400);
   expect(body.errors.map(({ path }: { path: string }) => path)).toEqual(['project_id', '', 'nmae']);
@@ -115,7 +122,7 @@ it.each([
 });
 
 it('may omit a body whose fields are all optional, and no other body', async () => {
-  const faulty: unknown[] = [];
+  const unexpected: unknown[] = [];
   const optional: string[] = [];
   for (const { operationId, method, url, requestBody } of operations) {
     if (!requestBody) continue;
@@ -126,14 +133,14 @@ it('may omit a body whose fields are all optional, and no other body', async () 
       ({ message }: { message: string }) => message === 'the body is required',
     );
     if (!requestBody.required) optional.push(operationId);
-    if (isRefused !== (requestBody.required ?? false)) faulty.push([operationId, body]);
+    if (isRefused !== (requestBody.required ?? false)) unexpected.push([operationId, body]);
   }
-  expect(faulty).toEqual([]);
+  expect(unexpected).toEqual([]);
   expect(optional).toEqual(expect.arrayContaining(['updateProject', 'failoverLoadBalancer', 'checkRegistryLimits']));
 });
 
 it('refuse fields by name where no body is expected, and accept an empty object', async () => {
-  const faulty: unknown[] = [];
+  const unexpected: unknown[] = [];
   const bodiless = operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody);
   expect(bodiless.map(({ operationId }) => operationId)).toEqual(
     expect.arrayContaining(['revertVolume', 'acknowledgeAllTasks', 'deleteFileShare']),
@@ -141,9 +148,10 @@ it('refuse fields by name where no body is expected, and accept an empty object'
   for (const { operationId, method, url } of bodiless) {
     const named = await cloud.request(method, url, { snapshot_id: 'x' });
     const fields = (named.body.errors ?? []).map(({ path }: { path: string }) => path);
-    if (named.status !== 400 || fields.join() !== 'snapshot_id') faulty.push([operationId, named.status, named.body]);
+    if (named.status !== 400 || fields.join() !== 'snapshot_id')
+      unexpected.push([operationId, named.status, named.body]);
   }
-  expect(faulty).toEqual([]);
+  expect(unexpected).toEqual([]);
   expect(await cloud.post('/cloud/v1/tasks/acknowledge_all', {})).toMatchObject({ status: 204 });
 });
 
