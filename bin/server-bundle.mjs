@@ -4,7 +4,7 @@
  *
  * Invariant: a bundle is that of the sources as they are now. Its folder is named after their names, times and sizes.
  *
- * Failure modes: if the bundle cannot be made (no bundler, a checkout that is read-only or of another user, a fault in a source, a full
+ * Failure modes: if the bundle cannot be made (no bundler, a checkout that is read-only or of another user, an error in a source, a full
  * disk), `serverBundle` returns null, and the sources run. A signal that ends the bundler ends this process.
  */
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** A refused create names every fault that the rules find: those of its fields, and what it refers to that does not exist. */
+/** A refused create names every error that the rules find: those of its fields, and what it refers to that does not exist. */
 import { expect, it } from 'vitest';
 import { useCloudyard } from './harness.ts';
 

@@ -23,9 +23,9 @@ const callsOf = (guide: string): string[][] =>
     ([, call = '']) => call.match(/"[^"]*"|'[^']*'|\S+/g) ?? [],
   );
 
-/** The fault of a call; null: it has none. */
-async function faultOf(words: string[]): Promise<string | null> {
-  if (!firstWords.includes(words[0]!)) return faultOfOperator(words);
+/** The error of a call; null: it has none. */
+async function errorOf(words: string[]): Promise<string | null> {
+  if (!firstWords.includes(words[0]!)) return errorOfOperator(words);
   let command: Command = await buildProgram(words, io);
   let depth = 0;
   for (const word of words) {
@@ -40,7 +40,7 @@ async function faultOf(words: string[]): Promise<string | null> {
   return unknown === undefined ? null : `${words.join(' ')}: ${unknown} is not an option`;
 }
 
-function faultOfOperator(words: string[]): string | null {
+function errorOfOperator(words: string[]): string | null {
   try {
     parseCommandLine(commands, words);
     return null;
@@ -51,8 +51,8 @@ function faultOfOperator(words: string[]): string | null {
 
 describe('the commands of', () => {
   it.each(guides.filter((guide) => callsOf(guide).length > 0))('%s exist, with their options', async (guide) => {
-    const faults = await Promise.all(callsOf(guide).map(faultOf));
-    expect(faults.filter((fault) => fault !== null)).toEqual([]);
+    const errors = await Promise.all(callsOf(guide).map(errorOf));
+    expect(errors.filter((error) => error !== null)).toEqual([]);
   });
 
   it('guides that use curl through a function define it', () => {

@@ -59,7 +59,7 @@ it('is made once for the sources as they are, and again after a change', () => {
   expect(output(bundle())).toBe('first');
 });
 
-it('is not made of sources with a fault, without a bundler, or where it cannot be written', () => {
+it('is not made of sources with an error, without a bundler, or where it cannot be written', () => {
   write('main/text.ts', 'export const');
   expect(bundle()).toBeNull();
   write('main/text.ts', `export const text: string = 'third';\n`);

@@ -43,7 +43,7 @@ describe('the flavors of load balancers', () => {
 });
 
 describe('a price book', () => {
-  it.each(['abc', '"1.2.3"', '-1', '[]'])('with the price %s has one fault', (price) => {
+  it.each(['abc', '"1.2.3"', '-1', '[]'])('with the price %s has one error', (price) => {
     const { bookOfRegion } = read(flavor('tiny, vcpus: 1, ram: 1'), `{ snapshot_gib: ${price} }`);
     const rule = 'must be a price from 0 to 1,000,000,000,000 such as "0.015"';
     expect(() => bookOfRegion(1)).toThrow(`${join(folder, 'prices.yaml')}:3:29: unit_hours.snapshot_gib: ${rule}`);

@@ -44,11 +44,11 @@ async function failed(env: Record<string, string> = {}, clock = 'yes'): Promise<
   return Object.fromEntries(relevant.map(({ name, detail, remedy }) => [name, `${detail} | ${remedy}`]));
 }
 
-it('an installation without faults passes', async () => {
+it('an installation without problems passes', async () => {
   expect(await failed()).toEqual({});
 });
 
-it('a data directory that the first start has yet to create is not a fault', async () => {
+it('a data directory that the first start has yet to create is not a problem', async () => {
   const dataDir = join(folder, 'not', 'yet');
   expect(await failed({ CLOUDYARD_DATA_DIR: dataDir })).toEqual({});
 });
@@ -110,7 +110,7 @@ it('the key file of another installation, or none, is found by the data that it 
   await query('delete from registry_authority');
 });
 
-it('each fault is named with a command that fixes it', async () => {
+it('each problem is named with a command that fixes it', async () => {
   chmodSync(join(folder, 'secret.keys'), 0o640);
   expect(await failed()).toEqual({
     'key file': `${folder}/secret.keys has mode 0640 | chmod 0600 ${folder}/secret.keys`,

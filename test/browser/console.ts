@@ -69,7 +69,7 @@ export function useConsole(
   let running: Running;
   let browser: Browser;
   let kept: KeptContext;
-  let pages: { page: Page; faults: string[] }[] = [];
+  let pages: { page: Page; errors: string[] }[] = [];
   beforeAll(async () => {
     const simulated = { CLOUDYARD_CONSOLE: '1', CLOUDYARD_DEV: '1', CLOUDYARD_FILE_SHARE_DRIVER: 'simulated' };
     yard = await openYard({ ...simulated, ...settings });
@@ -81,10 +81,10 @@ export function useConsole(
   afterEach(async () => {
     const opened = pages;
     pages = [];
-    const faults = opened.flatMap((each) => each.faults);
+    const errors = opened.flatMap((each) => each.errors);
     for (const { page } of opened) if (page.context() !== kept.context) await page.context().close();
     await kept.empty(yard.url);
-    expect(faults).toEqual([]);
+    expect(errors).toEqual([]);
   });
   afterAll(async () => {
     yard?.cleanUp();
@@ -102,7 +102,7 @@ export function useConsole(
     if (token !== undefined) await context.request.post(`${origin}/cloudyard/v1/session`, { data: { token } });
     const page = await (isOrdinary ? kept.newPage() : context.newPage());
     if (viewport) await page.setViewportSize(viewport);
-    pages.push({ page, faults: faultsOf(page, [origin, otherOrigin]) });
+    pages.push({ page, errors: errorsOf(page, [origin, otherOrigin]) });
     const response = await page.goto(`${origin}/console${path}`);
     if (response?.status() !== 200) throw new Error(`the console is not served: ${await response?.text()}`);
     return page;
@@ -142,20 +142,20 @@ export async function newToken(yard: Yard, role: string): Promise<string> {
   return body.token;
 }
 
-function faultsOf(page: Page, origins: readonly string[]): string[] {
-  const faults: string[] = [];
+function errorsOf(page: Page, origins: readonly string[]): string[] {
+  const errors: string[] = [];
   page.on('request', (request) => {
     const url = request.url();
     const isOwn = origins.some((origin) => url.startsWith(`${origin}/`));
-    if (!isOwn && !url.startsWith('data:')) faults.push(`request to ${url}`);
+    if (!isOwn && !url.startsWith('data:')) errors.push(`request to ${url}`);
   });
-  page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
+  page.on('pageerror', (error) => errors.push(`exception: ${error.message}`));
   page.on('console', (message) => {
     // Chromium reports each response with an error status, which the console expects (a wrong token, a conflict).
     const isResponse = message.text().startsWith('Failed to load resource');
-    if (message.type() === 'error' && !isResponse) faults.push(message.text());
+    if (message.type() === 'error' && !isResponse) errors.push(message.text());
   });
-  return faults;
+  return errors;
 }
 
 /** Waits until the page shows its data. */

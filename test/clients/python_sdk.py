@@ -540,7 +540,7 @@ class Errors(CloudTestCase):
         network = {"network_id": self.a_network().id}
         with self.assertRaises(BadRequestError) as refused:
             self.cloud.file_shares.create(name="-", protocol="SMB", size=0, network=network)
-        self.assertEqual({fault["path"] for fault in refused.exception.body["errors"]}, {"name", "protocol", "size"})
+        self.assertEqual({error["path"] for error in refused.exception.body["errors"]}, {"name", "protocol", "size"})
         with self.assertRaises(AuthenticationError):
             client("nobody$wrong").cloud.projects.list()
         with self.assertRaises(PermissionDeniedError):

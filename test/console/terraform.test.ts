@@ -86,7 +86,7 @@ function terraformOf(operationId: string, body: Json, params: Record<string, str
   return codeFor({ operationId, method, path, params: all, body, url: 'http://127.0.0.1:8080' }).terraform;
 }
 
-/** Each fault of a block: an unknown or a missing name. */
+/** Each error of a block: an unknown or a missing name. */
 function faultsOf(where: string, block: Record<string, any>, { required, optional, blocks = {} }: Schema): string[] {
   const names = Object.keys(block);
   const known = `${required} ${optional} ${place}`.split(' ');

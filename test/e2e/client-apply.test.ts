@@ -134,10 +134,10 @@ describe('apply', () => {
     ];
     writeFileSync(file, lines.join('\n'));
     const { code, stdout, stderr } = await run(['apply', '-f', file]);
-    expect({ code, stdout, faults: stderr.trim().split('\n') }).toEqual({
+    expect({ code, stdout, errors: stderr.trim().split('\n') }).toEqual({
       code: 1,
       stdout: '',
-      faults: [
+      errors: [
         `cloudyard: ${file}:1:38: region 99 not found`,
         `${file}:2:39: project 99 not found`,
         `${file}:3:41: project nosuch not found`,
@@ -154,7 +154,7 @@ describe('apply', () => {
     expect(pruned).toMatchObject({ code: 4, stderr: 'cloudyard: project 99 not found\n' });
   });
 
-  it('names every fault with its place and changes nothing', async () => {
+  it('names every error with its place and changes nothing', async () => {
     await data('volume', 'create', '--name', 'disk', '--source', 'new-volume', '--size', '1');
     const file = join(yard.folder, 'bad.yaml');
     writeFileSync(file, shop.replace('size: 1', 'size: big').replace('kind: load-balancer', 'kind: balancer'));

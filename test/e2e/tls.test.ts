@@ -154,7 +154,7 @@ describe.skipIf(!requires('openssl'))('HTTPS', () => {
 
       write({ certificate: 'garbage' });
       const isReported = async () => (await answers()).every(({ body }) => body.tls.healthy === false);
-      await until(isReported, 20, 'the fault in both processes');
+      await until(isReported, 20, 'the error in both processes');
       expect((await get('/healthz')).body.tls.detail).toContain('is not a PEM certificate');
       expect(await isReplaced()).toBe(true);
     } finally {

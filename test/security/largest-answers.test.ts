@@ -1,7 +1,7 @@
 /** The largest responses for a client with full quotas stay within the bounds of request-cost.test.ts. */
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { faultOf, useMeasuredCloud } from './measured-cloud.ts';
+import { problemOf, useMeasuredCloud } from './measured-cloud.ts';
 
 const { cloud, send, measure } = useMeasuredCloud();
 
@@ -20,15 +20,15 @@ const copy = (table: string, id: string, count: number, changes: string) =>
 const sql = async (text: string, values: unknown[] = []) => (await cloud.db.$client.query(text, values)).rows;
 
 /** Paths whose responses exceed a bound, each with the reason. */
-async function faultsOf(paths: string[]): Promise<string[]> {
-  const faults: string[] = [];
+async function problemsOf(paths: string[]): Promise<string[]> {
+  const problems: string[] = [];
   for (const path of paths) {
     const measured = await measure(async () => [await send('GET', path, undefined, owner.token)]);
-    const fault = faultOf(measured);
-    if (fault) faults.push(`${path} ${fault}`);
+    const problem = problemOf(measured);
+    if (problem) problems.push(`${path} ${problem}`);
     expect([path, measured.received[0]!.status]).toEqual([path, 200]);
   }
-  return faults;
+  return problems;
 }
 
 beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('these responses do not block the event loop', () => {
     );
     const v1 = '/cloud/v1';
     expect(
-      await faultsOf([
+      await problemsOf([
         `${v1}/lbpools/${at}?details=true&limit=1000`,
         `${v1}/lbpools/${at}?limit=1000`,
         `${v1}/lbpools/${at}/${pool}`,
@@ -138,7 +138,7 @@ describe('these responses do not block the event loop', () => {
       [policy!.id, owner.clientId],
     );
     expect(
-      await faultsOf([
+      await problemsOf([
         `${path}?need_volumes=true&limit=1000`,
         `${path}/${policy!.id}?need_volumes=true`,
         `${path}/${policy!.id}/runs?limit=1000`,
@@ -167,7 +167,7 @@ describe('these responses do not block the event loop', () => {
       [repository!.id],
     );
     const path = `${at}/${id}/repositories/images/artifacts`;
-    expect(await faultsOf([path])).toEqual([]);
+    expect(await problemsOf([path])).toEqual([]);
     const { count, results } = (await cloud.get(`${path}?offset=4000`, owner)).body;
     expect([count, results.length, results[999].tags.length]).toEqual([5000, 1000, 2]);
   });

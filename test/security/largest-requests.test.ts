@@ -1,7 +1,7 @@
 /** The largest valid requests succeed within the bounds of request-cost.test.ts. */
 import { describe, expect, it } from 'vitest';
 import type { Received } from './http-sender.ts';
-import { faultOf, useMeasuredCloud } from './measured-cloud.ts';
+import { problemOf, useMeasuredCloud } from './measured-cloud.ts';
 
 const { cloud, send, measure } = useMeasuredCloud();
 
@@ -29,7 +29,7 @@ describe('the largest valid requests succeed without blocking the event loop', (
         async () => [await request()],
         async () => void (await prepare?.()),
       );
-      expect([action, faultOf(measured)]).toEqual([action, undefined]);
+      expect([action, problemOf(measured)]).toEqual([action, undefined]);
       expect([200, 204]).toContain(measured.received[0]!.status);
     }
   });
@@ -55,7 +55,7 @@ describe('the largest valid requests succeed without blocking the event loop', (
     const balancer = await measure(
       post(`/cloud/v1/loadbalancers/${at}`, () => ({ name: `balancer ${++made}`, flavor: 'lb1-1-2', listeners })),
     );
-    expect(faultOf(balancer)).toBe(undefined);
+    expect(problemOf(balancer)).toBe(undefined);
     expect(balancer.received[0]!.status).toBe(200);
     let load_balancer_id = '';
     const createEmptyBalancer = async () => {
@@ -64,7 +64,7 @@ describe('the largest valid requests succeed without blocking the event loop', (
     };
     const requests = post(`/cloud/v1/lbpools/${at}`, () => ({ ...pool('pool'), load_balancer_id, members }));
     const measured = await measure(requests, createEmptyBalancer);
-    expect(faultOf(measured)).toBe(undefined);
+    expect(problemOf(measured)).toBe(undefined);
     expect(measured.received[0]!.status).toBe(200);
   });
 
@@ -78,7 +78,7 @@ describe('the largest valid requests succeed without blocking the event loop', (
     const path = `/cloud/v1/lifecycle_policy/${owner.projectId}/1`;
     for (const to of [path, `${path}/estimate_max_policy_usage`]) {
       const measured = await measure(async () => [await send('POST', to, body, owner.token)]);
-      expect(faultOf(measured)).toBe(undefined);
+      expect(problemOf(measured)).toBe(undefined);
       expect(measured.received[0]).toMatchObject({ status: 400, errorCount: 100 });
     }
   });
@@ -102,7 +102,7 @@ describe('the largest valid requests succeed without blocking the event loop', (
       ['PUT', () => `${at}/${last}/add_volumes_to_policy?need_volumes=true`, { volume_ids }, 200],
     ] as const) {
       const measured = await measure(async () => [await send(method, path(), JSON.stringify(body), owner.token)]);
-      expect([path(), faultOf(measured)]).toEqual([path(), undefined]);
+      expect([path(), problemOf(measured)]).toEqual([path(), undefined]);
       expect(measured.received[0]!.status).toBe(status);
       if (path() === at) last = JSON.parse(measured.received[0]!.text).id;
     }

@@ -69,7 +69,7 @@ export function useMeasuredCloud(): MeasuredCloud {
       const received = await sent;
       const cost = stop();
       if (!best || cost.blockedMs < best.cost.blockedMs) best = { received, cost };
-      if (faultOf(best) === undefined) break;
+      if (problemOf(best) === undefined) break;
     }
     return best!;
   };
@@ -80,14 +80,14 @@ export function useMeasuredCloud(): MeasuredCloud {
     measure,
     async expectCheap(requests) {
       const measured = await measure(requests);
-      expect(faultOf(measured)).toBe(undefined);
+      expect(problemOf(measured)).toBe(undefined);
       return measured.received;
     },
   };
 }
 
-/** The fault of a response or of its cost, or undefined. */
-export function faultOf({ received, cost }: Measured): string | undefined {
+/** The problem of a response or of its cost, or undefined. */
+export function problemOf({ received, cost }: Measured): string | undefined {
   for (const { status, text, errorCount } of received) {
     if (status < 200 || status >= 500) return `returns ${status}: ${text.slice(0, 300)}`;
     if (errorCount > maxErrors) return `returns ${errorCount} errors`;

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dereferenced } from '../openapi.ts';
-import { faultOf, maxBlockedMs, maxBytes, useMeasuredCloud } from './measured-cloud.ts';
+import { problemOf, maxBlockedMs, maxBytes, useMeasuredCloud } from './measured-cloud.ts';
 import { generators } from './worst-bodies.ts';
 import type { JsonSchema } from './worst-bodies.ts';
 
@@ -51,7 +51,7 @@ describe('the event loop is not blocked', () => {
   it('by any body of any operation', { timeout: 600_000 }, async () => {
     const forReaders = cloud.app.declaredOperations.filter(({ access }) => access.role === 'reader');
     const reads = new Set(forReaders.map(({ operationId }) => operationId));
-    const faults: string[] = [];
+    const problems: string[] = [];
     for (const operation of operations()) {
       const { operationId, method, requestBody, 'x-body-limit-bytes': limit } = operation;
       if (!requestBody) continue;
@@ -61,21 +61,21 @@ describe('the event loop is not blocked', () => {
         const body = generate(schema, limit ?? 1024 * 1024);
         if (body === undefined) continue;
         const measured = await measure(async () => [await send(method, pathOf(operation), body, undefined, type)]);
-        const fault = faultOf(measured);
-        if (fault) faults.push(`${operationId} with ${name} (${body.length} bytes) ${fault}`);
+        const problem = problemOf(measured);
+        if (problem) problems.push(`${operationId} with ${name} (${body.length} bytes) ${problem}`);
         if (isRead && name === 'too many objects in a list') {
-          const asReader = faultOf(
+          const asReader = problemOf(
             await measure(async () => [await send(method, pathOf(operation), body, reader, type)]),
           );
-          if (asReader) faults.push(`${operationId} by a reader ${asReader}`);
+          if (asReader) problems.push(`${operationId} by a reader ${asReader}`);
         }
       }
     }
-    expect(faults).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   it('by any query or path of any operation', { timeout: 600_000 }, async () => {
-    const faults: string[] = [];
+    const problems: string[] = [];
     for (const operation of operations()) {
       const { operationId, method, parameters = [] } = operation;
       const names = parameters.filter((each) => each.in === 'query').map((each) => each.name);
@@ -89,18 +89,18 @@ describe('the event loop is not blocked', () => {
         ),
       };
       for (const [name, query] of Object.entries(queries)) {
-        const fault = faultOf(
+        const problem = problemOf(
           await measure(async () => [await send(method, `${pathOf(operation)}?${encodeURI(query)}`)]),
         );
-        if (fault) faults.push(`${operationId} with ${name} ${fault}`);
+        if (problem) problems.push(`${operationId} with ${name} ${problem}`);
       }
-      // Without a fault in its query, a stream does not end.
+      // Without an error in its query, a stream does not end.
       if (operationId === 'streamEvents') continue;
       const longPath = operation.path.replace(/\{\w+\}/g, `${'a-'.repeat(240)}!`);
-      const fault = faultOf(await measure(async () => [await send(method, longPath)]));
-      if (fault) faults.push(`${operationId} with a long path ${fault}`);
+      const problem = problemOf(await measure(async () => [await send(method, longPath)]));
+      if (problem) problems.push(`${operationId} with a long path ${problem}`);
     }
-    expect(faults).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });
 

@@ -80,7 +80,7 @@ describe.skipIf(!requires('docker-registry', 'openssl'))('the certificate of reg
     expect(statSync(join(host.layout.distribution, 'tls.pem')).mode & 0o777).toBe(0o600);
 
     write({ certificate: 'garbage' });
-    await until(() => driver.status().detail?.includes('TLS: '), 10, 'the fault');
+    await until(() => driver.status().detail?.includes('TLS: '), 10, 'the error');
     await driver.configure(testHosting);
     expect(await get()).toBe(fingerprintOf(second));
     write(second);

@@ -117,8 +117,8 @@ function asDriverError(error: unknown): DriverError {
   if (error instanceof DriverError) return error;
   const { code, message } = error as { code?: string; message?: string };
   // The messages of OpenSSL name its functions and files.
-  const fault = /:SSL routines:[^:]*:([^:]+):/.exec(message ?? '')?.[1];
-  const text = fault ? `TLS failed: ${fault}` : message || code || 'the connection failed';
+  const reason = /:SSL routines:[^:]*:([^:]+):/.exec(message ?? '')?.[1];
+  const text = reason ? `TLS failed: ${reason}` : message || code || 'the connection failed';
   return unreachable(presentable(text), error);
 }
 

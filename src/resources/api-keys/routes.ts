@@ -124,7 +124,7 @@ function authorizeRoutes(apiKeys: ApiKeys): Routes {
 
 /**
  * A proxy waits for the answer before each request of its clients, so these routes do as little as possible. Input is
- * not validated: an invalid name is in the list of no key, and proxies treat a 400 as a fault of this server.
+ * not validated: an invalid name is in the list of no key, and proxies treat a 400 as an error of this server.
  */
 const unchecked = {
   config: { quiet: true },

@@ -136,7 +136,7 @@ describe('the threshold', () => {
     expect((await cloud.get(path(client), client)).body.threshold).toBe(80);
   });
 
-  it('takes the default of an absent body, names every fault, and returns 404 to other clients', async () => {
+  it('takes the default of an absent body, names every error, and returns 404 to other clients', async () => {
     const client = await cloud.newClient();
     expect(await put(client)).toMatchObject({ status: 200, body: { threshold: 80 } });
     expect((await put(client, [])).status).toBe(400);
