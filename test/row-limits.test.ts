@@ -1,4 +1,4 @@
-/** Limits of rows that no quota counts, so that no client fills the database (`limitRows` in resources/store-kit.ts). */
+/** Limits of rows that no quota counts, so that no client fills the database (`limitRows` in resources/row-limits.ts). */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from './harness.ts';
 import type { Answer } from './harness.ts';

@@ -39,7 +39,7 @@ const store = deferred<unknown[], void, Db | Tx>('idempotency_store', {
 });
 
 const findStored = prepared<{ fingerprint: string; answer: unknown }>(
-  'idempotency_recall',
+  'idempotency_find',
   `select fingerprint, answer from idempotency_keys
    where token_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
 );

@@ -88,10 +88,9 @@ export function viewOf<View extends ProjectRegion & { id: Id }>(
 
 /** Reads the rows with these ids, in any scope and order. */
 export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, name = `${getTableName(table)}_rows`) {
-  const type = table.id.getSQLType().replace('serial', 'int');
   const read = prepared<Row & object>(
     name,
-    `${selectOf(table, selection)} where ${getTableName(table)}.id = any($1::${type}[])`,
+    `${selectOf(table, selection)} where ${getTableName(table)}.id = any($1::${typeOfId(table)}[])`,
   );
   return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
 }

@@ -102,7 +102,7 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   return {
     find: key === table.id ? view : byKey(`${name}_find`),
     lock: byKey(`${name}_lock`, 'for update') as Lock,
-    lockAllowingReferences: byKey(`${name}_lock_for_change`, 'for no key update') as Lock,
+    lockAllowingReferences: byKey(`${name}_lock_allowing_references`, 'for no key update') as Lock,
     lockById: preparedRow<Found, [id: Id], Tx>(`${name}_lock_by_id`, `${select} where id = $1 for update`),
     update: updateRow<T>(table),
     remove: deferred<[id: Id]>(`${name}_remove`, {

@@ -94,7 +94,7 @@ async function requestOrFail(deps: LifecyclePolicyRunDeps, ids: string[]): Promi
   }
 }
 
-/** Returns the run, if this settled one of its volumes. */
+/** Returns the run, if this settled one of its run volumes. */
 async function handleRefusal(
   deps: LifecyclePolicyRunDeps,
   tx: Tx,
@@ -105,7 +105,7 @@ async function handleRefusal(
   return waits ? null : recordFailure(tx, id, error.message);
 }
 
-/** Returns the run, if this settled one of its volumes. */
+/** Returns the run, if this settled one of its run volumes. */
 async function recordFailure(tx: Tx, id: string, message: string): Promise<string | null> {
   const [runVolume] = await store.lockRunVolumes(tx, [id]);
   if (runVolume?.state !== 'pending') return null;
@@ -171,7 +171,7 @@ export function createLifecyclePolicyDuties(
           withLockTimeout(db, (tx) => expireDue(deps, tx, ids)),
         ),
     },
-    // Runs whose worker died between settling the last volume and ending the run.
+    // Runs whose worker died between settling the last run volume and ending the run.
     {
       seconds: 120 * pollSeconds,
       work: async () => inSets(await store.findAbandonedRuns(db, regionIds, batch), batch, (ids) => endRuns(deps, ids)),
@@ -201,12 +201,12 @@ export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
   const started: string[] = [];
   const next = await store.nextRun(deps.db, deps.regionIds);
   for (let more = next !== null && next <= deps.clock.now(); more; ) {
-    const { schedules, volumes, late } = await transaction(deps.db, (tx) => startBatch(deps, tx));
+    const { schedules, runVolumeIds, late } = await transaction(deps.db, (tx) => startBatch(deps, tx));
     deps.metrics.countMissedRuns(
       late.length,
       late.reduce((sum, run) => sum + run.skipped, 0),
     );
-    started.push(...volumes);
+    started.push(...runVolumeIds);
     more = schedules === batch;
   }
   return started;
@@ -215,10 +215,10 @@ export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
 async function startBatch(
   { clock, log, regionIds, missedRuns }: DutyDeps,
   tx: Tx,
-): Promise<{ schedules: number; volumes: string[]; late: LateRun[] }> {
+): Promise<{ schedules: number; runVolumeIds: string[]; late: LateRun[] }> {
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
-  if (due.length === 0) return { schedules: 0, volumes: [], late: [] };
+  if (due.length === 0) return { schedules: 0, runVolumeIds: [], late: [] };
   const candidates = await store.findVolumeIdsOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
@@ -226,10 +226,10 @@ async function startBatch(
     return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt, taskId: null, doneAt };
   });
   const inserted = await store.insertRuns(tx, runs, now);
-  const volumes = due.flatMap((schedule, i) =>
+  const runVolumes = due.flatMap((schedule, i) =>
     inserted.has(runs[i]!.id) ? newRunVolumes(schedule, runs[i]!, byPolicy.get(schedule.policyId) ?? []) : [],
   );
-  await store.insertRunVolumes(tx, volumes);
+  await store.insertRunVolumes(tx, runVolumes);
   const next = due.map((schedule) => ({ schedule, ...nextOf(schedule, now, log) }));
   await setNextRuns(
     tx,
@@ -245,7 +245,7 @@ async function startBatch(
       skipped,
     }));
   await recordStarted(tx, late, now);
-  return { schedules: due.length, volumes: volumes.map(({ id }) => id), late };
+  return { schedules: due.length, runVolumeIds: runVolumes.map(({ id }) => id), late };
 }
 
 /** Instants that are counted; a run that replaces more shows this number. */
@@ -308,7 +308,7 @@ async function settle(deps: LifecyclePolicyRunDeps, tx: Tx, ids: string[]): Prom
   ) as [RunVolume[], RunVolume[]];
   const removed = await withoutFailedSnapshots(deps, tx, failed);
   await store.settleRunVolumes(tx, [
-    ...made.map((volume) => ({ id: volume.id, state: 'made' as const, message: null, expireAt: expiryOf(volume) })),
+    ...made.map((each) => ({ id: each.id, state: 'made' as const, message: null, expireAt: expiryOf(each) })),
     ...removed.map(({ id, snapshotError }) => {
       const message = snapshotError ?? 'the snapshot was deleted before it was complete';
       return { id, state: 'failed' as const, message, expireAt: null };
