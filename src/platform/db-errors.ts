@@ -106,7 +106,7 @@ export function exceededTimeLimit(error: unknown): string | null {
   return timeLimits[postgresCode(error) ?? ''] ?? null;
 }
 
-/** Of a server that starts up or shuts down, and of one that has all its connections. */
+/** Of a server that starts up or shuts down, and of one whose connections are all in use. */
 const busy = new Set<unknown>(['57P01', '57P03', '53300']);
 
 /** Whether a server runs that refused the connection, ended it, or did not respond in time. It may accept a later one. */
@@ -142,3 +142,6 @@ export function isUnavailable(error: unknown): boolean {
   }
   return false;
 }
+
+/** The same, but false when this host lacks resources: the work itself may lack them too, and the operator must see that. */
+export const isDatabaseAway = (error: unknown) => isUnavailable(error) && hostShortageOf(error) === null;

@@ -10,12 +10,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
+import { isDatabaseAway } from '../platform/db-errors.ts';
 import { openUnboundedPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { createClientSlots } from './client-slots.ts';
 import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';
 import type { Fetch } from './jobs.ts';
-import { createRunningJobs, isAway } from './running-jobs.ts';
+import { createRunningJobs } from './running-jobs.ts';
 import type { JobEnd, RunJob, RunningJob, RunningJobs } from './running-jobs.ts';
 import { openSession } from './session.ts';
 import type { Session } from './session.ts';
@@ -76,12 +77,12 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
     options.onJobEnd?.(end);
     announceChange();
   };
-  const jobs = createRunningJobs({ run, slots, shutdown, log, onEnd });
+  const runningJobs = createRunningJobs({ run, slots, shutdown, log, onEnd });
 
   /** The next fetch; null if there is none to make. Queues take turns. */
   const nextFetch = (): Fetch | null => {
     const skippedClients = slots.full();
-    const limit = Math.min(concurrency - jobs.running.size, slots.room());
+    const limit = Math.min(concurrency - runningJobs.running.size, slots.room());
     const isEarly = skippedClients.length > 0 && performance.now() < notBefore;
     const [queue] = toFetch;
     if (queue === undefined || limit <= 0 || isEarly || shutdown.aborted) return null;
@@ -91,16 +92,16 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
   const turn = async (session: Session, fetch: Fetch | null) => {
     // A wake-up during the statement adds it again.
     if (fetch) toFetch.delete(fetch.queue);
-    const ended = jobs.takeUnsent();
+    const ended = runningJobs.takeUnsentEnds();
     const started = performance.now();
     const result = await takeTurn(session.db, { workerId, ended, fetch, now: options.clock.now() }).catch(
       (error: unknown) => {
-        jobs.returnUnsent(ended);
+        runningJobs.returnEnds(ended);
         throw error;
       },
     );
-    jobs.returnUnsent(result.blocked);
-    for (const job of result.jobs) jobs.start(job);
+    runningJobs.returnEnds(result.blocked);
+    for (const job of result.jobs) runningJobs.start(job);
     if (fetch && result.jobs.length === fetch.limit) toFetch.add(fetch.queue);
     else if (fetch?.skippedClients.length) notBefore = performance.now() + idleFactor * (performance.now() - started);
     if (result.again) fetchAll();
@@ -109,24 +110,21 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
     if (blockedMs > 0) await sleep(blockedMs);
   };
 
-  const mayStop = () => shutdown.aborted && jobs.running.size === 0 && jobs.unsent().length === 0;
+  const mayStop = () => shutdown.aborted && runningJobs.running.size === 0 && runningJobs.unsentEnds().length === 0;
   const work = async (session: Session) => {
     let isBroken = false;
     void session.broken.then(() => {
       isBroken = true;
       announceChange();
     });
-    for (const entry of await findLost(session.db, workerId, jobs)) {
-      const { kind, id } = entry.job;
-      entry.isLost = true;
-      log.warn({ kind, id }, 'another worker claimed a job; aborting it');
-      entry.abort.abort(new Error('another worker claimed the job'));
+    for (const entry of await findLost(session.db, workerId, runningJobs)) {
+      runningJobs.abortLost(entry);
     }
     fetchAll();
     while (!mayStop() && !isBroken) {
       const changed = change.promise;
       const fetch = nextFetch();
-      if (fetch || jobs.unsent().length > 0) await turn(session, fetch);
+      if (fetch || runningJobs.unsentEnds().length > 0) await turn(session, fetch);
       else await untilChange(changed);
     }
   };
@@ -146,10 +144,10 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
         isLost = !mayStop();
       } catch (error) {
         isLost = true;
-        if (!isAway(error)) log.error({ err: error }, 'job queue failed');
+        if (!isDatabaseAway(error)) log.error({ err: error }, 'job queue failed');
       }
       // Without a database, a worker that stops leaves its jobs to the others.
-      if (isLost && shutdown.aborted && jobs.running.size === 0) return;
+      if (isLost && shutdown.aborted && runningJobs.running.size === 0) return;
       if (isLost) await sleep(retryMs);
     }
   };
@@ -175,10 +173,10 @@ const isSame = (a: { kind: string; id: string; lease: number }) => (b: typeof a)
  * Compares the jobs that are assigned to a worker with those that it runs or has ended, after its session was lost: releases
  * the others, and returns the entries of jobs that another worker has taken over.
  */
-async function findLost(db: Session['db'], workerId: string, jobs: RunningJobs): Promise<RunningJob[]> {
+async function findLost(db: Session['db'], workerId: string, runningJobs: RunningJobs): Promise<RunningJob[]> {
   const held = await jobsOf(db, workerId);
-  const own = [...[...jobs.running].map(({ job }) => job), ...jobs.unsent()];
+  const own = [...[...runningJobs.running].map(({ job }) => job), ...runningJobs.unsentEnds()];
   const unknown = held.filter((job) => !own.some(isSame(job)));
   await releaseJobs(db, workerId, unknown);
-  return [...jobs.running].filter(({ job }) => !held.some(isSame(job)));
+  return [...runningJobs.running].filter(({ job }) => !held.some(isSame(job)));
 }

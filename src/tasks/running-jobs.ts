@@ -1,11 +1,11 @@
 /** The jobs that a runner runs, and the ends of jobs that it has not sent to the queue yet. */
 import type { Logger } from 'pino';
-import { exceededTimeLimit, hostShortageOf, isUnavailable } from '../platform/db-errors.ts';
+import { exceededTimeLimit, isDatabaseAway } from '../platform/db-errors.ts';
 import type { ClientSlots } from './client-slots.ts';
 import type { AssignedJob, EndedJob } from './jobs.ts';
 
-/** The result of a job: done, or another run after some seconds. */
-export type JobEnd = { done: true } | { againAfter: number /** That count as used. */; attempts: number };
+/** The result of a job: done, or another run after some seconds, with the attempts that then count as used. */
+export type JobEnd = { done: true } | { againAfter: number; attempts: number };
 
 /** Runs one job. @throws to have it repeated with backoff */
 export type RunJob = (job: AssignedJob, signal: AbortSignal) => Promise<JobEnd>;
@@ -37,7 +37,7 @@ export type RunningJobs = ReturnType<typeof createRunningJobs>;
 
 export function createRunningJobs({ run, slots, shutdown, log, onEnd }: RunningJobsOptions) {
   const running = new Set<RunningJob>();
-  let ended: EndedJob[] = [];
+  let unsentEnds: EndedJob[] = [];
   shutdown.addEventListener('abort', () => running.forEach(({ abort }) => abort.abort(shutdown.reason)), {
     once: true,
   });
@@ -59,35 +59,39 @@ export function createRunningJobs({ run, slots, shutdown, log, onEnd }: RunningJ
           running.delete(entry);
           const freesClient = slots.full().includes(job.clientId);
           slots.remove(job.clientId);
-          if (!entry.isLost) ended.push(endedJob(job, end));
+          if (!entry.isLost) unsentEnds.push(endedJob(job, end));
           onEnd(end, freesClient);
         });
     },
 
-    /** The ends to send. */
-    unsent: (): readonly EndedJob[] => ended,
+    /** Aborts a job that another worker has claimed. */
+    abortLost(entry: RunningJob): void {
+      const { kind, id } = entry.job;
+      entry.isLost = true;
+      log.warn({ kind, id }, 'another worker claimed a job; aborting it');
+      entry.abort.abort(new Error('another worker claimed the job'));
+    },
 
-    /** The same, which are then no longer unsent. */
-    takeUnsent(): EndedJob[] {
-      const taken = ended;
-      ended = [];
+    unsentEnds: (): readonly EndedJob[] => unsentEnds,
+
+    /** Returns the unsent ends and marks them as sent. */
+    takeUnsentEnds(): EndedJob[] {
+      const taken = unsentEnds;
+      unsentEnds = [];
       return taken;
     },
 
-    /** Ends that were taken and could not be sent. */
-    returnUnsent(jobs: EndedJob[]): void {
-      ended.push(...jobs);
+    /** Ends that were taken and could not be sent, or whose rows another transaction held. */
+    returnEnds(ends: EndedJob[]): void {
+      unsentEnds.push(...ends);
     },
   };
 }
 
-/** Not when this host lacks resources: the error may also be one of the job itself, and its operator must see it. */
-export const isAway = (error: unknown) => isUnavailable(error) && hostShortageOf(error) === null;
-
 function endOfFailure({ kind, id, attempt }: AssignedJob, error: unknown, shutdown: AbortSignal, log: Logger): JobEnd {
   if (shutdown.aborted) return { againAfter: 0, attempts: attempt - 1 };
   // A statement may always exceed a time limit of the operator, so these attempts count and back off.
-  if (isAway(error) && exceededTimeLimit(error) === null) return { againAfter: 1, attempts: attempt - 1 };
+  if (isDatabaseAway(error) && exceededTimeLimit(error) === null) return { againAfter: 1, attempts: attempt - 1 };
   log.warn({ err: error, kind, id, attempt }, 'job failed');
   return { againAfter: backoffSeconds(attempt), attempts: attempt };
 }
