@@ -4,7 +4,7 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
-import { errorsOfNewTags, errorsOfTagMap, errorsOfTagPatch, replacingBy } from '../../tags/tags.ts';
+import { errorsOfNewTags, errorsOfTagMap, errorsOfTagPatch } from '../../tags/tags.ts';
 import {
   CreateSnapshot,
   ListSnapshots,
@@ -84,8 +84,7 @@ export const snapshotOperations = (snapshots: Snapshots) => [
     body: ReplaceSnapshotTags,
     bodyErrors: errorsOfTagMap,
     response: Snapshot,
-    handle: ({ by, scope, params, body }) =>
-      snapshots.changeTags(by, scope, params.snapshot_id, replacingBy(body ?? {})),
+    handle: ({ by, scope, params, body }) => snapshots.replaceTags(by, scope, params.snapshot_id, body ?? {}),
   }),
   ...metadataOperations(snapshots, one, {
     tag,

@@ -8,8 +8,8 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { newTags, toTagList, toTagMap } from '../../tags/tags.ts';
-import type { TagChange, Tags } from '../../tags/tags.ts';
+import { newTags, replacingBy, toTagList, toTagMap } from '../../tags/tags.ts';
+import type { TagChange, Tags, UpdateTags } from '../../tags/tags.ts';
 import { changesInRow, patchedTags, requireFound, requireUnlocked, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
@@ -37,17 +37,14 @@ export function createSnapshots(deps: ServiceDeps) {
 
   const changeInRow = changesInRow<SnapshotRow>(clock, lockForChange, store.update);
 
-  const updateAndShow = async (
-    context: RequestContext,
-    scope: Scope,
-    id: string,
-    changes: (current: SnapshotRow) => Partial<Pick<SnapshotRow, 'name' | 'tags'>>,
-  ): Promise<Snapshot> => {
-    await idempotency.auditedTransaction(db, context, async (tx) => {
+  type Changes = (current: SnapshotRow) => Partial<Pick<SnapshotRow, 'name' | 'tags'>>;
+
+  /** Returns the snapshot as this change leaves it. */
+  const updateAndShow = (context: RequestContext, scope: Scope, id: string, changes: Changes): Promise<Snapshot> =>
+    idempotency.auditedTransaction(db, context, async (tx) => {
       await changeInRow(tx, scope, id, changes);
+      return toResponse(requireFound(await store.view(tx, scope, id), 'snapshot', id), scope.regionName);
     });
-    return toResponse(await view(scope, id), scope.regionName);
-  };
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateSnapshot): Promise<TaskIds> {
@@ -83,8 +80,17 @@ export function createSnapshots(deps: ServiceDeps) {
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
-    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<Snapshot> =>
-      updateAndShow(context, scope, id, ({ tags }) => ({ tags: change(tags) })),
+    replaceTags: (
+      context: RequestContext,
+      scope: Scope,
+      id: string,
+      given: NonNullable<UpdateTags>,
+    ): Promise<Snapshot> => updateAndShow(context, scope, id, ({ tags }) => ({ tags: replacingBy(given)(tags) })),
+
+    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
+      idempotency.auditedTransaction(db, context, async (tx) => {
+        await changeInRow(tx, scope, id, ({ tags }) => ({ tags: change(tags) }));
+      }),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
