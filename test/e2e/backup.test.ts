@@ -6,8 +6,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
-import { serveBoth, startTraffic } from './balanced.ts';
-import type { Served, Traffic } from './balanced.ts';
+import { startTraffic } from '../traffic.ts';
+import type { Traffic } from '../traffic.ts';
+import { serveBoth } from './balanced.ts';
+import type { Served } from './balanced.ts';
 import { defaultNetwork, expectHostEqualsRows, newShare, shares } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000 });

@@ -1,13 +1,9 @@
-/**
- * Helpers for tests of running load balancers: members, continuous traffic that records failures, and a comparison of
- * HAProxy's state with the API.
- */
+/** Helpers for tests of running load balancers: members, and a comparison of HAProxy's state with the API. */
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { Agent, createServer, request } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { layoutOf } from '../../src/drivers/haproxy/layout.ts';
@@ -16,6 +12,7 @@ import { retrying, runtimeSocket } from '../../src/drivers/haproxy/runtime-socke
 import { parseServersState } from '../../src/drivers/haproxy/servers.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
 import type { Yard } from '../processes.ts';
+import { requestTo } from '../traffic.ts';
 import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
@@ -50,56 +47,6 @@ export async function openMembers(): Promise<Members> {
       server.close();
     },
   };
-}
-
-/** Continuous traffic. */
-export interface Traffic {
-  answered(): number;
-  /** Errors of failed requests, in order. */
-  failures(): string[];
-  stop(): Promise<void>;
-}
-
-/** About two thousand requests a second at most, however many are under way: more would take the CPU time of the server. */
-const pauseMs = (loops: number) => Math.max(2, loops / 2);
-
-/** `loops` requests are under way at a time. */
-export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
-  const failures: string[] = [];
-  let [answered, stopped] = [0, false];
-  const loop = async () => {
-    while (!stopped) {
-      await one().then(
-        () => (answered += 1),
-        (error: NodeJS.ErrnoException) => failures.push(error.code ?? error.message),
-      );
-      await sleep(pauseMs(loops));
-    }
-  };
-  const running = Promise.all(Array.from({ length: loops }, loop));
-  return {
-    answered: () => answered,
-    failures: () => failures,
-    async stop() {
-      stopped = true;
-      await running;
-    },
-  };
-}
-
-/** Sends one request. Rejects if the status is not 200. */
-export function requestTo(address: string, port: number, agent: Agent | false = false): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const sent = request({ host: address, port, agent, timeout: 5000 }, (response) => {
-      response.resume().once('error', reject);
-      response.once('end', () => {
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(`status ${response.statusCode}`));
-      });
-    });
-    sent.once('error', reject).once('timeout', () => sent.destroy(new Error('no response within 5 s')));
-    sent.end();
-  });
 }
 
 export function proxyOf({ dataDir }: Pick<Yard, 'dataDir'>, masterSocket = layoutOf(dataDir).masterSocket) {

@@ -8,17 +8,10 @@ import { openYard } from '../processes.ts';
 import type { Running, Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import {
-  balancers,
-  expectProxyEqualsRows,
-  openMembers,
-  pools,
-  proxyOf,
-  requestTo,
-  startTraffic,
-  v2,
-} from './balanced.ts';
-import type { Members, Traffic } from './balanced.ts';
+import { requestTo, startTraffic } from '../traffic.ts';
+import type { Traffic } from '../traffic.ts';
+import { balancers, expectProxyEqualsRows, openMembers, pools, proxyOf, v2 } from './balanced.ts';
+import type { Members } from './balanced.ts';
 import { storm } from './storm.ts';
 import type { Storm } from './storm.ts';
 

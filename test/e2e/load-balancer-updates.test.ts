@@ -9,18 +9,10 @@ import type { Authority, Stream } from '../../src/drivers/haproxy/test-members.t
 import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
-import {
-  balancers,
-  changesOf,
-  expectProxyEqualsRows,
-  listeners,
-  openMembers,
-  pools,
-  requestTo,
-  startTraffic,
-  v2,
-} from './balanced.ts';
-import type { Members, Traffic } from './balanced.ts';
+import { requestTo, startTraffic } from '../traffic.ts';
+import type { Traffic } from '../traffic.ts';
+import { balancers, changesOf, expectProxyEqualsRows, listeners, openMembers, pools, v2 } from './balanced.ts';
+import type { Members } from './balanced.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 

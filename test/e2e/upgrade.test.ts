@@ -10,8 +10,10 @@ import { openYard } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import { balancers, serveBoth, startTraffic } from './balanced.ts';
-import type { Served, Traffic } from './balanced.ts';
+import { startTraffic } from '../traffic.ts';
+import type { Traffic } from '../traffic.ts';
+import { balancers, serveBoth } from './balanced.ts';
+import type { Served } from './balanced.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000 });

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startTraffic } from '../../../test/e2e/balanced.ts';
 import { requires, skipReason } from '../../../test/requires.ts';
+import { startTraffic } from '../../../test/traffic.ts';
 import { liveProcess } from '../../platform/running-processes.ts';
 import type { DesiredLoadBalancer, DesiredMember } from '../load-balancer.ts';
 import { until } from '../../../test/until.ts';
