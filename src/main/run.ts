@@ -23,9 +23,9 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   log.info({ version, node: process.version }, 'starting');
   const stopped = untilSignal(log);
-  // The launcher (bin/cloudyard.mjs) was killed. As after a kill of this process, the next start must find it gone.
+  // The launcher (bin/cloudyard.mjs) has ended. As after a kill of this process, the next start must find it gone.
   const endWithLauncher = () => {
-    log.fatal('the launcher was killed; stopping');
+    log.fatal('the launcher has ended; stopping');
     endAtOnce();
   };
   process.on('disconnect', endWithLauncher);
@@ -68,14 +68,14 @@ async function start({
 }
 
 const retryMs = 1000;
-const patienceMs = 60_000;
+const retryTimeoutMs = 60_000;
 
 /**
  * Repeats a start for a minute while PostgreSQL runs and does not accept connections: it starts up, is slow, or all
  * connections are taken. If no PostgreSQL runs, the first attempt fails. Returns null if a signal comes between two attempts.
  */
 async function retryWhileBusy<T>(attempt: () => Promise<T>, stopped: Promise<Stop>, log: Logger): Promise<T | null> {
-  const giveUp = performance.now() + patienceMs;
+  const giveUp = performance.now() + retryTimeoutMs;
   for (let isFirst = true; ; isFirst = false) {
     try {
       return await attempt();

@@ -78,7 +78,7 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
   pool.on('connect', (client) => {
     client.on('error', lost);
     // A failure breaks the connection, and its statements fail as well.
-    client.query(limitWaits).catch(() => {});
+    client.query(waitLimits).catch(() => {});
   });
   return pool;
 }
@@ -89,7 +89,7 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
  * an operator left open, may keep a lock for any time: a statement that needs it fails, so that requests and stops end. Limits
  * of the operator stay.
  */
-const limitWaits = `select set_config(name, value, false)
+const waitLimits = `select set_config(name, value, false)
   from (values ('idle_in_transaction_session_timeout', '30s'), ('lock_timeout', '15s')) as limits (name, value)
   where current_setting(name) = '0'`;
 
@@ -241,8 +241,8 @@ export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string
 
 /**
  * A function whose write runs later than its call. In a transaction, its promise resolves at once: the write is sent with the
- * following ones, and its error is thrown, by the next other statement or by the commit. Outside of a transaction the write
- * is sent at once.
+ * following ones, and the next statement that is not deferred, or the commit, throws its error. Outside of a transaction the
+ * write is sent at once.
  */
 export type DeferredWrite<Values extends unknown[], On extends Db | Tx = Tx> = (
   on: On,

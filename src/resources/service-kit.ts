@@ -57,8 +57,8 @@ export function changesOnHost<Row extends ReconciledRow>(
 }
 
 /**
- * Returns a function that writes changes which no host follows: the columns that differ. It returns the row as it was, and
- * whether any column differed.
+ * Returns a function that writes the columns that differ, for changes that the host does not apply. It returns the row as it
+ * was, and whether any column differed.
  */
 export function changesInRow<Row extends { id: string; updatedAt: Date }>(
   clock: Clock,
