@@ -1,6 +1,7 @@
 /** API keys through the API. */
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
+import { holdLock, waiting } from '../../../test/worker.ts';
 import { keyBody, keyBuilders, paths, soon, web } from './test-api-keys.ts';
 
 const cloud = useCloudyard({ driver: null });
@@ -92,6 +93,18 @@ describe('an API key', () => {
     await cloud.delete(`/cloud/v1/caas/keys/${id}/1/${key.name}`, client.options);
     expect((await cloud.delete(`/cloud/v1/projects/${id}`, client.options)).status).toBe(200);
     expect((await cloud.post(`/cloud/v1/caas/keys/${id}/1`, key, client.options)).status).toBe(404);
+  });
+});
+
+describe('a create that waits for its project', () => {
+  it('delays no other project', async (t) => {
+    const [one, other] = [await newClient(), await newClient()];
+    const lock = await holdLock(t, cloud, `select from projects where id = ${one.projectId} for no key update`);
+    const waits = one.create(keyBody());
+    await expect.poll(waiting(cloud, 'limit_api_keys')).toBe(1);
+    expect((await other.create(keyBody())).status).toBe(200);
+    await lock.release();
+    expect((await waits).status).toBe(200);
   });
 });
 

@@ -93,9 +93,9 @@ export function createApiKeys(deps: ApiKeysDeps) {
       const insert = async (tx: Tx, changed: (row: ApiKeyRow) => void) => {
         await requireProject(tx, scope.projectId);
         await requireRoom(tx, key, 0);
+        await store.limitOfProject(tx, scope.projectId);
         const row = { ...key, version: await store.nextVersion(tx) };
         await store.insert(tx, row);
-        await store.limitOfProject(tx, scope.projectId);
         changed(row);
         // The key is valid on this server from the commit on.
         const status: ApiKey['status'] = row.isDisabled ? 'disabled' : 'active';

@@ -19,11 +19,11 @@ export const { find, lock, update } = kit.singleRows(apiKeys, {
   condition: 'deleted_at is null',
 });
 export const insert = kit.insertRow(apiKeys);
-/** Every server has all keys in memory. */
+/** Every server has all keys in memory. The count includes the new key: check it before `nextVersion`. */
 export const limitOfProject = kit.limitRows(projects, {
   of: 'API keys',
   most: 10_000,
-  count: 'select count(*) from api_keys where project_id = $1 and deleted_at is null',
+  count: 'select count(*) + 1 from api_keys where project_id = $1 and deleted_at is null',
 });
 
 /** A page of keys, by name. Keys may be large, so their rows are read separately. */
