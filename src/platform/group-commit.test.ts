@@ -1,9 +1,11 @@
 /** Grouped transactions: that concurrent ones share commits, and what the refusal of one leaves of the others. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { afterCommit, deferred } from './db.ts';
+import { holdLock } from '../../test/worker.ts';
+import { afterCommit, connect, deferred } from './db.ts';
 import { installWrites } from './deferred-writes.ts';
-import { groupedTransaction } from './group-commit.ts';
+import { groupedTransaction, sendGrouped } from './group-commit.ts';
+import { silentLogger } from './log.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 /** A write of these tests: fails for a text that is longer than three characters. */
@@ -74,4 +76,23 @@ it('a transaction that sends a statement of its own is refused', async () => {
     await tx.$client.query('select 1');
   });
   await expect(work).rejects.toThrow('this transaction only defers writes');
+});
+
+it.for([
+  ['common rows fail together', {}, 1],
+  ['rows of their own run alone', { id: 'a' }, 7],
+] as const)('after a lock_timeout, transactions with %s', async ([, id, statements], t) => {
+  const { $client } = connect({ ...cloud.connection, log: silentLogger });
+  t.onTestFinished(() => $client.end());
+  let sent = 0;
+  $client.on('acquire', (client) => {
+    sent += 1;
+    client.query(`set lock_timeout = '100ms'`).catch(() => {});
+  });
+  const lock = await holdLock(t, cloud, 'lock table test_notes in share mode');
+  const send = (text: string) => sendGrouped($client, { group: 'held', ...id }, [note.write(text)]);
+  const results = await Promise.allSettled(['a', 'b', 'c', 'd'].map(send));
+  for (const result of results) expect(result).toMatchObject({ reason: { code: '55P03' } });
+  expect(sent).toBe(statements);
+  await lock.release();
 });

@@ -7,11 +7,12 @@
  * deadlock.
  *
  * Failure modes: if the joint statement fails, each transaction runs by itself, so the error of one affects no other. A row
- * that another transaction holds delays the whole group.
+ * that another transaction holds delays the whole group. After a `lock_timeout`, transactions that have their rows in common
+ * fail, and so do those that wait for the next statement: they would wait for the same lock again.
  */
 import type pg from 'pg';
 import { collectWrites, sendAlone, transaction } from './db.ts';
-import { isContended, isUnavailable } from './db-errors.ts';
+import { exceededTimeLimit, isContended, isUnavailable } from './db-errors.ts';
 import type { Db, Tx } from './db.ts';
 import type { Write } from './deferred-writes.ts';
 
@@ -19,6 +20,7 @@ import type { Write } from './deferred-writes.ts';
 const sizes = [16, 8, 4, 2, 1];
 
 interface Member {
+  /** Empty: it locks only rows that all members have in common, or new ones. */
   id: string;
   writes: Write[];
   settle: PromiseWithResolvers<void>;
@@ -65,10 +67,14 @@ async function joined(pool: pg.Pool, place: Place, writes: Write[], setting?: st
     await member.settle.promise;
     return true;
   } catch (error) {
-    if (isUnavailable(error) && !isContended(error)) throw error;
+    if ((isUnavailable(error) && !isContended(error)) || isSharedLock(error, member)) throw error;
     return false;
   }
 }
+
+/** Whether a lock that all members of the group need was not available in time. */
+const isSharedLock = (error: unknown, { id }: Member): boolean =>
+  id === '' && exceededTimeLimit(error) === 'lock_timeout';
 
 async function join(pool: pg.Pool, key: string, member: Member, setting: string | undefined): Promise<void> {
   let ofPool = groups.get(pool);
@@ -80,18 +86,20 @@ async function join(pool: pg.Pool, key: string, member: Member, setting: string 
   group.isSending = true;
   while (group.waiting.length > 0) {
     const size = sizes.find((one) => one <= group.waiting.length)!;
-    await send(pool, group.waiting.splice(0, size), setting);
+    await send(pool, group.waiting.splice(0, size), group.waiting, setting);
   }
   ofPool.delete(key);
 }
 
-async function send(pool: pg.Pool, members: Member[], setting: string | undefined): Promise<void> {
+/** `waiting`: the members that the next statements will send. */
+async function send(pool: pg.Pool, members: Member[], waiting: Member[], setting: string | undefined): Promise<void> {
   const ordered = members.toSorted((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1));
   const writes = ordered.flatMap((member) => member.writes);
   try {
     await sendAlone(pool, writes, setting);
     for (const { settle } of members) settle.resolve();
   } catch (error) {
-    for (const { settle } of members) settle.reject(error);
+    const failed = isSharedLock(error, members[0]!) ? [...members, ...waiting.splice(0)] : members;
+    for (const { settle } of failed) settle.reject(error);
   }
 }
