@@ -29,6 +29,20 @@ describe('a client', () => {
     const answers = await Promise.all([create(), create(), create()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
   });
+
+  it('may create tokens again when others have expired, by the clock of development mode', async () => {
+    const { token } = await cloud.newClient();
+    const hour = 3_600_000;
+    const expires_at = new Date(Date.now() + hour).toISOString();
+    const create = (changes = {}) =>
+      cloud.post('/cloudyard/v1/tokens', { name: 'one more', role: 'reader', ...changes }, { token });
+    const { id } = (await create({ expires_at })).body;
+    await copy('tokens', id, 998, `jsonb_build_object('id', 2000000 + n, 'key_id', 'expiring-' || n)`);
+    expect((await create()).status).toBe(409);
+    cloud.clock.set(new Date(Date.now() + 2 * hour));
+    expect((await create()).status).toBe(201);
+    cloud.clock.set(null);
+  });
 });
 
 describe('a project', () => {

@@ -11,8 +11,10 @@ interface LimitedRows {
   /** Their name, in the plural. */
   of: string;
   most: number;
-  /** SQL of their number, with the ID of the owner as `$1`. */
+  /** SQL of their number, with the ID of the owner as `$1` and more parameters from `$2` on. */
   count: string;
+  /** The SQL types of these. */
+  parameters?: string[];
 }
 
 /**
@@ -20,10 +22,13 @@ interface LimitedRows {
  * concurrent inserts cannot exceed the limit together.
  * @throws ClientError 409, by a later statement
  */
-export function limitRows(owner: TableWithId, { of, most, count }: LimitedRows) {
+export function limitRows<More extends unknown[] = []>(
+  owner: TableWithId,
+  { of, most, count, parameters = [] }: LimitedRows,
+) {
   const message = `a ${getTableName(owner).replaceAll('_', ' ').replace(/s$/, '')} can have at most ${most} ${of}`;
-  return deferred<[ownerId: string | number]>(`limit_${of.replaceAll(' ', '_').toLowerCase()}`, {
-    parameters: typeOfId(owner),
+  return deferred<[ownerId: string | number, ...more: More]>(`limit_${of.replaceAll(' ', '_').toLowerCase()}`, {
+    parameters: [typeOfId(owner), ...parameters].join(', '),
     body: `perform from ${getTableName(owner)} where id = $1 for no key update;
   if (${count}) > ${most} then
     raise exception using errcode = '${limitReached}', message = 'limit reached', detail = '${message}';

@@ -28,11 +28,12 @@ export async function insert(tx: Tx, token: typeof tokens.$inferInsert): Promise
 }
 
 /** Tokens of people who signed in do not count: each person has few, and they end. */
-export const limitValid = limitRows(clients, {
+export const limitValid = limitRows<[now: Date]>(clients, {
   of: 'valid tokens',
   most: 1000,
   count: `select count(*) from tokens where client_id = $1 and identity is null and revoked_at is null
-    and (expires_at is null or expires_at > now())`,
+    and (expires_at is null or expires_at > $2)`,
+  parameters: ['timestamptz'],
 });
 
 /** Inserts the token, or replaces the one with the same key id. */

@@ -25,5 +25,8 @@ export const tokens = pgTable(
     expiresAt: instant('expires_at'),
     revokedAt: instant('revoked_at'),
   },
-  (t) => [index('tokens_identity').on(t.identity).where(sql`${t.identity} is not null`)],
+  (t) => [
+    index('tokens_client').on(t.clientId).where(sql`${t.revokedAt} is null and ${t.identity} is null`),
+    index('tokens_identity').on(t.identity).where(sql`${t.identity} is not null`),
+  ],
 );

@@ -105,7 +105,7 @@ export function createTokenManagement(deps: TokenManagementDeps) {
       return idempotency.sealedTransaction(db, context, async (tx, act) => {
         act.clientId = clientId;
         const { row, text } = await tokens.insert(tx, { clientId, name, role, projectIds, expiresAt: expiry.date });
-        await store.limitValid(tx, clientId);
+        await store.limitValid(tx, clientId, clock.now());
         return { ...toResponse(row), token: text };
       });
     },

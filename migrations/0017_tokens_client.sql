@@ -1,0 +1,1 @@
+CREATE INDEX "tokens_client" ON "tokens" USING btree ("client_id") WHERE "tokens"."revoked_at" is null and "tokens"."identity" is null;
