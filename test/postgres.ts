@@ -16,6 +16,15 @@ import { silentLogger } from '../src/platform/log.ts';
 export const templateDatabase = 'cloudyard_test_template';
 const sharedMemory = '/dev/shm';
 
+const settings = {
+  // Each file of the parallel ones has a server or workers with pools of their own.
+  max_connections: '400',
+  // No test kills this server, so it need not survive a crash. Crash tests start their own servers.
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '256MB',
+};
+
 declare module 'vitest' {
   export interface ProvidedContext {
     postgres: ConnectionOptions;
@@ -31,13 +40,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // Otherwise root's cluster would be in /var/lib/cloudyard and never be removed.
   await chmod(dataDir, 0o755);
   const given = process.env.TEST_DATABASE_URL;
-  const embedded = given ? null : await startEmbeddedPostgres({ dataDir, log: silentLogger });
+  const embedded = given ? null : await startEmbeddedPostgres({ dataDir, log: silentLogger, settings });
   const connection: ConnectionOptions = embedded?.connection ?? { connectionString: given! };
   const admin = new pg.Client(connection);
   await admin.connect();
   await admin.query(`drop database if exists ${templateDatabase}`);
   await admin.query(`create database ${templateDatabase}`);
-  if (embedded) await stopSyncing(admin);
   await admin.end();
   await migrate(inDatabase(connection, templateDatabase));
   project.provide('postgres', connection);
@@ -55,14 +63,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function fastFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(sharedMemory).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize > 4 * 1024 ** 3 ? sharedMemory : tmpdir();
-}
-
-/** No test kills this server, so it need not survive a crash. Crash tests start their own servers. */
-async function stopSyncing(admin: pg.Client): Promise<void> {
-  await admin.query(`alter system set max_wal_size = '256MB'`);
-  await admin.query('alter system set fsync = off');
-  await admin.query('alter system set full_page_writes = off');
-  await admin.query('select pg_reload_conf()');
 }
 
 /** A connection to another database of the same server. */

@@ -85,10 +85,14 @@ const SETTINGS = {
 
 /**
  * Starts PostgreSQL on the data directory, or uses the one that another process has started there. Creates the cluster
- * at the first start. @throws if it does not start
+ * at the first start. `settings` replace those of the server, for tests. @throws if it does not start
  */
-export async function startEmbeddedPostgres(given: { dataDir: string; log: Logger }): Promise<EmbeddedPostgres> {
-  const { log } = given;
+export async function startEmbeddedPostgres(given: {
+  dataDir: string;
+  log: Logger;
+  settings?: Record<string, string>;
+}): Promise<EmbeddedPostgres> {
+  const { log, settings = {} } = given;
   mkdirSync(given.dataDir, { recursive: true });
   const dataDir = realpathSync(given.dataDir);
   const cluster = placeCluster(dataDir);
@@ -102,7 +106,7 @@ export async function startEmbeddedPostgres(given: { dataDir: string; log: Logge
   const host = socketDirOfRunning(pgData) ?? placeSocket(cluster, SOCKET_FILE);
   const logFile = join(dataDir, 'postgres.log');
   createLog(logFile, cluster.account);
-  const server = { binaries, pgData, host, logFile, cluster, log };
+  const server = { binaries, pgData, host, logFile, cluster, log, settings: { ...SETTINGS, ...settings } };
   const daemon = await superviseOnceFree(() => supervisePostgres(server));
   const watch = setInterval(() => endSmartShutdown(pgData, daemon, log), SHUTDOWN_POLL_MS).unref();
   const use = await registerUse(host).catch(async (err: unknown) => {
@@ -155,10 +159,12 @@ interface Server {
   logFile: string;
   cluster: Cluster;
   log: Logger;
+  settings: Record<string, string>;
 }
 
-function supervisePostgres({ binaries, pgData, host, logFile, cluster, log }: Server): Promise<Daemon> {
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+function supervisePostgres(server: Server): Promise<Daemon> {
+  const { binaries, pgData, host, logFile, cluster, log } = server;
+  const settings = Object.entries(server.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return superviseDaemon({
     name: 'postgres',
     command: {
