@@ -130,11 +130,14 @@ function outcomeOf(error: unknown, resource: string): Outcome {
   const timeLimit = exceededTimeLimit(error);
   if (timeLimit === null && isUnavailable(error)) throw error;
   const message =
-    timeLimit === null
-      ? `internal error; see the server log for ${resource}`
-      : `a statement in the database exceeded its ${timeLimit}; the operator may have to raise this setting`;
+    timeLimit === null ? `internal error; see the server log for ${resource}` : exceededMessage(timeLimit);
   const maxRetrySeconds = Number.POSITIVE_INFINITY;
   return { kind: 'retry', message, cause: error, shortage: timeLimit !== null, maxRetrySeconds };
+}
+
+function exceededMessage(timeLimit: string): string {
+  if (timeLimit === 'lock_timeout') return 'another session of the database locks what the task needs (lock_timeout)';
+  return `a statement in the database exceeded its ${timeLimit}; the operator may have to raise this setting`;
 }
 
 /** Not by AbortSignal.timeout, whose timer outlives the attempt: a busy worker would have hundreds of thousands of them. */

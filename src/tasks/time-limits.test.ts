@@ -86,4 +86,21 @@ describe('a lock_timeout of the operator', () => {
     expect(await share(cloud, id)).toMatchObject({ size: 2, status: 'available' });
     expect(await waiting(cloud, '')()).toBe(0);
   }, 60_000);
+
+  it('is shown on a task that another session blocks', async (t) => {
+    const { expect } = t;
+    const { cloud, host } = await startCloudyard(t, { worker: false });
+    const answer = await create(cloud);
+    const blocker = await holdLock(
+      t,
+      cloud,
+      `select from file_shares where id = '${await idOf(cloud, answer)}' for update`,
+    );
+    await limit(cloud, 'lock_timeout', '200ms');
+    await addWorker(t, cloud, host);
+    const error = async () => (await taskOf(cloud, answer)).data?.last_error;
+    await expect.poll(error, soon).toBe('another session of the database locks what the task needs (lock_timeout)');
+    await blocker.release();
+    await expect.poll(stateOf(cloud, answer), soon).toBe('FINISHED');
+  }, 60_000);
 });
