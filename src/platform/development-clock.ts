@@ -14,6 +14,8 @@ const movingMs = 5000;
 export interface MovableClock extends Clock {
   /** The offset from real time. */
   offsetMs(): number;
+  /** Reads the offset that the last `setOffset` of any process set. */
+  refresh(): Promise<void>;
   /** Whether the offset has changed in the last seconds. */
   isMoving(): boolean;
   /** Sets the offset of all processes; of this one at once. `also` runs in the same transaction. */
@@ -47,6 +49,7 @@ export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   return {
     now: () => new Date(Date.now() + offset),
     offsetMs: () => offset,
+    refresh,
     isMoving: () => performance.now() - movedAt < movingMs,
     async setOffset(offsetMs, also) {
       writing += 1;

@@ -60,6 +60,15 @@ describe('the clock', () => {
     other.stop();
   });
 
+  it('advances from the time that another process has just set', async () => {
+    const other = await openDevelopmentClock(cloud.db);
+    await other.setOffset(Date.parse('2032-01-01T00:00:00Z') - Date.now());
+    const advanced = nowOf(await move({ advance_seconds: 60 })) - Date.parse('2032-01-01T00:01:00Z');
+    expect(advanced).toBeGreaterThanOrEqual(0);
+    expect(advanced).toBeLessThan(60_000);
+    other.stop();
+  });
+
   it('advances through a month of a policy, run by run', async () => {
     const volume = await newVolume();
     await move({ set: '2027-03-01T00:00:00Z' });

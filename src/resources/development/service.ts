@@ -99,8 +99,10 @@ export function createDevelopment(deps: DevelopmentDeps) {
 
     /** Responds when the clock has reached the requested time. */
     async moveClock(context: RequestContext, body: MoveClock): Promise<MovedClock> {
-      checkMove(body, clock.now());
       const moved = await store.withMoveLock(db, async () => {
+        // Another process may have moved the clock just before.
+        await clock.refresh();
+        checkMove(body, clock.now());
         const before = clockResponse();
         return { before, complete: await move(body) };
       });
