@@ -60,7 +60,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
       onHost(null, async () => {
         await requireFilesystem();
         // Without its folder, all of its images are missing, and new ones need it.
-        await makeFolders(layout);
+        await makeFolders(layout, { areSynced: true });
         return idsIn(folder, ENDING);
       }),
     async remove(id: string, signal: AbortSignal) {
@@ -83,7 +83,8 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
     }),
     async start() {
       await onHost(null, async () => {
-        await makeFolders(layout);
+        // A process that was killed may have left folders that it had not synced.
+        await makeFolders(layout, { areSynced: false });
         for (const folder of [layout.volumes, layout.snapshots, layout.quarantine]) await removeUnfinished(folder);
         deviceAtStart = await deviceOf(layout.root);
       });

@@ -35,11 +35,15 @@ export function layoutOf(dataDir: string): Layout {
   };
 }
 
-/** Creates the folders, durably. */
-export async function makeFolders({ root, volumes, snapshots, quarantine }: Layout): Promise<void> {
+/** Creates the folders, durably. `areSynced`: folders that exist need no sync, because the start made it. */
+export async function makeFolders(
+  { root, volumes, snapshots, quarantine }: Layout,
+  { areSynced }: { areSynced: boolean },
+): Promise<void> {
   // 0700: other users of this host must not read images.
-  await mkdir(root, { recursive: true, mode: 0o700 });
-  for (const folder of [volumes, snapshots, quarantine]) await mkdir(folder, { recursive: true });
+  const made = [await mkdir(root, { recursive: true, mode: 0o700 })];
+  for (const folder of [volumes, snapshots, quarantine]) made.push(await mkdir(folder, { recursive: true }));
+  if (areSynced && made.every((path) => path === undefined)) return;
   // Otherwise a power loss removes a new folder with the synced files in it.
   for (const folder of [root, dirname(root)]) await syncPath(folder);
 }
