@@ -1,5 +1,8 @@
-/** Documents: linked files and headings exist, and the packages of the drivers, without Ceph, are installed everywhere. */
-import { existsSync, globSync, readFileSync } from 'node:fs';
+/**
+ * Documents: linked files and headings exist, the READMEs of some folders name all files, and the packages of the drivers,
+ * without Ceph, are installed everywhere.
+ */
+import { existsSync, globSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hostDriverKinds } from '../src/drivers/kinds.ts';
@@ -31,6 +34,22 @@ describe('documents', () => {
         return anchor !== undefined && !anchorsOf(linked).includes(anchor);
       });
     expect(broken).toEqual([]);
+  });
+});
+
+describe('the README', () => {
+  it.each(['src/http', 'src/platform', 'src/tasks'])('of %s names every file', (folder) => {
+    const text = readFileSync(join(folder, 'README.md'), 'utf8');
+    const names = globSync('*.ts', { cwd: folder }).filter((name) => !name.endsWith('.test.ts'));
+    expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('of test names every file and folder that is not a test', () => {
+    const text = readFileSync('test/README.md', 'utf8');
+    const names = readdirSync('test', { withFileTypes: true })
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+      .filter((name) => name !== 'README.md' && !name.endsWith('.test.ts'));
+    expect(names.filter((name) => !text.includes(`\`${name}`))).toEqual([]);
   });
 });
 
