@@ -68,6 +68,13 @@ describe('a snapshot', () => {
     expect((await cloud.patch(`${snapshots}/${id}`, {})).body).toEqual(replaced.body);
   });
 
+  it('is shown as each of several concurrent changes leaves it', async () => {
+    const { id } = await createSnapshot(await createVolume());
+    const names = Array.from({ length: 20 }, (_, n) => `name-${n}`);
+    const changed = await Promise.all(names.map((name) => cloud.patch(`${snapshots}/${id}`, { name })));
+    expect(changed.map(({ body }) => body.name)).toEqual(names);
+  });
+
   it('counts against the quota until it is deleted', async () => {
     const volume = await createVolume(4);
     const before = await usage();
