@@ -207,17 +207,6 @@ describe('a volume that the host has lost', () => {
     await until(async () => (await statusOf(`${snapshots}/${snapshot}`)) === 'available');
   });
 
-  it.each(['extend', 'revert'])('has status error also after a failed %s', async (operation) => {
-    const volume = await done('volumes', await newVolume());
-    await done('snapshots', await newSnapshot(volume));
-    host.trouble(({ method }) => (method === 'apply' ? { error: terminal(), done: false } : null));
-    await cloud.post(`${volumes}/${volume}/${operation}`, operation === 'extend' ? { size: 50 } : undefined);
-    await until(async () => /^error_(extending|restoring)$/.test(await statusOf(`${volumes}/${volume}`)));
-    host.contents.volumes.delete(volume);
-    host.trouble();
-    await until(async () => (await statusOf(`${volumes}/${volume}`)) === 'error');
-  });
-
   it('is restored by a revert', async () => {
     const volume = await done('volumes', await newVolume());
     await done('snapshots', await newSnapshot(volume));

@@ -58,14 +58,15 @@ async function remove(deps: VolumeReconcilerDeps, volume: ReconciledVolume, sign
 }
 
 /**
- * A failed extension releases its reservation; a volume that failed otherwise keeps its quota until it is deleted. A volume
- * that has data and fails without a change has lost it.
+ * A failed extension releases its reservation; a volume that failed otherwise keeps its quota until it is deleted. An
+ * available volume that fails without a change has lost its data. After a failed extension or revert a further failure does
+ * not say that: the host may still refuse the change.
  */
 async function recordFailure(deps: VolumeReconcilerDeps, tx: Tx, id: string, generation: number): Promise<void> {
   const volume = await store.lockById(tx, id);
   if (!volume || volume.generation > generation) return;
   const changes: Partial<VolumeRow> = { observedGeneration: volume.generation, revertTo: null };
-  if (isCreatingOrUnchanged(volume)) changes.status = 'error';
+  if (volume.status === 'creating' || volume.status === 'available') changes.status = 'error';
   if (volume.status === 'reverting') changes.status = 'error_restoring';
   if (volume.status === 'deleting') changes.status = 'error_deleting';
   if (volume.status === 'extending') {
@@ -74,8 +75,4 @@ async function recordFailure(deps: VolumeReconcilerDeps, tx: Tx, id: string, gen
     await deps.quota.release(tx, volume, { volume_size: volume.size - volume.observedSize! });
   }
   await store.update(tx, id, changes);
-}
-
-function isCreatingOrUnchanged({ status }: VolumeRow): boolean {
-  return ['creating', 'available', 'error_extending', 'error_restoring'].includes(status);
 }
