@@ -30,7 +30,7 @@ const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) 
 const Tls = Type.Object(
   {
     healthy: Type.Boolean({ description: 'false: the certificate has expired, or a new one cannot be used' }),
-    detail: Type.String({ description: 'The names of the certificate, or what is wrong with it' }),
+    detail: Type.String({ description: 'The names of the certificate, or its problem' }),
     expires_at: Described(Nullable(DateTime), 'When the certificate expires; null: there is none yet'),
   },
   { title: 'TlsStatus' },

@@ -68,7 +68,7 @@ export const differences: Difference[] = [
     here: 'Members of pools may be in the `member_networks` of the region only',
     official: 'documents no such limit',
     reason: 'the proxies run on the host of the operator, and could reach its own services',
-    test: ['test/security/member-networks.test.ts', 'the error says what is wrong with the address, and the fix'],
+    test: ['test/security/member-networks.test.ts', 'the error names the address, its problem and the fix'],
   },
   {
     here: 'Cookies keep clients on a member (`session_persistence`) in HTTP and HTTPS pools only, behind listeners that read HTTP',

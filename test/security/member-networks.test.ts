@@ -126,7 +126,7 @@ describe('in a region without member networks', () => {
     });
   }
 
-  it('the error says what is wrong with the address, and the fix', async () => {
+  it('the error names the address, its problem and the fix', async () => {
     const members = [good, { address: '127.0.0.1', protocol_port: 80 }];
     const body = { name: 'a pool', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN', members };
     const answer = await cloud.post(pools, { ...body, load_balancer_id: await builders(cloud).aBalancer() });

@@ -5257,7 +5257,7 @@ export interface components {
             real: boolean;
             /** @description Whether it works at the moment */
             healthy: boolean;
-            /** @description What it does on the host, or what is wrong with it */
+            /** @description What it does on the host, or its problem */
             detail: string;
         };
         HostRoute: {
@@ -7935,7 +7935,7 @@ export interface components {
         TlsStatus: {
             /** @description false: the certificate has expired, or a new one cannot be used */
             healthy: boolean;
-            /** @description The names of the certificate, or what is wrong with it */
+            /** @description The names of the certificate, or its problem */
             detail: string;
             /**
              * Format: date-time

@@ -174,9 +174,9 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       const image = join(dirname(place.dataDir), 'image');
       execFileSync('umount', ['-l', place.dataDir]);
       try {
-        await expect(driver.list()).rejects.toThrow('mount it again');
-        await expect(driver.snapshots.list()).rejects.toThrow('mount it again');
-        await expect(made()).rejects.toThrow('mount it again');
+        await expect(driver.list()).rejects.toThrow('mount its filesystem again');
+        await expect(driver.snapshots.list()).rejects.toThrow('mount its filesystem again');
+        await expect(made()).rejects.toThrow('mount its filesystem again');
         expect(readdirSync(place.dataDir)).toEqual([]);
       } finally {
         execFileSync('mount', ['-o', 'loop', image, place.dataDir]);

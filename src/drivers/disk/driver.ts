@@ -3,11 +3,11 @@
  * them. Every image is independent, and any program can read it.
  *
  * Failure modes: a volume or snapshot that was created and is missing is an error; it is never created again. While the
- * filesystem that was mounted at the start is not, every call fails: the folders below it are not the volumes. Images are
+ * filesystem of the start is not mounted, every call fails: the folder below the mount point has no volumes. Images are
  * sparse, so a full host causes errors when they are written or copied; the operator must monitor free space.
  */
 import { rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
@@ -47,9 +47,9 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
   const supportsReflinks = async () => (reflinks ??= await hasReflinks(layout.root));
   const disk: Disk = { layout, copies: createCopies(supportsReflinks, copyWaitMs) };
   const inTurn = oneAtATime();
-  let deviceAtStart: number | null = null;
+  let inodeAtStart: number | null = null;
   const requireFilesystem = async () => {
-    if (deviceAtStart !== null && (await deviceOf(layout.root)) !== deviceAtStart) throw unmounted(layout.root);
+    if (inodeAtStart !== null && (await inodeOf(layout.root)) !== inodeAtStart) throw unmounted(layout.root);
   };
   /** Calls for one id never overlap, and every failure is a DriverError. */
   const guarded = <T>(id: string, work: () => Promise<T>) =>
@@ -86,7 +86,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
         // A process that was killed may have left folders that it had not synced.
         await makeFolders(layout, { areSynced: false });
         for (const folder of [layout.volumes, layout.snapshots, layout.quarantine]) await removeUnfinished(folder);
-        deviceAtStart = await deviceOf(layout.root);
+        inodeAtStart = await inodeOf(layout.root);
       });
       await supportsReflinks();
     },
@@ -99,13 +99,17 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
   };
 }
 
-/** The device of the filesystem of a folder, or of the folder above one that was removed. */
-async function deviceOf(folder: string): Promise<number> {
-  return (await stat(folder).catch(() => stat(dirname(folder)))).dev;
+/** Null without the folder. Not the number of the device, which may be another one when the filesystem is mounted again. */
+async function inodeOf(folder: string): Promise<number | null> {
+  const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  return found && found.ino;
 }
 
 function unmounted(folder: string): DriverError {
-  return new DriverError(`the filesystem of ${folder} is not the one of the start; mount it again, or start again`, {
+  return new DriverError(`${folder} is not the folder of the start; mount its filesystem again, or start again`, {
     customerMessage: 'the storage host has lost its storage',
     retryable: true,
   });

@@ -52,7 +52,7 @@ export function createAuditLog({ db }: { db: Db }) {
 
     /**
      * Newest first, without a limit unless the query has one.
-     * @throws ClientError 400 before the first entry; 401 when the credential of the caller is no longer valid
+     * @throws ClientError 400 before the first entry; 401 after the credential of the caller has become invalid
      */
     export: ({ actor, credential }: RequestContext, query: ListAudit): Groups<AuditEntry> =>
       whileValid(credential, readAll(filterOf(query, visibleTo(actor)), query, actor.operator)),

@@ -14,7 +14,7 @@ const Driver = Type.Object(
     driver: Type.String({ description: 'The name of the driver: `haproxy`, `simulated`' }),
     real: Type.Boolean({ description: 'false: it is simulated' }),
     healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
-    detail: Type.String({ description: 'What it does on the host, or what is wrong with it' }),
+    detail: Type.String({ description: 'What it does on the host, or its problem' }),
   },
   { title: 'HostDriver' },
 );
