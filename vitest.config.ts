@@ -4,7 +4,7 @@ import type { TestUserConfig } from 'vitest/config';
 import { SlowestFirst } from './test/sequencer.ts';
 import { groupTestFiles } from './test/test-files.ts';
 
-const { system, browser, programs, isolated, fast } = groupTestFiles();
+const { system, browser, programs, isolated, exhaustive, fast } = groupTestFiles();
 
 // `isolate: false`: one process loads the modules once for all its files, and starts Chromium once. Isolated files load the
 // modules each: up to 2 s of CPU time a file.
@@ -55,15 +55,9 @@ export default defineConfig({
         },
       },
       { test: { ...common, name: 'isolated', include: isolated } },
-      {
-        test: {
-          ...common,
-          name: 'fast',
-          include: fast,
-          setupFiles: ['test/fast-setup.ts'],
-          isolate: false,
-        },
-      },
+      ...Object.entries({ exhaustive, fast }).map(([name, include]) => ({
+        test: { ...common, name, include, setupFiles: ['test/fast-setup.ts'], isolate: false },
+      })),
     ],
   },
 });

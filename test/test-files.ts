@@ -4,6 +4,7 @@
  * - `browser`: the console in Chromium, in test/browser.
  * - `programs`: other files that start programs (they, or test helpers that they import, import what starts some).
  * - `isolated`: files that replace modules, which other files of their process would get, too.
+ * - `exhaustive`: files named so. They need PostgreSQL only, but try every failing step or many random cases.
  * - `fast`: the rest, which needs PostgreSQL only. fast-setup.ts makes a test fail that starts a program anyway.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -18,7 +19,9 @@ const onDemand = process.env['TEST_PACKAGES'] ? [] : ['test/packaging/{debian,co
 /** Starts PostgreSQL, once for all files. */
 const globalSetup = 'test/postgres.ts';
 
-export function groupTestFiles(): Record<'system' | 'browser' | 'programs' | 'isolated' | 'fast', string[]> {
+type Group = 'system' | 'browser' | 'programs' | 'isolated' | 'exhaustive' | 'fast';
+
+export function groupTestFiles(): Record<Group, string[]> {
   const files = globSync(['src/**/*.test.ts', 'bench/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts'], {
     cwd: root,
     exclude: onDemand,
@@ -28,8 +31,10 @@ export function groupTestFiles(): Record<'system' | 'browser' | 'programs' | 'is
   const others = files.filter((file) => !system.includes(file) && !browser.includes(file));
   const isolated = others.filter(replacesModules);
   const programs = others.filter((file) => !isolated.includes(file) && reachesPrograms(file, new Set()));
-  const fast = others.filter((file) => !isolated.includes(file) && !programs.includes(file));
-  return { system, browser, programs, isolated, fast };
+  const rest = others.filter((file) => !isolated.includes(file) && !programs.includes(file));
+  const isExhaustive = (file: string) => file.endsWith('.exhaustive.test.ts');
+  const [exhaustive, fast] = [rest.filter(isExhaustive), rest.filter((file) => !isExhaustive(file))];
+  return { system, browser, programs, isolated, exhaustive, fast };
 }
 
 function reachesPrograms(file: string, visited: Set<string>): boolean {
