@@ -6,18 +6,23 @@ import { createMetrics } from '../platform/metrics.ts';
 import type { ServerProcess } from '../platform/server-processes.ts';
 import { startApiProcesses } from './api-processes.ts';
 
-/** Starts one process, which is `worker`. */
-function start(worker: EventEmitter, pid?: number) {
-  let isDead = false;
-  const one = Object.assign(worker, { process: { pid }, isDead: () => isDead, send: () => {} });
-  worker.once('exit', () => (isDead = true));
-  return startApiProcesses(1, createMetrics(), silentLogger, () => one as unknown as ServerProcess);
+/** Starts this number of processes, which are the workers in turn. */
+function start(count: number, workers: EventEmitter[], pid?: number) {
+  const processes = workers.map((worker) => {
+    let isDead = false;
+    worker.once('exit', () => (isDead = true));
+    return Object.assign(worker, { process: { pid }, isDead: () => isDead, send: () => {} });
+  });
+  return startApiProcesses(count, createMetrics(), silentLogger, () => processes.shift() as unknown as ServerProcess);
 }
+
+const listens = (worker: EventEmitter) =>
+  worker.emit('message', { cloudyard: 'call', id: 1, name: 'listening', value: 'http://127.0.0.1:8080' });
 
 it('a message to a process that has just died does not end the first process', async () => {
   const worker = new EventEmitter();
-  const starting = start(worker, 4711);
-  worker.emit('message', { cloudyard: 'call', id: 1, name: 'listening', value: 'http://127.0.0.1:8080' });
+  const starting = start(1, [worker], 4711);
+  listens(worker);
   const { url, stop } = await starting;
   expect(url).toBe('http://127.0.0.1:8080');
   const stopping = stop();
@@ -30,7 +35,27 @@ it('a message to a process that has just died does not end the first process', a
 
 it('a process that cannot be started is an error, and not waited for', async () => {
   const worker = new EventEmitter();
-  const starting = start(worker);
+  const starting = start(1, [worker]);
   worker.emit('error', new Error('spawn EMFILE'));
   await expect(starting).rejects.toThrow('spawn EMFILE');
+});
+
+it('a further process that does not start is started again', async () => {
+  const workers = [new EventEmitter(), new EventEmitter(), new EventEmitter()];
+  const [first, second, third] = workers as [EventEmitter, EventEmitter, EventEmitter];
+  const starting = start(2, workers);
+  listens(first);
+  await expect.poll(() => second.listenerCount('exit')).toBeGreaterThan(1);
+  // For example because PostgreSQL has no connection left.
+  second.emit('exit', 1, null);
+  const { url, stop } = await starting;
+  expect(url).toBe('http://127.0.0.1:8080');
+  await expect.poll(() => third.listenerCount('exit')).toBeGreaterThan(1);
+  listens(third);
+  const stopping = stop();
+  for (const one of [first, third]) {
+    one.emit('disconnect');
+    one.emit('exit', 0, null);
+  }
+  await stopping;
 });

@@ -2,8 +2,8 @@
  * The API in several processes on one port (CLOUDYARD_PROCESSES). The first process starts and replaces them, adds up their
  * metrics and keeps the request rates of clients; api-process.ts is the other side.
  *
- * Failure modes: a process that dies is replaced, and the others are not affected. If the first process dies, the others
- * end.
+ * Failure modes: a process that dies is replaced, and so is one that does not start after another one listens, for example
+ * because PostgreSQL has no connection left. The others are not affected. If the first process dies, the others end.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
@@ -33,7 +33,10 @@ interface ApiProcess {
 const restartDelayMs = 1000;
 const metricsTimeoutMs = 2000;
 
-/** Resolves when all processes listen. @throws if one ends instead; its own message is on standard error */
+/**
+ * Resolves when one process listens and each of the others listens or has failed once. @throws if the first of them ends
+ * before it listens; its own message is on standard error
+ */
 export async function startApiProcesses(
   count: number,
   metrics: Metrics,
@@ -70,7 +73,7 @@ export async function startApiProcesses(
       reject(new Error(`a process of the API ended with ${signal ?? code} before it listened`));
       if (url === null || isStopping) return;
       log.error({ apiPid: worker.process.pid, code, signal }, 'a process of the API ended; starting another one');
-      void replace();
+      void startOrRetry();
     });
     url = await listening;
     // Not before it listens: its start takes less time on several processors.
@@ -83,14 +86,14 @@ export async function startApiProcesses(
     return url;
   };
 
-  const replace = async () => {
-    while (!isStopping) {
-      try {
-        return void (await startOne());
-      } catch (error) {
-        if (!isStopping) log.error({ err: error }, 'a process of the API did not start');
-        await sleep(restartDelayMs);
-      }
+  /** Resolves after the first attempt. */
+  const startOrRetry = async (): Promise<void> => {
+    try {
+      await startOne();
+    } catch (error) {
+      if (isStopping) return;
+      log.error({ err: error }, 'a process of the API did not start; starting another one');
+      void sleep(restartDelayMs).then(() => (isStopping ? undefined : startOrRetry()));
     }
   };
 
@@ -107,7 +110,7 @@ export async function startApiProcesses(
   try {
     const url = await startOne();
     port = new URL(url).port || '80';
-    await Promise.all(Array.from({ length: count - 1 }, startOne));
+    await Promise.all(Array.from({ length: count - 1 }, startOrRetry));
     return {
       url,
       stop,
