@@ -7,7 +7,9 @@ import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withClient } from '../platform/with-client.ts';
 import { root } from '../platform/program-files.ts';
+import { program } from './program.ts';
 import { installTriggers, installWrites } from './services.ts';
+import { version } from './version.ts';
 
 const oldestVersion = 15;
 /** Absolute path of the migrations of this version. */
@@ -47,7 +49,8 @@ async function takeMigrationLock(client: pg.Client, report: (text: string) => vo
 
 /**
  * Whether the database has a schema, of which some migrations are pending.
- * @throws Error for a database of a state before 0.2.0, whose migrations were not released and are gone
+ * @throws Error for a database of a newer version, and for one of a state before 0.2.0, whose migrations were not released and
+ * are gone
  */
 async function mustChange(client: pg.Client): Promise<boolean> {
   const migrations = migrationsIn(migrationsFolder);
@@ -56,9 +59,18 @@ async function mustChange(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ oldest: string }>(
     'select min(created_at)::text as oldest from drizzle.__drizzle_migrations',
   );
-  if (Number(rows[0]!.oldest) >= migrations.list[0]!.when) return schema.when < migrations.list.at(-1)!.when;
-  throw new Error(
-    'the database was created by a version before 0.2.0, which cannot be upgraded; ' +
-      'use an empty database, or another CLOUDYARD_DATA_DIR',
-  );
+  const [first, newest] = [migrations.list[0]!, migrations.list.at(-1)!];
+  if (Number(rows[0]!.oldest) < first.when) {
+    throw new Error(
+      'the database was created by a version before 0.2.0, which cannot be upgraded; ' +
+        'use an empty database, or another CLOUDYARD_DATA_DIR',
+    );
+  }
+  if (schema.when > newest.when) {
+    throw new Error(
+      `the database was migrated by a newer version than this one (${version}, migration ${newest.migration}); ` +
+        `start that version, or use it to roll back: ${program} migrate --rollback-from FILE`,
+    );
+  }
+  return schema.when < newest.when;
 }

@@ -75,6 +75,18 @@ describe('migrations', () => {
     expect(await query(connection, `select to_regclass('projects') as name`)).toEqual([{ name: null }]);
   });
 
+  it('refuse a database that a newer version has migrated, and change nothing in it', async () => {
+    const connection = await emptyDatabase();
+    await migrate(connection);
+    await query(connection, `insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9000000000000)`);
+    const functions = `select count(*)::int as count from pg_proc where pronamespace = 'cloudyard_writes'::regnamespace`;
+    await query(connection, 'drop schema cloudyard_writes cascade; create schema cloudyard_writes');
+    await expect(migrate(connection)).rejects.toThrow(
+      /^the database was migrated by a newer version than this one .*; start that version, or .* --rollback-from FILE$/,
+    );
+    expect(await query(connection, functions)).toEqual([{ count: 0 }]);
+  });
+
   it('copy the jobs of 0.2.0, and drop the schema that had them', async () => {
     const connection = await emptyDatabase();
     await query(connection, readFileSync(join(folder, '0000_initial.sql'), 'utf8'));
