@@ -1,13 +1,14 @@
 /** What is encrypted comes back for its own context only; keys are rotated by a line at the top of a file. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createKeyring, EncryptionError } from './encryption.ts';
-import { openKeyFile } from './key-file.ts';
+import { addKey, keyIds, openKeyFile, useKey } from './key-file.ts';
 
 const aKey = (id: string) => ({ id, key: randomBytes(32) });
 const old = aKey('old');
@@ -150,6 +151,24 @@ describe('a key file', () => {
     writeFileSync(file, line(current));
     expect(ring.decrypt(after, 'a').toString()).toBe('hush');
     expect(() => ring.decrypt(before, 'a')).toThrow(`key old, which is not in ${file}`);
+  });
+
+  it('behind a link gets another key where it is, also on another filesystem', () => {
+    const shared = mkdtempSync('/var/tmp/cloudyard-keys-');
+    try {
+      symlinkSync(join(shared, 'secret.keys'), file);
+      const problem = `the key file ${file} is a link to a file that does not exist`;
+      expect(openKeyFile(file).findProblem()).toBe(problem);
+      expect(() => openKeyFile(file).encrypt(Buffer.from('x'), 'a')).toThrow(problem);
+      writeFileSync(file, line(old));
+      const added = addKey(file);
+      useKey(file, added);
+      expect(keyIds(file)).toEqual([added, 'old']);
+      expect(lstatSync(file).isSymbolicLink()).toBe(true);
+      expect([readdirSync(directory), readdirSync(shared)]).toEqual([['secret.keys'], ['secret.keys']]);
+    } finally {
+      rmSync(shared, { recursive: true });
+    }
   });
 
   it('that is broken is reported with the number of the line, without its content', () => {

@@ -12,10 +12,12 @@ import {
   constants,
   fsyncSync,
   linkSync,
+  lstatSync,
   openSync,
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   unlinkSync,
   writeFileSync,
@@ -98,10 +100,13 @@ export function keyIds(file: string): string[] {
 function stampOf(file: string): string | undefined {
   try {
     const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
-    return stat && [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
+    if (stat) return [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
+    // A file that is created through the link would be another key file if the target is on a disk that is not mounted.
+    if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
   } catch (cause) {
     throw unreadable(file, cause, '');
   }
+  throw new KeyFileError(`the key file ${file} is a link to a file that does not exist`);
 }
 
 function readKeyFile(file: string): string {
@@ -181,16 +186,21 @@ function newKeyLine(): string {
   return `key-${randomBytes(4).toString('hex')} ${randomBytes(keyBytes).toString('base64')}\n`;
 }
 
-/** Replaces the file atomically; its owner and mode stay. */
+/** Replaces the file atomically; its owner and mode stay. A link to it stays, too. */
 function replaceKeyFile(file: string, text: string): void {
-  const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {
     const path = realpathSync(file);
     const { uid, gid, mode } = statSync(path);
-    syncedWrite(temporary, text);
-    chmodSync(temporary, mode & 0o777);
-    if (process.getuid?.() === 0) chownSync(temporary, uid, gid);
-    renameSync(temporary, path);
+    // Beside the file, because a rename does not leave a filesystem.
+    const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+    try {
+      syncedWrite(temporary, text);
+      chmodSync(temporary, mode & 0o777);
+      if (process.getuid?.() === 0) chownSync(temporary, uid, gid);
+      renameSync(temporary, path);
+    } finally {
+      rmSync(temporary, { force: true });
+    }
     syncDirectory(dirname(path));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
