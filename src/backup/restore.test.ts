@@ -1,7 +1,10 @@
-import { expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { migrations } from '../main/backups.ts';
 import type { FileCopy, Manifest } from './format.ts';
-import { checkBackup } from './restore.ts';
+import { checkBackup, requireEmptyDirectory, type RestoreOptions } from './restore.ts';
 
 const attributes = { mode: 0o600, uid: 0, gid: 0, size: 0, mtimeMs: 0 };
 const own: FileCopy[] = [
@@ -10,7 +13,13 @@ const own: FileCopy[] = [
   { ...attributes, path: 'volumes/link-of-another-name', blocks: [] },
 ];
 
-function check({ files = [] as FileCopy[], name = 'regions.yaml' }): Promise<Buffer | null> {
+interface Given {
+  files?: FileCopy[];
+  name?: string;
+  keys?: Manifest['keys'];
+}
+
+function optionsFor({ files = [], name = 'regions.yaml', keys = null }: Given): RestoreOptions {
   const known = migrations();
   const manifest: Manifest = {
     ...{
@@ -20,14 +29,16 @@ function check({ files = [] as FileCopy[], name = 'regions.yaml' }): Promise<Buf
       version: '1',
       reason: 'command',
     },
-    ...{ schema: known.list[0]!, tables: [], sequences: [], keys: null },
+    ...{ schema: known.list[0]!, tables: [], sequences: [], keys },
     configuration: [{ name, text: '' }],
     files: [...own, ...files],
   };
   const source = { list: async () => [], manifest: async () => manifest, block: async () => Buffer.alloc(0) };
   const opener = { passphrase: undefined, ageIdentityFile: undefined };
-  return checkBackup({ source, manifest, migrations: known, version: '1', dataDir: '/d', keyFile: '/d/keys', opener });
+  return { source, manifest, migrations: known, version: '1', dataDir: '/d', keyFile: '/d/keys', opener };
 }
+
+const check = (given: Given) => checkBackup(optionsFor(given));
 
 it('a backup with files below the data directory and links to any place is accepted', async () => {
   expect(await check({})).toBeNull();
@@ -44,4 +55,16 @@ it.each(['../outside', '/etc/outside', 'volumes/../../outside', 'volumes//outsid
 
 it('a backup whose configuration would be written elsewhere is refused', async () => {
   await expect(check({ name: '../outside.yaml' })).rejects.toThrow('outside of the data directory');
+});
+
+it('the key file of the operator is kept: only a backup with keys would replace it, and is refused', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-restore-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const places = { dataDir: join(folder, 'data'), keyFile: join(folder, 'secret.keys') };
+  writeFileSync(places.keyFile, 'the only copy');
+  await requireEmptyDirectory({ ...optionsFor({}), ...places });
+  const keys = { method: 'passphrase', data: '' } as const;
+  await expect(requireEmptyDirectory({ ...optionsFor({ keys }), ...places })).rejects.toThrow(
+    `the key file ${places.keyFile} exists; move it away before the restore`,
+  );
 });

@@ -84,9 +84,9 @@ function requireInside({ id, files, configuration }: Manifest): void {
 
 /**
  * Files of an interrupted restore do not count; `restoreBackup` removes them if that restore did not commit.
- * @throws BackupError if the data directory is not empty, or the key file exists
+ * @throws BackupError if the data directory is not empty, or the restore would replace the key file
  */
-export async function requireEmptyDirectory({ dataDir, keyFile }: RestoreOptions): Promise<void> {
+export async function requireEmptyDirectory({ dataDir, keyFile, manifest }: RestoreOptions): Promise<void> {
   const interrupted = new Set(await interruptedTargets(dataDir));
   const found = (await readdir(dataDir).catch(() => [])).filter(
     (name) => !harmless.test(name) && !interrupted.has(join(dataDir, name)),
@@ -96,7 +96,7 @@ export async function requireEmptyDirectory({ dataDir, keyFile }: RestoreOptions
       `the data directory ${dataDir} is not empty (${found.slice(0, 3).join(', ')}); restore into an empty one`,
     );
   }
-  if (existsSync(keyFile) && !interrupted.has(keyFile))
+  if (manifest.keys && existsSync(keyFile) && !interrupted.has(keyFile))
     throw new BackupError(`the key file ${keyFile} exists; move it away before the restore`);
 }
 

@@ -1,5 +1,5 @@
 /** `backup` and `restore`. Backups are made while servers run; a restore needs an empty installation. */
-import { createReadStream, mkdirSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
 import { BackupError, rowCount } from '../../backup/format.ts';
@@ -93,7 +93,10 @@ const restore = command({
       });
       print(`restored backup ${manifest.id} of ${manifest.createdAt}: ${contentsOf(manifest)}`);
       print(`its configuration files are in ${join(dataDir, 'restored-configuration')}`);
-      if (!keys) print(`the key file is not in the backup; copy yours to ${keyFile} before you start Cloudyard`);
+      const advice = existsSync(keyFile)
+        ? `Cloudyard will use ${keyFile}`
+        : `copy yours to ${keyFile} before you start Cloudyard`;
+      if (!keys) print(`the key file is not in the backup; ${advice}`);
     });
   },
 });
