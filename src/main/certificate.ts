@@ -5,6 +5,7 @@ import type { AcmeSettings } from '../platform/acme/settings.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
+import { listenOnceFree } from './listen.ts';
 import type { Opened } from './open-services.ts';
 
 type Parts = Pick<Opened, 'settings' | 'services' | 'keyring' | 'log' | 'closing'>;
@@ -53,6 +54,7 @@ export async function openRedirect(parts: Parts, url: string, source: Certificat
   const httpsPort = Number(new URL(url).port) || 443;
   const findChallenge = tls.acme && { findChallenge: (source as Acme).findChallenge };
   const options = { host, publicUrl, httpsPort, log, port: tls.redirectPort, ...findChallenge };
-  const redirect = await startHttpsRedirect(options);
+  const place = { host, port: tls.redirectPort, setting: 'CLOUDYARD_HTTP_REDIRECT_PORT' };
+  const redirect = await listenOnceFree(place, () => startHttpsRedirect(options));
   closing.push(redirect.stop);
 }

@@ -2,8 +2,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
-import { expect, it, onTestFinished } from 'vitest';
-import { listen } from './listen.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { listen, listenOnceFree } from './listen.ts';
 import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
@@ -21,4 +21,34 @@ it.each([
   await sleep(300);
   holder.close();
   expect(await listening).toBe(`http://127.0.0.1:${port}`);
+});
+
+const address = 'CLOUDYARD_HOST is "10.9.9.9"; it must be an address of this machine, or a name of one';
+const lowPort =
+  'port 80 on 10.9.9.9 requires the capability CAP_NET_BIND_SERVICE; set CLOUDYARD_PORT to a port from 1024, or run as root';
+
+it.each([
+  ['EADDRNOTAVAIL', address],
+  ['ENOTFOUND', address],
+  ['EACCES', lowPort],
+])('names the setting to change after %s', async (code, message) => {
+  const app = { listen: () => Promise.reject(Object.assign(new Error('listen'), { code })) };
+  for (const port of [{ CLOUDYARD_PORT: '80' }, {}]) {
+    const settings = readSettings({ CLOUDYARD_HOST: '10.9.9.9', ...port }, checkoutPlaces(process.cwd()), false);
+    const expected = port.CLOUDYARD_PORT ? message : message.replace('port 80', 'port 8080');
+    await expect(listen(app as never, settings, true)).rejects.toThrow(expected);
+  }
+});
+
+it('starts another kind of server when its port is free, and names its setting when it stays busy', async () => {
+  const place = { host: '127.0.0.1', port: 80, setting: 'CLOUDYARD_HTTP_REDIRECT_PORT' };
+  const busy = Object.assign(new Error('listen'), { code: 'EADDRINUSE' });
+  const start = vi.fn<() => Promise<string>>().mockRejectedValueOnce(busy).mockResolvedValue('started');
+  expect(await listenOnceFree(place, start)).toBe('started');
+  const now = vi.spyOn(performance, 'now');
+  onTestFinished(() => now.mockRestore());
+  now.mockReturnValueOnce(0).mockReturnValue(60_000);
+  await expect(listenOnceFree(place, () => Promise.reject(busy))).rejects.toThrow(
+    'port 80 on 127.0.0.1 is in use by another program; set CLOUDYARD_HTTP_REDIRECT_PORT to a free one',
+  );
 });

@@ -8,23 +8,58 @@ const otherPorts = 20;
 
 /**
  * Listens, and returns the URL. Waits for a port that a setting names; without CLOUDYARD_PORT, the API takes the next free port.
- * @throws when the port stays busy
+ * @throws Error that names the setting to change
  */
 export async function listen(app: App, settings: Settings, serves: boolean): Promise<string> {
   const { host, port: first, portIsFixed, workerPort } = settings;
-  const setting = serves ? 'CLOUDYARD_PORT' : 'CLOUDYARD_WORKER_PORT';
-  const deadline = performance.now() + busyPortTimeoutMs;
-  for (let port = serves ? first : workerPort; ; ) {
+  const listenAt = (port: number, setting: string) =>
+    listenOnceFree({ host, port, setting }, () => app.listen({ host, port }));
+  if (!serves) return listenAt(workerPort, 'CLOUDYARD_WORKER_PORT');
+  const last = portIsFixed ? first : first + otherPorts;
+  for (let port = first; port < last; port++) {
     try {
       return await app.listen({ host, port });
     } catch (error) {
-      if ((error as { code?: string }).code !== 'EADDRINUSE') throw error;
-      if (serves && !portIsFixed && port < first + otherPorts) port += 1;
-      else if (performance.now() > deadline) {
-        throw new Error(`port ${port} on ${host} is in use by another program; set ${setting} to a free one`, {
-          cause: error,
-        });
-      } else await sleep(200);
+      if (!isBusy(error)) throw explained(error, { host, port, setting: 'CLOUDYARD_PORT' });
     }
   }
+  return listenAt(last, 'CLOUDYARD_PORT');
+}
+
+interface Place {
+  host: string;
+  port: number;
+  /** The setting of the port. */
+  setting: string;
+}
+
+/** Calls `start`, which listens, and calls it again for a while if the port is in use. @throws as `listen` */
+export async function listenOnceFree<T>(place: Place, start: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + busyPortTimeoutMs;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw explained(error, place);
+      await sleep(200);
+    }
+  }
+}
+
+const codeOf = (error: unknown) => (error as { code?: string }).code ?? '';
+const isBusy = (error: unknown) => codeOf(error) === 'EADDRINUSE';
+
+function explained(error: unknown, { host, port, setting }: Place): unknown {
+  const at = `port ${port} on ${host}`;
+  const unknownHost = `CLOUDYARD_HOST is ${JSON.stringify(host)}; it must be an address of this machine, or a name of one`;
+  const messages: Record<string, string> = {
+    EADDRINUSE: `${at} is in use by another program; set ${setting} to a free one`,
+    EACCES: `${at} requires the capability CAP_NET_BIND_SERVICE; set ${setting} to a port from 1024, or run as root`,
+    EADDRNOTAVAIL: unknownHost,
+    EINVAL: unknownHost,
+    ENOTFOUND: unknownHost,
+    EAI_AGAIN: unknownHost,
+  };
+  const message = messages[codeOf(error)];
+  return message === undefined ? error : new Error(message, { cause: error });
 }
