@@ -72,6 +72,7 @@ async function checkConnection(url: string): Promise<void> {
   });
 }
 
+/** The password may have unencoded characters, also `@`, and may be a parameter. */
 function withoutPassword(url: string): string {
-  return url.replace(/\/\/([^:/@]*):[^@]*@/, '//$1:…@');
+  return url.replace(/\/\/([^:/@]*):.*@/, '//$1:…@').replace(/([?&]password=)[^&]*/g, '$1…');
 }
