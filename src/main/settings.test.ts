@@ -90,6 +90,26 @@ describe('settings', () => {
     expect(errors).toContain('CLOUDYARD_FILE_SHARE_DRIVER is "samba"; it must be one of auto, ganesha, simulated');
   });
 
+  it.each([' ', '0x50', '1e3', '+1', '1_000', '80.0'])('a number has digits only, not %j', (text) => {
+    expect(errorsOf({ CLOUDYARD_PORT: text })).toEqual([
+      `CLOUDYARD_PORT is ${JSON.stringify(text)}; it must be a whole number from 0 to 65535`,
+    ]);
+  });
+
+  it('an invalid one is named while what it belongs to is not configured', () => {
+    const bad = {
+      CLOUDYARD_ACME_CHALLENGE: 'http',
+      CLOUDYARD_ACME_EMAIL: 'nobody',
+      CLOUDYARD_ACME_SERVER: 'http://acme.example.org',
+      CLOUDYARD_OIDC_SECONDS: '0',
+    };
+    expect(
+      errorsOf(bad)
+        .map((line) => line.split(' ')[0])
+        .sort(),
+    ).toEqual(Object.keys(bad));
+  });
+
   it('the certificate of registries and its key come together, relative to the checkout', () => {
     const given = { CLOUDYARD_REGISTRY_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_REGISTRY_TLS_KEY: '/etc/tls.key' };
     expect(read(given).drivers.registry.tls).toEqual({ certificate: '/checkout/tls.crt', key: '/etc/tls.key' });

@@ -26,6 +26,7 @@ export function readOidcSettings(
 ): OidcSettings | null {
   const { text, path, integer, reject } = reader;
   const issuer = text('CLOUDYARD_OIDC_ISSUER');
+  const seconds = integer('CLOUDYARD_OIDC_SECONDS', 8 * 3600, 60, 7 * 86_400);
   if (issuer === undefined) return null;
   if (!isSecure(issuer)) reject('CLOUDYARD_OIDC_ISSUER must be an https URL');
   for (const name of required) if (!text(name)) reject(`CLOUDYARD_OIDC_ISSUER requires ${name}`);
@@ -37,7 +38,7 @@ export function readOidcSettings(
     groupsFile: path('CLOUDYARD_OIDC_GROUPS_FILE') ?? '',
     groupsClaim: text('CLOUDYARD_OIDC_GROUPS_CLAIM') ?? 'groups',
     scopes: text('CLOUDYARD_OIDC_SCOPES') ?? 'openid profile email',
-    seconds: integer('CLOUDYARD_OIDC_SECONDS', 8 * 3600, 60, 7 * 86_400),
+    seconds,
   };
 }
 

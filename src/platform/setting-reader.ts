@@ -50,8 +50,9 @@ export function createSettingReader(env: Record<string, string | undefined>, bas
     integer(name, fallback, min, max) {
       const given = text(name);
       if (given === undefined) return fallback;
-      const value = Number(given);
-      if (Number.isInteger(value) && value >= min && value <= max) return value;
+      // `Number` also reads white space, as 0, and other notations.
+      const value = /^\s*\d+\s*$/.test(given) ? Number(given) : NaN;
+      if (value >= min && value <= max) return value;
       reject(`${name} is ${JSON.stringify(given)}; it must be a whole number from ${min} to ${max}`);
       return fallback;
     },

@@ -26,12 +26,13 @@ const domainPattern = /^(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9-]*[a-z]
 export function readAcmeSettings(reader: Reader): AcmeSettings | null {
   const { text, choice, path, reject } = reader;
   const given = text('CLOUDYARD_ACME_DOMAINS');
-  if (given === undefined) return null;
   const challenge = choice('CLOUDYARD_ACME_CHALLENGE', ['http-01', 'dns-01'], 'http-01');
   const email = text('CLOUDYARD_ACME_EMAIL') ?? '';
-  if (!/^[^\s@/]+@[^\s@/]+$/.test(email)) reject('CLOUDYARD_ACME_EMAIL must be an e-mail address');
+  const needsEmail = given !== undefined || email !== '';
+  if (needsEmail && !/^[^\s@/]+@[^\s@/]+$/.test(email)) reject('CLOUDYARD_ACME_EMAIL must be an e-mail address');
   const server = text('CLOUDYARD_ACME_SERVER') ?? defaultServer;
   if (!server.startsWith('https://') || !URL.canParse(server)) reject('CLOUDYARD_ACME_SERVER must be an https URL');
+  if (given === undefined) return null;
   const dnsHook = path('CLOUDYARD_ACME_DNS_HOOK') ?? null;
   if ((challenge === 'dns-01') !== (dnsHook !== null)) {
     reject('CLOUDYARD_ACME_DNS_HOOK must be set for CLOUDYARD_ACME_CHALLENGE=dns-01, and only then');
