@@ -64,6 +64,37 @@ it('the configuration is checked, as the next start reads it', async () => {
   expect(configuration).toMatch(remedy);
 });
 
+it('the groups file is checked if people sign in by it', async () => {
+  const groups = join(folder, 'groups.yaml');
+  const oidc = {
+    ...{ CLOUDYARD_OIDC_ISSUER: 'https://id.example.org', CLOUDYARD_PUBLIC_URL: 'https://cloud.example.org' },
+    ...{ CLOUDYARD_OIDC_CLIENT_ID: 'a', CLOUDYARD_OIDC_CLIENT_SECRET: 'b', CLOUDYARD_OIDC_GROUPS_FILE: groups },
+  };
+  writeFileSync(groups, 'groups: [{ group: admins, client: 1, role: owner }]\n');
+  expect(await failed(oidc)).toEqual({ configuration: expect.stringContaining(`${groups}:1`) });
+  writeFileSync(groups, 'groups: [{ group: admins, client: 1, role: admin }]\n');
+  expect(await failed(oidc)).toEqual({});
+});
+
+it('certificates in files are checked with their keys: of HTTPS and of registries', async () => {
+  const [own, other] = [aCertificate(), aCertificate()];
+  const [certificate, key] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
+  const files = {
+    ...{ CLOUDYARD_TLS_CERTIFICATE: certificate, CLOUDYARD_TLS_KEY: key },
+    ...{ CLOUDYARD_REGISTRY_TLS_CERTIFICATE: certificate, CLOUDYARD_REGISTRY_TLS_KEY: key },
+  };
+  const both = (detail: string) => ({
+    'certificate of HTTPS': expect.stringContaining(detail),
+    'certificate of registries': expect.stringContaining(detail),
+  });
+  writeFileSync(certificate, own.pem);
+  expect(await failed(files)).toEqual(both(`${key} cannot be read (ENOENT) | openssl x509 `));
+  writeFileSync(key, other.keyPem);
+  expect(await failed(files)).toEqual(both('the key does not belong to the certificate'));
+  writeFileSync(key, own.keyPem);
+  expect(await failed(files)).toEqual({});
+});
+
 it('the certificate from ACME is checked, and why there is none', async () => {
   const keyFile = join(folder, 'acme.keys');
   const acme = {

@@ -3,7 +3,7 @@
  * Nothing is changed, and an embedded PostgreSQL that does not run is not started.
  */
 import { X509Certificate } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
 import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
@@ -16,8 +16,10 @@ import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
+import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
 import { withClient } from '../platform/with-client.ts';
 import { authorityContext } from '../resources/registries/token-server/authority.ts';
+import { readGroups } from '../resources/sign-in/groups.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
@@ -36,7 +38,7 @@ const minFreeInodes = 0.05;
 /** All checks, in the order of the output. */
 export async function checkInstallation(settings: Settings, readClock = clockState): Promise<Finding[]> {
   const host = [checkClock(await readClock()), checkDisk(settings), checkInodes(settings), checkLoopDevices(settings)];
-  const files = [checkConfiguration(settings), checkKeyFile(settings), ...checkOwnCertificate(settings)];
+  const files = [checkConfiguration(settings), checkKeyFile(settings), ...checkCertificateFiles(settings)];
   return [...host, ...files, ...(await checkDatabase(settings))];
 }
 
@@ -94,12 +96,13 @@ function checkLoopDevices({ dataDir }: Settings): Finding {
   return { name: 'loop devices', ok: lost.length === 0, detail, remedy };
 }
 
-/** The regions, quotas and price files, as the next start reads them. */
+/** The regions, quotas, price and groups files, as the next start reads them. */
 function checkConfiguration(settings: Settings): Finding {
   const name = 'configuration';
   try {
     const { regions, bookOfRegion } = readConfiguration(configurationFiles(settings), silentLogger);
     for (const { id } of regions) bookOfRegion(id);
+    if (settings.oidc) readGroups(settings.oidc.groupsFile);
     return { name, ok: true, detail: `region ${regions.map(({ id }) => id).join(', ')}` };
   } catch (error) {
     const detail = (error as Error).message.replaceAll('\n', '; ');
@@ -111,25 +114,34 @@ const remedyOfKeys = (keyFile: string) => `ls -l ${keyFile}    # docs/guides/enc
 
 function checkKeyFile({ keyFile }: Settings): Finding {
   const name = 'key file';
-  const stat = statSync(keyFile, { throwIfNoEntry: false });
-  if (!stat) return { name, ok: true, detail: `${keyFile} does not exist yet` };
-  const problem = openKeyFile(keyFile).findProblem();
-  if (problem) return { name, ok: false, detail: problem, remedy: remedyOfKeys(keyFile) };
-  const ok = (stat.mode & 0o077) === 0;
-  const detail = `${keyFile} has mode ${(stat.mode & 0o777).toString(8).padStart(4, '0')}`;
-  return { name, ok, detail, remedy: `chmod 0600 ${keyFile}` };
+  try {
+    if (!lstatSync(keyFile, { throwIfNoEntry: false })) {
+      return { name, ok: true, detail: `${keyFile} does not exist yet` };
+    }
+    const problem = openKeyFile(keyFile).findProblem();
+    if (problem) return { name, ok: false, detail: problem, remedy: remedyOfKeys(keyFile) };
+    const { mode } = statSync(keyFile);
+    const detail = `${keyFile} has mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
+    return { name, ok: (mode & 0o077) === 0, detail, remedy: `chmod 0600 ${keyFile}` };
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message, remedy: remedyOfKeys(keyFile) };
+  }
 }
 
-function checkOwnCertificate({ tls }: Settings): Finding[] {
-  if (!tls.files) return [];
-  const name = 'certificate of HTTPS';
-  const remedy = `openssl x509 -noout -subject -enddate -in ${tls.files.certificate}`;
+/** The certificates that are files: of the API, and of registries. */
+function checkCertificateFiles({ tls, drivers }: Settings): Finding[] {
+  const all = { 'certificate of HTTPS': tls.files, 'certificate of registries': drivers.registry.tls };
+  return Object.entries(all).flatMap(([name, files]) => (files ? [checkCertificate(name, files)] : []));
+}
+
+function checkCertificate(name: string, files: CertificateFiles): Finding {
+  const remedy = `openssl x509 -noout -subject -enddate -in ${files.certificate}`;
   try {
-    const { validTo } = new X509Certificate(readFileSync(tls.files.certificate));
-    const ok = Date.parse(validTo) - Date.now() > daysBeforeExpiry * dayMs;
-    return [{ name, ok, detail: `expires ${new Date(validTo).toISOString()}`, remedy }];
+    const { expiresAt } = readCertificateFiles(files);
+    const ok = expiresAt.getTime() - Date.now() > daysBeforeExpiry * dayMs;
+    return { name, ok, detail: `expires ${expiresAt.toISOString()}`, remedy };
   } catch (error) {
-    return [{ name, ok: false, detail: `cannot be read: ${(error as Error).message}`, remedy }];
+    return { name, ok: false, detail: (error as Error).message, remedy };
   }
 }
 
