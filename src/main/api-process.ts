@@ -17,8 +17,8 @@ import type { ShutdownSteps } from './shutdown.ts';
 
 /** Runs until the first process stops it. @throws if it cannot start */
 export async function runApiProcess(given: Settings): Promise<void> {
-  // A signal to the process group or to the service reaches every process.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+  // A signal to the process group or to the service, and the end of a terminal, reach every process.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
   const settings = partOf(given);
   const log = createLogger({ level: settings.logLevel, pretty: settings.logFormat === 'pretty' });
   const closing: ShutdownSteps = [];

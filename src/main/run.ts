@@ -1,7 +1,7 @@
 /**
  * The long-running commands: `start` (server and workers in one process), `serve`, `worker` and `host`. Each opens its
- * parts in order (server-parts.ts), and closes them in reverse on SIGINT or SIGTERM. A `worker` or `host` that receives
- * SIGTERM keeps its data planes running, and the next process adopts them, so that a restart does not interrupt traffic.
+ * parts in order (server-parts.ts), and closes them in reverse on a signal. A `worker` or `host` that receives SIGTERM or
+ * SIGHUP keeps its data planes running, and the next process adopts them, so that a restart does not interrupt traffic.
  * `start` does the same with CLOUDYARD_KEEP_DATA_PLANES=1, and after a start that failed.
  *
  * The modules of the parts take 0.3 s to load. This one imports little, so that the embedded PostgreSQL starts meanwhile.
@@ -39,11 +39,13 @@ export async function run(settings: Settings, roles: Roles): Promise<void> {
   const signal = await stopped;
   process.off('disconnect', endWithLauncher);
   await serviceManager?.stopping();
-  const mustKeep = signal === 'SIGTERM' && (!roles.serve || settings.keepDataPlanes);
+  const mustKeep = signal !== 'SIGINT' && (!roles.serve || settings.keepDataPlanes);
   await close(closing, mustKeep ? 'keepDataPlanes' : 'stop', log);
 }
 
-type Stop = 'SIGINT' | 'SIGTERM';
+/** SIGHUP: the terminal was closed. */
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type Stop = (typeof stopSignals)[number];
 
 /** Returns the steps that close everything. @throws if it cannot start; everything is closed then */
 async function start({
@@ -97,7 +99,7 @@ const repeatedSignalMs = 1000;
 function untilSignal(log: Logger): Promise<Stop> {
   return new Promise((resolve) => {
     let firstAt: number | undefined;
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    for (const signal of stopSignals) {
       process.on(signal, () => {
         const now = performance.now();
         if (firstAt !== undefined && now - firstAt > repeatedSignalMs) process.exit(130);

@@ -115,6 +115,15 @@ describe('start', () => {
     expect((await (await yard.start(['start'])).stop()).code).toBe(0);
   });
 
+  it('stops in order when its terminal is closed, which SIGHUP reports', async () => {
+    yard = await openYard({ ...simulated, CLOUDYARD_PROCESSES: '2' });
+    const server = await yard.startByBin(['start']);
+    server.signal('SIGHUP');
+    expect((await server.ended).code).toBe(0);
+    expect(server.log()).toContainEqual(expect.objectContaining({ msg: 'stopping', signal: 'SIGHUP' }));
+    expect(yard.pids()).toEqual(nothingRuns);
+  });
+
   it('exits at once and leaves no process when it is interrupted during the start', async () => {
     yard = await openYard(simulated, empty);
     const starting = yard.spawn(['start']);
