@@ -197,7 +197,8 @@ async function runWithLease(
   // At once: what is being applied may hang.
   lease.lost.addEventListener('abort', () => void stopServing(parts, log));
   const signal = AbortSignal.any([lease.lost, stopping]);
-  const isServing = acquired.converged && acquired.state === 'active';
+  // While it drains it serves what it has not handed over.
+  const isServing = acquired.converged && acquired.state !== 'drained';
   await runSession({
     ...{ ...options, host, lease, updates, parts, signal, isServing, onStarted, onConverged },
     ...{ isConverged: acquired.converged, leaseSeconds: region.settings.leaseSeconds },

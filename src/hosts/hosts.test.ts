@@ -272,6 +272,26 @@ describe('a host', () => {
     expect(successor.world.get('a')).toBe(2);
   });
 
+  it.for(['keepDataPlanes', 'stop'] as const)(
+    'that drains serves until another one can, also if its agent is replaced (%s)',
+    async (mode, t) => {
+      const region = await openRegion(t);
+      const [h1] = await region.startAll('h1');
+      await region.setState('h1', 'draining');
+      await h1!.stop(mode);
+      const successor = await region.start('h1', { world: h1!.world });
+      const leaseFile = leaseFileOf(successor.dataDir);
+      if (mode === 'keepDataPlanes') expect(existsSync(leaseFile)).toBe(true);
+      await eventually(() => expect(successor.calls).toContain('serve'));
+      expect(existsSync(leaseFile)).toBe(true);
+      expect(successor.calls).not.toContain('drain');
+      await region.startAll('h2');
+      await eventually(async () => expect((await region.hosts())[0]!.state).toBe('drained'));
+      expect(successor.calls).toContain('drain');
+      expect(existsSync(leaseFile)).toBe(false);
+    },
+  );
+
   it('that cannot continue what its predecessor served stops serving, and blocks no change', async (t) => {
     const region = await openRegion(t);
     const [h1, h2] = await region.startAll('h1', 'h2');

@@ -57,11 +57,19 @@ export interface RegionView {
   hosts: HostView[];
 }
 
-/** The names of the hosts that may take address groups and NFS groups. */
+/** The names of the hosts that may take address groups and NFS groups: active ones, or those that drain if there are none. */
 export function eligibleHosts({ hosts }: Pick<RegionView, 'hosts'>): string[] {
-  return hosts
-    .filter(({ leaseValid, converged, state }) => leaseValid && converged && state === 'active')
-    .map(({ name }) => name);
+  const active = servingIn(hosts, 'active');
+  return (active.length > 0 ? active : servingIn(hosts, 'draining')).map(({ name }) => name);
+}
+
+/** Whether another host may take what this one holds. If not, this one serves although it drains. */
+export function canHandOver({ hosts, self }: Pick<RegionView, 'hosts' | 'self'>): boolean {
+  return servingIn(hosts, 'active').some(({ name }) => name !== self);
+}
+
+function servingIn(hosts: HostView[], wanted: HostState): HostView[] {
+  return hosts.filter(({ leaseValid, converged, state }) => leaseValid && converged && state === wanted);
 }
 
 /** What the agent of a host serves of one kind of resource. Every call is idempotent. */

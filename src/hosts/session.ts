@@ -19,14 +19,15 @@ import type { Applier } from './applier.ts';
 import type { Lease } from './lease.ts';
 import { createObservations } from './observations.ts';
 import type { Observations } from './observations.ts';
-import type { HostPart, RegionView } from './part.ts';
+import { canHandOver } from './part.ts';
+import type { HostPart, HostState, RegionView } from './part.ts';
 import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
 import { CannotServe, createHostStateFollower } from './host-state.ts';
 import type { HostStateFollower } from './host-state.ts';
 import { findPublished, keyOf, lastOfEach, publishedChannel } from './store.ts';
 import type { AppliedStates } from './table.ts';
-import type { Updates } from './updates.ts';
+import type { Update, Updates } from './updates.ts';
 
 interface SessionOptions {
   db: Db;
@@ -223,7 +224,7 @@ async function follow(options: SessionOptions, { puller, follower, first, over }
     puller.pull();
     for (;;) {
       const update = await updates.next(over);
-      follower.set(update.state);
+      follower.set(stateOf(update));
       follower.throwIfFailing();
       if (update.revision > puller.revision()) puller.pull();
       const text = JSON.stringify(update.view);
@@ -235,6 +236,11 @@ async function follow(options: SessionOptions, { puller, follower, first, over }
   } finally {
     await Promise.all([follower.stop(), puller.idle()]);
   }
+}
+
+/** A host that drains serves until another one may take what it holds, also if it has held nothing since its agent began. */
+function stateOf({ state, view }: Update): HostState {
+  return state === 'draining' && !canHandOver(view) ? 'active' : state;
 }
 
 async function changed(part: HostPart, view: RegionView, log: Logger): Promise<boolean> {

@@ -3,7 +3,7 @@ import { unlessAborted } from '../drivers/ends-within.ts';
 import type { HostState, RegionView } from './part.ts';
 
 /** What the last renewal has read. */
-interface Update {
+export interface Update {
   state: HostState;
   revision: number;
   view: RegionView;

@@ -11,7 +11,8 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { eligibleHosts, hostFolder, type HostPart, leaseFileName, type RegionView } from '../../hosts/part.ts';
+import { canHandOver, eligibleHosts, hostFolder, leaseFileName } from '../../hosts/part.ts';
+import type { HostPart, RegionView } from '../../hosts/part.ts';
 import type { DriverStatus } from '../driver.ts';
 import { replaceText } from '../durable-files.ts';
 import { findProgram } from '../programs.ts';
@@ -209,8 +210,7 @@ async function giveUpAll(routers: HostRouters, handOver: HandOver, signal: Abort
 /** An attempt to hand over closes connections, so none is made while no host could take the addresses. */
 async function waitForOtherHost(routers: HostRouters, signal: AbortSignal, log: Logger): Promise<void> {
   for (let isLogged = false; ; isLogged = true) {
-    const region = routers.region();
-    if (eligibleHosts(region).some((name) => name !== region.self)) return;
+    if (canHandOver(routers.region())) return;
     if (!isLogged) log.warn('this host keeps its addresses until another host serves');
     await sleep(WAIT_MS, undefined, { signal });
   }

@@ -1,6 +1,6 @@
 /** Hands the NFS groups of a host over to other hosts, one after the other. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eligibleHosts, type RegionView } from '../../hosts/part.ts';
+import { canHandOver, type RegionView } from '../../hosts/part.ts';
 import { refuseAborted } from '../command.ts';
 import { POLL_MS } from './balance.ts';
 import type { NfsGroup } from './group.ts';
@@ -29,7 +29,7 @@ export async function drainGroups({ groups, giveUp, isTaking, current, signal }:
       await sleep(POLL_MS);
       continue;
     }
-    while (eligibleHosts(current().region).every((name) => name === current().region.self) || !(await giveUp(group))) {
+    while (!canHandOver(current().region) || !(await giveUp(group))) {
       refuseAborted(signal);
       await sleep(POLL_MS);
     }
