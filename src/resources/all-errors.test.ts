@@ -124,6 +124,11 @@ const cases: Case[] = [
     ['network_count_limit', 'sfs_count_limit'],
   ],
   ['PATCH', '/cloudyard/v1/clients/1/quotas', { sfs_count_limit: 1, region_id: 'x' }, ['region_id']],
+  ...[1, -1].map((ofRegion): Case => {
+    const limits = { project_count_limit: 1, sfs_count_limit: ofRegion, region_id: 99 };
+    const fields = ['project_count_limit', 'region_id', ...(ofRegion < 0 ? ['sfs_count_limit'] : [])];
+    return ['PATCH', '/cloudyard/v1/clients/1/quotas', limits, fields];
+  }),
   [
     'POST',
     '/cloud/v1/user_actions/subscribe',

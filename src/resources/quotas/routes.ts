@@ -10,7 +10,7 @@ import {
   RegionalQuotas,
   UpdateClientQuotas,
 } from './schema.ts';
-import { errorsOfLimits, toDrifts } from './service.ts';
+import { toDrifts } from './service.ts';
 import type { ClientQuotas } from './service.ts';
 
 const operation = operationsOf({
@@ -58,7 +58,7 @@ export const quotaOperations = (quotas: ClientQuotas, audit: QuotaAudit) => [
     description: 'Null resets a limit to the default. Regional kinds need `region_id`, global kinds must not have it.',
     access: operatorAdmin,
     body: UpdateClientQuotas,
-    bodyErrors: errorsOfLimits,
+    bodyErrors: quotas.bodyErrors,
     response: ClientQuotaFigures,
     handle: ({ by, params, body }) => quotas.update(by, params.client_id, body as UpdateClientQuotas),
   }),

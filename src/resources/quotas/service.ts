@@ -1,6 +1,6 @@
 /** Limits and usage of a client's quotas, and how the operator changes limits. The counters are in src/quota. */
 import type { RequestContext } from '../../authz/actor.ts';
-import { type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import { type FieldError, requireNoErrors } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import type { Drift } from '../../quota/audit.ts';
 import { globalKinds, globalRegion, type Kind, regionalKinds } from '../../quota/kinds.ts';
@@ -34,9 +34,21 @@ export function createClientQuotas(deps: ClientQuotasDeps) {
     return { region_id: regionId, ...(await figures(clientId, regionId, regionalKinds)) };
   };
 
+  /** A regional quota without a region, a global quota with one, or a region that does not exist. */
+  const errorsOf = (body: ValidFields<UpdateClientQuotas>): FieldError[] => {
+    const { region_id: regionId } = body;
+    const isUnknown = regionId !== undefined && !deps.regions.get(regionId);
+    const unknown = isUnknown ? [{ path: 'region_id', message: `region ${regionId} not found` }] : [];
+    return [...unknown, ...misplacedLimits(body)];
+  };
+
   return {
     global,
     regional,
+
+    /** For an invalid body. */
+    bodyErrors: (body: ValidFields<UpdateClientQuotas>, isInvalid: IsInvalid): FieldError[] =>
+      isInvalid('region_id') ? [] : errorsOf(body),
 
     async all(clientId: number): Promise<{ global_quotas: Figures; regional_quotas: Figures[] }> {
       const regions = deps.regions.all();
@@ -50,10 +62,7 @@ export function createClientQuotas(deps: ClientQuotasDeps) {
     async update(context: RequestContext, clientId: number, body: UpdateClientQuotas): Promise<Figures> {
       const { region_id: regionId, ...limits } = body;
       await deps.clients.require(clientId);
-      if (regionId !== undefined && !deps.regions.get(regionId)) {
-        throw invalidInput([{ path: 'region_id', message: `region ${regionId} not found` }]);
-      }
-      requireNoErrors(misplacedLimits(body));
+      requireNoErrors(errorsOf(body));
       const byKind = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [kindOf(name), limit]));
       const scope = { clientId, regionId: regionId ?? globalRegion };
       await deps.idempotency.auditedTransaction(db, context, async (tx, act) => {
@@ -79,11 +88,6 @@ export function toDrifts(drifts: Drift[]): QuotaDriftCollection {
     in_use: Number(inRows),
   }));
   return { count: results.length, results };
-}
-
-/** The errors of an invalid body. */
-export function errorsOfLimits(body: ValidFields<UpdateClientQuotas>, isInvalid: IsInvalid): FieldError[] {
-  return isInvalid('region_id') ? [] : misplacedLimits(body);
 }
 
 /** Regional quotas without a region, and global quotas with one. */
