@@ -6591,7 +6591,7 @@ export interface components {
              * @enum {unknown}
              */
             state: "ACTIVE" | "DELETED";
-            /** @description ID of the task that deleted the project, or null */
+            /** @description Always null: changes of a project are done at once */
             task_id: string | null;
         };
         ProjectCollection: {
@@ -10118,7 +10118,7 @@ export interface operations {
                 offset?: components["parameters"]["query_offset"];
                 /** @description Whether to return `available_volume_types` */
                 show_volume_types?: components["parameters"]["query_show_volume_types"];
-                /** @description Only regions whose name contains this text */
+                /** @description Only the region with this name, in upper or lower case */
                 display_name?: string;
                 /** @description Field and direction of the order */
                 order_by?: "created_at.asc" | "created_at.desc" | "display_name.asc" | "display_name.desc";

@@ -41,7 +41,7 @@ export const Project = Type.Object(
     is_default: Type.Boolean({ description: "Whether this is the client's default project, which cannot be deleted" }),
     name: Type.String({ description: 'Name of the project' }),
     state: Type.Enum(['ACTIVE', 'DELETED'], { description: '`ACTIVE`, or `DELETED` once it is deleted' }),
-    task_id: OrNull.text('ID of the task that deleted the project, or null'),
+    task_id: OrNull.text('Always null: changes of a project are done at once'),
   },
   { title: 'Project' },
 );

@@ -107,7 +107,7 @@ export const GetRegion = Type.Object(ShowVolumeTypes);
 export const ListRegions = Type.Object({
   ...Paging(100),
   ...ShowVolumeTypes,
-  display_name: Type.Optional(Described(ShortText, 'Only regions whose name contains this text')),
+  display_name: Type.Optional(Described(ShortText, 'Only the region with this name, in upper or lower case')),
   order_by: OrderBy(['created_at', 'display_name'], 'created_at.desc'),
   product: Type.Optional(
     Type.Enum(['containers', 'inference'], { description: 'Only regions with this product; none has one' }),
