@@ -6,9 +6,13 @@ import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
 // Real ones would check the services of this host until the process ends.
-vi.mock('../drivers/keepalived/balancer-parts.ts', () => ({
-  balancerParts: () => [{ title: 'load balancers' }, { title: 'addresses' }],
-}));
+const balancerParts = vi.hoisted(() =>
+  vi.fn<(options: { checkApi: unknown; checkRegistry: unknown }) => { title: string }[]>(() => [
+    { title: 'load balancers' },
+    { title: 'addresses' },
+  ]),
+);
+vi.mock('../drivers/keepalived/balancer-parts.ts', () => ({ balancerParts }));
 
 const storage = {
   driver: 'ceph' as const,
@@ -20,13 +24,13 @@ const storage = {
 const addresses = { nfsAddresses: ['10.77.2.1'], apiAddress: '10.77.0.10', registryAddress: '10.77.0.9' };
 
 const settings = readSettings({}, checkoutPlaces('/srv'), false);
-const regionOf = (own: HostedRegion['storage']): HostedRegion => ({
+const regionOf = (own: HostedRegion['storage'], moving: object): HostedRegion => ({
   ...{ regionId: 1, vipRange: '10.77.1.0/24', vipRangeV6: null, storage: own },
-  settings: { ...addresses, addressGroups: 12, virtualRouterId: 100, leaseSeconds: 15 },
+  settings: { ...addresses, ...moving, addressGroups: 12, virtualRouterId: 100, leaseSeconds: 15 },
 });
 
-function partsOf(own: HostedRegion['storage']): string[] {
-  const region = regionOf(own);
+function partsOf(own: HostedRegion['storage'], moving: { apiAddress?: null; registryAddress?: null } = {}): string[] {
+  const region = regionOf(own, moving);
   const context = {
     dataDir: '/srv/data',
     log: { info() {} },
@@ -41,4 +45,14 @@ it('a host without shared storage serves load balancers only', () => {
 
 it('a host with shared storage serves file shares and registries too', () => {
   expect(partsOf(storage)).toEqual(['load balancers', 'addresses', 'file shares', 'registries']);
+});
+
+it.each([
+  [{}, [true, true]],
+  [{ apiAddress: null }, [false, true]],
+  [{ registryAddress: null }, [true, false]],
+])('a host checks the API and registries if their addresses move (%j: %j)', (moving, isChecked) => {
+  partsOf(storage, moving);
+  const { checkApi, checkRegistry } = balancerParts.mock.lastCall![0];
+  expect([checkApi !== null, checkRegistry !== null]).toEqual(isChecked);
 });

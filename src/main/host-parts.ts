@@ -20,9 +20,11 @@ interface HostPartsContext {
 
 /** In the order in which they start. */
 export function createHostParts({ settings, region, context }: HostPartsContext): HostPart[] {
+  const { apiAddress, registryAddress } = region.settings;
   const balancers = balancerParts({
     ...{ dataDir: settings.dataDir, log: context.log, partOf: loadBalancerPart },
-    ...{ checkApi: createApiCheck(settings), checkRegistry: registryCheck(settings, context) },
+    checkApi: apiAddress === null ? null : createApiCheck(settings),
+    checkRegistry: registryAddress === null ? null : registryCheck(settings, context),
     open: (peers) => startOneDriver('loadBalancer', settings, { ...context, peers }),
   });
   const shares = hasNfsGroups(region, settings) ? [fileSharePart(settings, context)] : [];

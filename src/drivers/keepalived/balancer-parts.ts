@@ -14,9 +14,9 @@ interface BalancerPartsOptions extends Omit<MovingAddressesOptions, 'checks' | '
   open(peers: Peers | null): Promise<LoadBalancerDriver>;
   /** The part that serves load balancers with the driver. */
   partOf(open: () => Promise<LoadBalancerDriver>): HostPart<DesiredLoadBalancer>;
-  /** Rejects while the API server of this host does not work; null: always works. */
+  /** Rejects while the API server of this host does not work; null: the API has no address that moves. */
   checkApi: (() => Promise<void>) | null;
-  /** Rejects while this host serves no registries; null: always works. */
+  /** Rejects while this host serves no registries; null: they have no address that moves. */
   checkRegistry: (() => Promise<void>) | null;
 }
 
