@@ -5222,11 +5222,11 @@ export interface components {
              * @description When its lease ends unless it is renewed
              */
             lease_until: string;
-            /** @description Whether it has applied everything that is published, so that it may serve */
+            /** @description Whether it has applied everything that is published, so that it may serve; false without a valid lease */
             converged: boolean;
             /** @description Number of changes that it has not applied */
             pending_changes: number;
-            /** @description Address groups and NFS groups that it holds: `addresses-3`, `api`, `registry`, `nfs 10.77.2.1` */
+            /** @description Address groups and NFS groups that it holds: `addresses-3`, `api`, `registry`, `nfs 10.77.2.1`; none without a valid lease */
             held_groups: string[];
             /** @description What it serves, as of its last report */
             drivers: components["schemas"]["HostDriver"][];

@@ -48,7 +48,14 @@ describe('hosts', () => {
           pending_changes: 1,
           held_groups: ['addresses-0'],
         },
-        { name: 'h2', lease_valid: false, version: '1.2.3', drivers: report.drivers },
+        {
+          name: 'h2',
+          lease_valid: false,
+          converged: false,
+          held_groups: [],
+          version: '1.2.3',
+          drivers: report.drivers,
+        },
       ],
     });
     expect((await cloudyard.get(hosts)).body.count).toBe(3);

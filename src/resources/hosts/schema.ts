@@ -33,11 +33,13 @@ export const Host = Type.Object(
     lease_valid: Type.Boolean({ description: 'Whether its lease has not ended' }),
     lease_until: Described(DateTime, 'When its lease ends unless it is renewed'),
     converged: Type.Boolean({
-      description: 'Whether it has applied everything that is published, so that it may serve',
+      description:
+        'Whether it has applied everything that is published, so that it may serve; false without a valid lease',
     }),
     pending_changes: Type.Integer({ description: 'Number of changes that it has not applied' }),
     held_groups: Type.Array(Type.String(), {
-      description: 'Address groups and NFS groups that it holds: `addresses-3`, `api`, `registry`, `nfs 10.77.2.1`',
+      description:
+        'Address groups and NFS groups that it holds: `addresses-3`, `api`, `registry`, `nfs 10.77.2.1`; none without a valid lease',
     }),
     drivers: Type.Array(Driver, { description: 'What it serves, as of its last report' }),
     version: Type.String({ description: 'Version of its agent' }),

@@ -76,6 +76,7 @@ export function createHosts({ db, idempotency, audit }: HostsDeps) {
   };
 }
 
+/** A host whose lease has ended serves nothing, whatever it has reported last. */
 function toResponse(row: HostRow): Host {
   return {
     region_id: row.regionId,
@@ -85,9 +86,9 @@ function toResponse(row: HostRow): Host {
     state: row.state,
     lease_valid: row.leaseValid,
     lease_until: withZone(row.leaseUntil),
-    converged: row.converged,
+    converged: row.leaseValid && row.converged,
     pending_changes: row.pendingChanges,
-    held_groups: row.report.heldGroups,
+    held_groups: row.leaseValid ? row.report.heldGroups : [],
     drivers: row.report.drivers.map(({ kind = '', driver, real, healthy, detail }) => {
       return { kind, driver, real, healthy, detail };
     }),
