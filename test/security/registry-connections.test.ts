@@ -77,6 +77,17 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(socketsOf(pid).filter((inode) => listening.includes(inode))).toEqual([]);
   });
 
+  it('cannot end the gate with a request whose host distribution refuses', async () => {
+    const pid = () => readFileSync(join(yard.layout.distribution, 'gate.pid'), 'utf8');
+    const before = pid();
+    const blob = `GET /v2/app-1/a/blobs/sha256:${'0'.repeat(64)}`;
+    for (const text of [`${blob} HTTP/1.0\r\n\r\n`, `${blob} HTTP/1.1\r\nHost: a b\r\n\r\n`]) {
+      expect(await exchange(yard.port, text)).toMatch(/^HTTP\/1\.1 400 /);
+      expect(await neighbour()).toBe(401);
+    }
+    expect(pid()).toBe(before);
+  });
+
   it('cannot smuggle a second request past the gate', async () => {
     const first = 'POST /v2/ HTTP/1.1\r\nHost: x\r\n';
     for (const [attack, text] of Object.entries({

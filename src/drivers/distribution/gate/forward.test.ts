@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -87,6 +87,20 @@ it('sends a request again once if nothing is to be repaired: another request may
 it('asks the client to repeat a request with a body', async () => {
   expect(await statusOf('PUT', [500], async () => 'repaired')).toBe(503);
   expect(await statusOf('PUT', [500], async () => 'sound')).toBe(500);
+});
+
+it('survives a response to HEAD that has a body, as distribution sends without a valid host', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'cloudyard-forward-'));
+  opened.push(() => rm(folder, { recursive: true }));
+  const server = createTcpServer((socket) => {
+    socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400 Bad Request'));
+  }).listen(join(folder, 'socket'));
+  opened.push(() => new Promise((resolve) => server.close(resolve)));
+  await once(server, 'listening');
+  const ended = once(server, 'connection').then(([socket]) => once(socket, 'close'));
+  const request = { rawHeaders: [] as string[] } as IncomingMessage;
+  expect((await createForward(join(folder, 'socket')).head(request, '/v2/')).statusCode).toBe(400);
+  await ended;
 });
 
 it('keeps a connection open until the client has sent its body, so that it can read the response', async () => {

@@ -62,6 +62,8 @@ export function createForward(socketPath: string) {
     const headers = headersOf(request.rawHeaders);
     const upstream = httpRequest({ agent, socketPath, method: 'HEAD', path, headers, setHost: false });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
+    // Distribution sends a body even in response to HEAD if it refuses the header `Host`: an error after the response.
+    upstream.on('error', () => undefined);
     upstream.end();
     const [answer] = await answered;
     return answer.resume();
