@@ -134,6 +134,19 @@ describe('events', () => {
     ]);
   });
 
+  it('of layers are not taken for those of manifests in a repository with `manifests` in its name', async () => {
+    await fresh();
+    const repository = `${prefix}/manifests/app`;
+    const layer = { repository, mediaType: 'application/octet-stream', digest: digest('d'), size: 1000 };
+    const url = (kind: string, of: string) => `http://127.0.0.1:5000/v2/${repository}/${kind}/${of}`;
+    await send([event('push', { ...layer, url: url('blobs', digest('d')) })]);
+    expect(await repositories()).toEqual([]);
+    await send([event('push', { repository, tag: 'v1', url: url('manifests', digest('a')) })]);
+    await send([event('pull', { ...layer, url: url('blobs', digest('d')) })]);
+    expect(await repositories()).toMatchObject([{ name: 'manifests/app', artifact_count: 1, pull_count: 0 }]);
+    expect(await bytes()).toBe(1010);
+  });
+
   it('move a tag to another artifact and delete an artifact', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' })]);

@@ -96,7 +96,7 @@ function parseEvent(given: unknown): Event[] {
   const type = String(mediaType ?? '');
   // Deletions have no media type, and deletions of layers no URL either.
   const isManifest =
-    /manifest|index/.test(type) || String(url).includes('/manifests/') || (action === 'delete' && !type);
+    /manifest|index/.test(type) || /\/manifests\/[^/]+$/.test(String(url)) || (action === 'delete' && !type);
   return [
     {
       ...{ id, action, at, registryId, prefix, digest, isManifest },
