@@ -52,6 +52,23 @@ describe('a blob that a manifest refers to', () => {
     expect(found!.repositories[0]!.manifests[0]!.size).toBe(5 + found!.blobs.get(first)!);
   });
 
+  it('is part of the size of an index that lists its image, and of no manifest that only has it as its subject', async () => {
+    const image = await storage.image('app-1/a', 'v1', [await storage.layer('app-1/a', 'layer')]);
+    const put = async (manifest: object) => {
+      const text = JSON.stringify(manifest);
+      const digest = await storage.blob(text);
+      await storage.link('app-1/a', 'manifest', digest);
+      return [digest, text.length] as const;
+    };
+    const absent = { digest: `sha256:${'0'.repeat(64)}`, size: 7 };
+    const [index, bytesOfIndex] = await put({ manifests: [{ digest: image, size: 100 }, absent] });
+    const [signature, bytesOfSignature] = await put({ subject: { digest: image, size: 100 } });
+    const [found] = await pass();
+    const sizeOf = (digest: string) => found!.repositories[0]!.manifests.find((each) => each.digest === digest)!.size;
+    expect(sizeOf(index) - bytesOfIndex - 7 - 100).toBe(5);
+    expect(sizeOf(signature)).toBe(bytesOfSignature);
+  });
+
   it('is kept, with its link, by a pass that cannot read the links of manifests', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     const manifest = await storage.image('app-1/a', 'v1', [layer]);

@@ -36,6 +36,7 @@ import {
   type Repository,
   revisionsOf,
   sizeOf,
+  sizeWithImages,
   sweepLink,
   sweptFile,
   tagsWithDigests,
@@ -264,9 +265,11 @@ async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise
     const contents = byPrefix.get(found.prefix);
     if (!contents) continue;
     const manifests = [];
-    for (const { digest, size } of found.manifests) {
+    const known = new Map(found.manifests.map((manifest) => [manifest.digest, manifest]));
+    for (const manifest of found.manifests) {
+      const { digest } = manifest;
       const pushedAt = await writtenAt(join(revisionsOf(found.repository), hexOf(digest), 'link'));
-      if (pushedAt) manifests.push({ digest, size, pushedAt });
+      if (pushedAt) manifests.push({ digest, size: sizeWithImages(manifest, known), pushedAt });
     }
     const tags = await tagsWithDigests(found.repository);
     contents.repositories.push({ name: found.repository.name, manifests, tags });

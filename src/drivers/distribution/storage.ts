@@ -22,9 +22,13 @@ export interface Repository {
 /** A manifest and the digests that it refers to. */
 export interface Manifest {
   digest: string;
+  /** Bytes of the manifest alone. */
+  bytes: number;
   /** Bytes of the manifest and of everything that it refers to, each digest once. */
   size: number;
   references: string[];
+  /** The manifests that an index lists. */
+  images: string[];
 }
 
 /** Every repository of a registry's folder. */
@@ -120,24 +124,43 @@ async function digestOfTag(repository: Repository, name: string): Promise<string
 /** Null if the blob does not exist or is not a readable manifest. */
 export async function readManifest(layout: Layout, digest: string): Promise<Manifest | null> {
   try {
-    const bytes = await readFile(join(layout.blob(digest), 'data'));
-    const references = descriptorsIn(JSON.parse(bytes.toString('utf8')));
-    const sum = [...references.values()].reduce((sum, each) => sum + each, bytes.length);
-    // The sizes come from the client that pushed the manifest and may be arbitrary.
-    const size = Math.min(sum, Number.MAX_SAFE_INTEGER);
-    return { digest, size, references: [...references.keys()] };
+    const data = await readFile(join(layout.blob(digest), 'data'));
+    const manifest = JSON.parse(data.toString('utf8')) as Record<string, unknown>;
+    const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
+    // In every format: image manifests, indexes, artifacts, and Docker schema 1.
+    const contents = descriptorsIn(config, layers, manifests, blobs, fsLayers);
+    const bytes = data.length;
+    return {
+      ...{ digest, bytes, size: sumOf(bytes, contents.values()) },
+      references: [...contents.keys(), ...descriptorsIn(subject).keys()],
+      images: [...descriptorsIn(manifests).keys()],
+    };
   } catch {
     return null;
   }
 }
 
-/** The sizes of all descriptors, by digest, in every format: image manifests, indexes, artifacts, and Docker schema 1. */
-function descriptorsIn(manifest: Record<string, unknown>): Map<string, number> {
+/** The size of a manifest; that of an index includes what its images refer to. `known`: the manifests of the repository. */
+export function sizeWithImages({ size, images }: Manifest, known: Map<string, Manifest>): number {
+  const found = images.map((digest) => known.get(digest)).filter((image) => image !== undefined);
+  return sumOf(
+    size,
+    found.map((image) => image.size - image.bytes),
+  );
+}
+
+/** The sizes in a manifest come from the client that pushed it and may be arbitrary. */
+function sumOf(first: number, others: Iterable<number>): number {
+  let sum = first;
+  for (const each of others) sum += each;
+  return Math.min(sum, Number.MAX_SAFE_INTEGER);
+}
+
+/** The sizes of descriptors, by digest. Each value is a descriptor or a list of them. */
+function descriptorsIn(...values: unknown[]): Map<string, number> {
   const list = (value: unknown) => (Array.isArray(value) ? value : value ? [value] : []);
-  const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
-  const all = [config, layers, manifests, blobs, subject, fsLayers].flatMap(list) as Record<string, unknown>[];
   const found = new Map<string, number>();
-  for (const each of all) {
+  for (const each of values.flatMap(list) as Record<string, unknown>[]) {
     const digest = each['digest'] ?? each['blobSum'];
     const size = each['size'];
     if (isDigest(digest)) found.set(digest, Number.isSafeInteger(size) && Number(size) > 0 ? Number(size) : 0);

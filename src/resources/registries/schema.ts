@@ -146,7 +146,9 @@ export const Artifact = Type.Object(
     digest: Type.String({ description: 'Digest of the manifest, `sha256:<hex>`' }),
     registry_id: Type.Integer({ description: 'ID of the registry' }),
     repository_id: Type.Integer({ description: 'ID of the repository' }),
-    size: Type.Integer({ description: 'Size in bytes of the manifest and of everything that it refers to' }),
+    size: Type.Integer({
+      description: 'Size in bytes of the manifest and of everything that it refers to; an index includes its images',
+    }),
     ...times,
     tags: Type.Array(RegistryTag, { description: 'Tags of the artifact' }),
   },

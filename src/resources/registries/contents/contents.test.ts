@@ -134,6 +134,24 @@ describe('events', () => {
     ]);
   });
 
+  it('give an index the size of its images', async () => {
+    await fresh();
+    await send([event('push', { references }), event('push', { digest: digest('b'), size: 20, references })]);
+    const listed = [
+      { digest: digest('a'), size: 10 },
+      { digest: digest('b'), size: 20 },
+      { digest: digest('e'), size: 5 },
+    ];
+    const mediaType = 'application/vnd.oci.image.index.v1+json';
+    await send([event('push', { mediaType, digest: digest('f'), size: 30, references: listed })]);
+    const sizes = (await artifacts()).map((each: { digest: string; size: number }) => [each.digest, each.size]);
+    expect(Object.fromEntries(sizes)).toEqual({
+      [digest('a')]: 1110,
+      [digest('b')]: 1120,
+      [digest('f')]: 30 + 1110 + 1120 + 5,
+    });
+  });
+
   it('of layers are not taken for those of manifests in a repository with `manifests` in its name', async () => {
     await fresh();
     const repository = `${prefix}/manifests/app`;

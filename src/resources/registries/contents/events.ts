@@ -78,7 +78,8 @@ async function apply(tx: Tx, event: Event): Promise<void> {
   // The size that the host measured. The sizes in a manifest are only claims of the client that pushed it.
   await store.putBlob(tx, registryId, digest, size);
   if (!event.isManifest) return;
-  const sum = [...references.values()].reduce((sum, each) => sum + each, size);
+  const images = await store.sizesOfArtifacts(tx, registryId, repository, [...references.keys()]);
+  const sum = [...references].reduce((sum, [digest, claimed]) => sum + (images.get(digest) ?? claimed), size);
   const whole = Math.min(sum, Number.MAX_SAFE_INTEGER);
   await store.putManifest(tx, registryId, { repository, digest, size: whole, tag, at });
 }

@@ -160,6 +160,27 @@ const upsertTag = prepared(
    where registry_tags.pushed_at <= $4`,
 );
 
+const readSizesOf = prepared<
+  { digest: string; size: number },
+  [registryId: number, name: string, digests: string[]],
+  Tx
+>(
+  'registry_artifact_sizes',
+  `select a.digest, a.size from registry_repositories p join registry_artifacts a on a.repository_id = p.id
+   where p.registry_id = $1 and p.name = $2 and a.digest = any($3)`,
+);
+
+/** The sizes of the artifacts of a repository among these digests. */
+export async function sizesOfArtifacts(
+  tx: Tx,
+  registryId: number,
+  repository: string,
+  digests: string[],
+): Promise<Map<string, number>> {
+  const rows = await readSizesOf(tx, registryId, repository, digests);
+  return new Map(rows.map(({ digest, size }) => [digest, size]));
+}
+
 interface PushedManifest {
   repository: string;
   digest: string;
