@@ -171,6 +171,14 @@ describe('violations', () => {
       },
       /must not be used by listeners that balance requests and by listeners that balance bytes/,
     ],
+    [
+      'only that the protocol of a pool does not fit',
+      {
+        ...udp,
+        listeners: [...udp.listeners, listener({ protocol: 'TCP', port: 81, defaultPoolId: udp.pools[0]!.id })],
+      },
+      /^pool \S+: protocol: must be HTTP, HTTPS, PROXY, PROXYV2 or TCP behind TCP listeners$/,
+    ],
     ['a duplicate id', { ...valid, pools: [...valid.pools, pool({ id: valid.id })] }, /every id must be unique/],
   ])('report %s', (_, desired, message) => expect(violationsOf(desired).join('; ')).toMatch(message));
 

@@ -158,7 +158,7 @@ function protocolViolations({ protocol }: PoolSettings, listeners: ListenerProto
   const fit = unfit && poolProtocols[unfit];
   if (fit?.length === 0) report('protocol', `${unfit} listeners cannot have a pool`);
   else if (fit) report('protocol', `must be ${orList(fit)} behind ${unfit} listeners`);
-  if (poolModes(protocol, listeners).length > 1) {
+  if (!fit && poolModes(protocol, listeners).length > 1) {
     report('protocol', 'must not be used by listeners that balance requests and by listeners that balance bytes');
   }
   return violations;
