@@ -177,7 +177,7 @@ export async function createServices(deps: ServicesDeps) {
   const pools = createPools({ ...balanced, untilEnd: taskViews.untilEnd });
   const listeners = createListeners({ ...balanced, pools });
   const l7Policies = createL7Policies({ ...shared, changes, checkPattern: deps.checkPattern ?? createPatternCheck() });
-  const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners });
+  const loadBalancers = createLoadBalancers({ ...shared, networks, changes, listeners, memberRules });
 
   const snapshots = createSnapshots(shared);
   const volumes = createVolumes({

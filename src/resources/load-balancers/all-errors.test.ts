@@ -20,6 +20,8 @@ beforeAll(async () => {
   rule = `${rules}/${await created(await cloud.post(rules, anyPath), 'l7rules')}`;
 });
 
+const denied = { address: '169.254.169.254', protocol_port: 80 };
+const aTcpPool = { name: 'a pool', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN' };
 const user = { username: 'bob', encrypted_password: 'plain' };
 const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = [
   [
@@ -38,9 +40,48 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
     ['name', 'session_persistence.cookie_name'],
   ],
   [
+    'the health monitor in the update of a pool, of the type that it has',
+    () => cloud.patch(`${v2(pools)}/${pool}`, { name: 'x', healthmonitor: { delay: 5, timeout: 9, max_retries: 1 } }),
+    ['healthmonitor.timeout', 'name'],
+  ],
+  [
+    'the update of a pool, but not what other protocols forbid',
+    () =>
+      cloud.patch(`${v2(pools)}/${pool}`, {
+        name: 'x',
+        session_persistence: { type: 'SOURCE_IP', persistence_timeout: 60 },
+        members: [member(1, { backup: true })],
+      }),
+    ['name'],
+  ],
+  [
+    'the update of a health monitor',
+    () => cloud.patch(`${pools}/${pool}/healthmonitor`, { max_retries: 0, expected_codes: 'abc' }),
+    ['expected_codes', 'max_retries'],
+  ],
+  [
+    'a pool of an unknown protocol',
+    () =>
+      cloud.post(pools, {
+        name: 'a pool',
+        protocol: 'FTP',
+        lb_algorithm: 'ROUND_ROBIN',
+        healthmonitor: { type: 'TCP', delay: 5, timeout: 5, max_retries: 1 },
+        session_persistence: { type: 'APP_COOKIE' },
+        members: [member(1), denied],
+      }),
+    ['healthmonitor.timeout', 'load_balancer_id', 'members.1.address', 'protocol', 'session_persistence.cookie_name'],
+  ],
+  [
+    'a listener of an unknown protocol',
+    () => cloud.post(listeners, { name: 'a listener', protocol: 'FTP', protocol_port: 80, user_list: [user] }),
+    ['load_balancer_id', 'protocol', 'user_list.0.encrypted_password'],
+  ],
+  ['a new member', () => cloud.post(`${pools}/${pool}/member`, { ...denied, weight: 0 }), ['address', 'weight']],
+  [
     'a new list of members',
-    () => cloud.request('PUT', `${balancers}/pools/${pool}/members`, [member(1), member(1), member(2, { weight: 0 })]),
-    ['1', '2.weight'],
+    () => cloud.request('PUT', `${balancers}/pools/${pool}/members`, [member(1), member(1), { ...denied, weight: 0 }]),
+    ['1', '2.address', '2.weight'],
   ],
   [
     'the update of an L7 rule',
@@ -48,15 +89,38 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
     ['value', 'zzz'],
   ],
   [
+    'the update of an L7 rule without its type',
+    () => cloud.request('PUT', rule, { zzz: 1, compare_type: 'REGEX', value: '(a+)+' }),
+    ['value', 'zzz'],
+  ],
+  [
+    'the update of an L7 rule, whose key may be that which it has',
+    () => cloud.request('PUT', rule, { zzz: 1, type: 'HEADER', compare_type: 'EQUAL_TO', value: 'x' }),
+    ['zzz'],
+  ],
+  [
     'a load balancer with a short name',
     () =>
       cloud.post(balancers, {
         name: 'x',
+        flavor: 'nope',
         floating_ip: { source: 'new' },
+        listeners: [
+          { name: 'a listener', protocol: 'TCP', protocol_port: 80, pools: [{ ...aTcpPool, members: [denied] }] },
+          { name: 'same port', protocol: 'HTTP', protocol_port: 80 },
+        ],
         vip_subnet_id: unknownId,
         tags: { 'cloudyard:a': 'b' },
       }),
-    ['floating_ip', 'name', 'tags.cloudyard:a', 'vip_network_id'],
+    [
+      'flavor',
+      'floating_ip',
+      'listeners.0.pools.0.members.0.address',
+      'listeners.1.protocol_port',
+      'name',
+      'tags.cloudyard:a',
+      'vip_network_id',
+    ],
   ],
   [
     'a load balancer with unknown references',

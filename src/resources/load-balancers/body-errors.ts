@@ -1,43 +1,53 @@
 /**
- * Pure: the rules of new load balancers, listeners and pools, applied to bodies of which some fields are invalid. A rule that
- * needs an invalid field is skipped.
+ * Pure: the rules of load balancers and their parts, applied to bodies of which some fields are invalid. A rule that needs an
+ * invalid field, or the row that an update changes, is skipped.
  */
 import { prefixed } from '../../drivers/load-balancer-rules.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
+import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
 import { errorsOfNewTags } from '../../tags/tags.ts';
 import { l7PolicySettings } from './l7-policies/normalize.ts';
 import { newL7RuleSettings } from './l7-policies/rules/normalize.ts';
-import type { CreateL7Rule } from './l7-policies/rules/schema.ts';
+import type { CreateL7Rule, UpdateL7Rule } from './l7-policies/rules/schema.ts';
 import type { CreateL7Policy } from './l7-policies/schema.ts';
 import { l7PolicyErrors, l7RuleErrors } from './l7-policies/validation.ts';
 import { newListenerSettings } from './listeners/normalize.ts';
 import type { CreateListener, NestedListener, UpdateListener } from './listeners/schema.ts';
-import { listenerErrors } from './listeners/validation.ts';
+import { listenerErrors, portErrors } from './listeners/validation.ts';
 import { newMemberSettings } from './members/normalize.ts';
 import type { CreateMember } from './members/schema.ts';
-import { memberListErrors } from './members/validation.ts';
+import { memberListErrors, placementErrors } from './members/validation.ts';
 import { unsupportedFields } from './new-load-balancer.ts';
 import { newHealthMonitor, newPoolSettings, type PoolSettings } from './pools/normalize.ts';
-import type { CreateHealthMonitor, CreatePool, NestedPool, UpdateHealthMonitor, UpdatePool } from './pools/schema.ts';
+import type { CreateHealthMonitor, CreatePool, NestedPool, PatchHealthMonitor, UpdatePool } from './pools/schema.ts';
 import { monitorErrors, poolErrors } from './pools/validation.ts';
 import type { CreateLoadBalancer } from './schema.ts';
 
 type Listener = ValidFields<NestedListener>;
 type Pool = ValidFields<NestedPool>;
 
-export function errorsOfLoadBalancer(body: ValidFields<CreateLoadBalancer>, isInvalid: IsInvalid): FieldError[] {
+export function errorsOfLoadBalancer(
+  body: ValidFields<CreateLoadBalancer>,
+  rule: MemberRule | null,
+  isInvalid: IsInvalid,
+): FieldError[] {
   const { listeners = [] } = body;
   return [
     ...errorsOfNewTags(body, isInvalid),
     ...unsupportedFields(body, isInvalid),
+    ...(listeners.every(hasPort) ? portErrors(listeners.map(newListenerSettings)) : []),
     ...listeners.flatMap((listener, i) => [
       ...partialListenerErrors(listener, `listeners.${i}.`),
       ...(listener.pools ?? []).flatMap((pool, j) =>
-        partialPoolErrors(pool, `listeners.${i}.pools.${j}.`, listener.protocol),
+        partialPoolErrors(pool, `listeners.${i}.pools.${j}.`, rule, listener.protocol),
       ),
     ]),
   ];
+}
+
+function hasPort(listener: Listener): listener is NestedListener {
+  return listener.protocol !== undefined && listener.protocol_port !== undefined;
 }
 
 export function errorsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
@@ -48,38 +58,53 @@ export function errorsOfListener(body: ValidFields<CreateListener>, isInvalid: I
   ];
 }
 
-export function errorsOfPool(body: ValidFields<CreatePool>, isInvalid: IsInvalid): FieldError[] {
+/** Of new and changed pools and members. `memberRules`: where the members of a region may be. */
+export function poolBodyErrors(memberRules: MemberRules) {
+  const inRegion =
+    <Body>(errorsOf: (body: Body, rule: MemberRule | null, isInvalid: IsInvalid) => FieldError[]) =>
+    (body: Body, isInvalid: IsInvalid, { region_id }: { region_id?: number }) =>
+      errorsOf(body, region_id === undefined ? null : memberRules(region_id), isInvalid);
+  return {
+    errorsOfPool: inRegion(errorsOfPool),
+    errorsOfPoolUpdate: inRegion(errorsOfPoolUpdate),
+    errorsOfMember: inRegion(errorsOfMember),
+    errorsOfMembers: inRegion(errorsOfMembers),
+  };
+}
+
+function errorsOfPool(body: ValidFields<CreatePool>, rule: MemberRule | null, isInvalid: IsInvalid): FieldError[] {
   const isGiven = (['listener_id', 'load_balancer_id', 'loadbalancer_id'] as const).some(
     (name) => body[name] || isInvalid(name),
   );
   const missing = { path: 'load_balancer_id', message: 'is required without listener_id' };
-  return [...(isGiven ? [] : [missing]), ...partialPoolErrors(body, '')];
+  return [...(isGiven ? [] : [missing]), ...partialPoolErrors(body, '', rule)];
 }
 
-/** Users alone: whether other settings fit depends on the protocol of the listener. */
-export function errorsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
-  return partialListenerErrors({ protocol: 'HTTP', user_list } as Listener, '');
-}
-
-/** Rules that depend on the protocol of the pool are not applied, unless the body has it. */
-export function errorsOfPoolUpdate(body: ValidFields<UpdatePool>): FieldError[] {
-  const { healthmonitor, session_persistence, members } = body;
-  const protocol = body.protocol ?? (session_persistence?.type === 'SOURCE_IP' ? 'UDP' : 'HTTP');
-  return [
-    ...(healthmonitor ? prefixed('healthmonitor.', errorsOfHealthMonitor(healthmonitor)) : []),
-    ...partialPoolErrors({ protocol, session_persistence, members: members ?? [] } as Pool, ''),
-  ];
+/** Whether the secrets fit depends on those that the pool has. */
+function errorsOfPoolUpdate(body: ValidFields<UpdatePool>, rule: MemberRule | null): FieldError[] {
+  const { protocol, healthmonitor, session_persistence, members } = body;
+  return partialPoolErrors({ protocol, healthmonitor, session_persistence, members: members ?? [] } as Pool, '', rule);
 }
 
 /** Of the members of any pool. */
-export function errorsOfMembers(members: ValidFields<CreateMember[]>): FieldError[] {
-  return partialMemberErrors(members, newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' }), '');
+function errorsOfMembers(members: ValidFields<CreateMember[]>, rule: MemberRule | null): FieldError[] {
+  const anyPool = newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' });
+  return partialMemberErrors(members, anyPool, '', rule);
 }
 
-/** Whether the type fits the pool is not checked. */
-export function errorsOfHealthMonitor({ type, ...body }: ValidFields<UpdateHealthMonitor>): FieldError[] {
-  if (!type) return [];
-  const monitor = newHealthMonitor({ ...body, type } as CreateHealthMonitor, null);
+/** Of a member of any pool. */
+function errorsOfMember(member: ValidFields<CreateMember>, rule: MemberRule | null): FieldError[] {
+  return isWhole(member) && rule ? placementErrors(newMemberSettings(member), rule) : [];
+}
+
+/** Of the users alone: whether other settings fit depends on the protocol of the listener. */
+export function errorsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
+  return partialListenerErrors({ user_list } as Listener, '');
+}
+
+/** Whether the type fits the pool is not checked. Monitors of type HTTP may have every field. */
+export function errorsOfHealthMonitor({ type, ...body }: ValidFields<PatchHealthMonitor>): FieldError[] {
+  const monitor = newHealthMonitor({ ...body, type: type ?? 'HTTP' } as CreateHealthMonitor, null);
   return monitorErrors(monitor, type === 'UDP-CONNECT' ? 'UDP' : 'HTTP');
 }
 
@@ -89,42 +114,74 @@ export function errorsOfL7Policy({ action, ...body }: ValidFields<CreateL7Policy
 }
 
 export function errorsOfL7Rule({ type, compare_type, value, ...body }: ValidFields<CreateL7Rule>): FieldError[] {
-  if (!type || !compare_type || value === undefined) return [];
-  return l7RuleErrors(newL7RuleSettings({ ...body, type, compare_type, value }), 'TERMINATED_HTTPS');
+  if (value === undefined) return [];
+  const settings = { ...body, type: type ?? 'PATH', compare_type: compare_type ?? 'EQUAL_TO', value } as const;
+  const errors = l7RuleErrors(newL7RuleSettings(settings), 'TERMINATED_HTTPS');
+  return type && compare_type ? errors : errors.filter(({ path }) => path === 'value');
 }
 
+/** The rule may have the key that the body omits. */
+export function errorsOfL7RuleUpdate(body: ValidFields<UpdateL7Rule>): FieldError[] {
+  return errorsOfL7Rule(body).filter(({ path }) => path !== 'key' || body.key !== undefined);
+}
+
+/** Without a protocol only the users are checked. */
 function partialListenerErrors({ protocol, ...body }: Listener, path: string): FieldError[] {
-  if (!protocol) return [];
+  if (!protocol) return partialListenerErrors({ protocol: 'HTTP', user_list: body.user_list } as Listener, path);
   const users = (body.user_list ?? []) as NestedListener['user_list'];
-  const isWhole = users!.every((user) => user.username !== undefined && user.encrypted_password !== undefined);
+  const areWhole = users!.every((user) => user.username !== undefined && user.encrypted_password !== undefined);
   const settings = {
     ...body,
     protocol,
     name: '',
     protocol_port: body.protocol_port ?? 1,
     sni_secret_id: body.secret_id ? body.sni_secret_id : [],
-    user_list: isWhole ? users! : [],
+    user_list: areWhole ? users! : [],
   };
   return listenerErrors(newListenerSettings(settings as NestedListener), path);
 }
 
-function partialPoolErrors(body: Pool, path: string, listener?: Listener['protocol']): FieldError[] {
-  const { protocol, healthmonitor, session_persistence, members = [] } = body;
-  if (!protocol) return [];
+/** Without a protocol the rules are applied that pools of all protocols have in common. */
+function partialPoolErrors(
+  body: Pool,
+  path: string,
+  rule: MemberRule | null,
+  listener?: Listener['protocol'],
+): FieldError[] {
+  const { protocol, healthmonitor, session_persistence: persistence, members = [] } = body;
+  const isTimeoutKnown = protocol || persistence?.type !== 'SOURCE_IP';
   const settings = newPoolSettings({
-    ...body,
-    crl_secret_id: body.ca_secret_id ? body.crl_secret_id : null,
-    healthmonitor: healthmonitor?.type ? healthmonitor : null,
-    // Whether a netmask is valid depends on the address of the load balancer.
-    session_persistence: session_persistence?.type ? { ...session_persistence, persistence_granularity: null } : null,
+    ...(protocol ? body : { protocol: 'HTTP' }),
+    crl_secret_id: protocol && body.ca_secret_id ? body.crl_secret_id : null,
+    healthmonitor: protocol && healthmonitor?.type ? healthmonitor : null,
+    session_persistence: persistence?.type
+      ? {
+          ...persistence,
+          ...(!isTimeoutKnown && { persistence_timeout: null }),
+          // Whether a netmask is valid depends on the address of the load balancer.
+          persistence_granularity: null,
+        }
+      : null,
   } as NestedPool);
   return [
-    ...poolErrors(settings, listener ? [listener] : [], '', path),
-    ...partialMemberErrors(members, settings, `${path}members.`),
+    ...poolErrors(settings, protocol && listener ? [listener] : [], '', path),
+    ...(healthmonitor && !settings.healthMonitor
+      ? prefixed(`${path}healthmonitor.`, errorsOfHealthMonitor(healthmonitor))
+      : []),
+    ...partialMemberErrors(members, settings, `${path}members.`, rule),
   ];
 }
 
-function partialMemberErrors(members: ValidFields<CreateMember[]>, pool: PoolSettings, prefix: string): FieldError[] {
-  const isWhole = members.every((member) => member.address !== undefined && member.protocol_port !== undefined);
-  return isWhole ? memberListErrors((members as CreateMember[]).map(newMemberSettings), pool, prefix, null) : [];
+/** `rule`: where members may be; null if the region is unknown. */
+function partialMemberErrors(
+  members: ValidFields<CreateMember[]>,
+  pool: PoolSettings,
+  prefix: string,
+  rule: MemberRule | null,
+): FieldError[] {
+  return members.every(isWhole) ? memberListErrors(members.map(newMemberSettings), pool, prefix, rule) : [];
+}
+
+function isWhole(member: ValidFields<CreateMember>): member is CreateMember {
+  return member.address !== undefined && member.protocol_port !== undefined;
 }

@@ -7,12 +7,11 @@ import type { CreateLoadBalancer, Logging, LoggingInput } from './schema.ts';
 import type { LoadBalancerRow } from './table.ts';
 
 export function regionErrors(
-  scope: Scope,
-  { vipRange, vipRangeV6 }: { vipRange: string | null; vipRangeV6: string | null },
-  { vip_ip_family: family = 'ipv4' }: CreateLoadBalancer,
+  { name, vipRange, vipRangeV6 }: { name: string; vipRange: string | null; vipRangeV6: string | null },
+  { vip_ip_family: family = 'ipv4' }: Pick<ValidFields<CreateLoadBalancer>, 'vip_ip_family'>,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if (!vipRange) errors.push({ path: 'region_id', message: `region ${scope.regionName} has no load balancers` });
+  if (!vipRange) errors.push({ path: 'region_id', message: `region ${name} has no load balancers` });
   if (family !== 'ipv4' && !vipRangeV6) {
     errors.push({ path: 'vip_ip_family', message: 'must be ipv4, because the region has no IPv6 range' });
   }

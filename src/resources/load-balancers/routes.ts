@@ -5,7 +5,6 @@ import { IdOf } from '../../http/path-parameters.ts';
 import { TaskIds } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import { errorsOfTagPatch } from '../../tags/tags.ts';
-import { errorsOfLoadBalancer } from './body-errors.ts';
 import { loadBalancerMetadataOperations } from './metadata/routes.ts';
 import {
   CheckLoadBalancerLimits,
@@ -53,7 +52,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Listeners and their pools can be created with it: one task creates everything or nothing.',
     access: projectMember,
     body: CreateLoadBalancer,
-    bodyErrors: errorsOfLoadBalancer,
+    bodyErrors: loadBalancers.bodyErrors,
     response: TaskIds,
     handle: ({ by, scope, body }) => loadBalancers.create(by, scope, body),
   }),

@@ -1,10 +1,12 @@
 /** Rules of load balancers. A load balancer and its listeners and pools share one lock and one job (locked-changes.ts). */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, requireNoErrors } from '../../errors/catalogue.ts';
+import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { type Groups, pageInGroups } from '../../platform/large-rows.ts';
+import type { MemberRules } from '../../platform/member-networks.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
@@ -13,6 +15,7 @@ import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import type { Listeners } from './listeners/service.ts';
+import { errorsOfLoadBalancer } from './body-errors.ts';
 import { keyOf, type LoadBalancerChanges } from './locked-changes.ts';
 import { flavorErrors, flavorToResponse } from './flavors.ts';
 import { type Instance, instancesOf, vrrpIps } from './instances.ts';
@@ -37,6 +40,7 @@ interface LoadBalancersDeps extends ServiceDeps {
   regions: Regions;
   changes: LoadBalancerChanges;
   listeners: Pick<Listeners, 'nestedErrors' | 'insertNested'>;
+  memberRules: MemberRules;
 }
 
 export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
@@ -103,6 +107,21 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       retryTakenAddress(() =>
         idempotency.auditedTransaction(db, context, (tx) => insertWithListeners(deps, tx, context, scope, body)),
       ),
+
+    /** For an invalid body. Without a region in the path, what depends on it is not checked. */
+    bodyErrors(
+      body: ValidFields<CreateLoadBalancer>,
+      isInvalid: IsInvalid,
+      { region_id }: { region_id?: number },
+    ): FieldError[] {
+      const region = region_id === undefined ? null : deps.regions.get(region_id);
+      if (!region) return errorsOfLoadBalancer(body, null, isInvalid);
+      return [
+        ...errorsOfLoadBalancer(body, deps.memberRules(region.id), isInvalid),
+        ...regionErrors(region, body),
+        ...(body.flavor === undefined ? [] : flavorErrors(region.loadBalancerFlavors, body.flavor)),
+      ];
+    },
 
     async list(scope: Scope, filter: ListLoadBalancers): Promise<Page> {
       const tags = tagFilterOf(filter);
@@ -218,11 +237,7 @@ async function checkCreate(
   const { loadBalancerFlavors } = region;
   const flavor = body.flavor ?? loadBalancerFlavors[0]!.name;
   const { tags, errors } = newTags(body);
-  errors.push(
-    ...regionErrors(scope, region, body),
-    ...unsupportedFields(body),
-    ...flavorErrors(loadBalancerFlavors, flavor),
-  );
+  errors.push(...regionErrors(region, body), ...unsupportedFields(body), ...flavorErrors(loadBalancerFlavors, flavor));
   const { vip_network_id, vip_subnet_id } = body;
   const given = vip_network_id && { network_id: vip_network_id, subnet_id: vip_subnet_id };
   // These reads come before the first statement of `tx`, which takes a connection: requests that hold one while they wait

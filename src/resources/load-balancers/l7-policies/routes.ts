@@ -4,7 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { errorsOfL7Policy, errorsOfL7Rule } from '../body-errors.ts';
+import { errorsOfL7Policy, errorsOfL7Rule, errorsOfL7RuleUpdate } from '../body-errors.ts';
 import { CreateL7Rule, L7Rule, L7RuleCollection, ListL7Rules, UpdateL7Rule } from './rules/schema.ts';
 import { CreateL7Policy, l7Limits, L7Policy, L7PolicyCollection, ListL7Policies, UpdateL7Policy } from './schema.ts';
 import type { L7Policies } from './service.ts';
@@ -122,7 +122,7 @@ function ruleOperations(policies: L7Policies) {
       description: 'Omitted fields are unchanged. Without a change no task starts.',
       access: projectMember,
       body: UpdateL7Rule,
-      bodyErrors: errorsOfL7Rule,
+      bodyErrors: errorsOfL7RuleUpdate,
       response: TaskIds,
       handle: ({ by, scope, params, body }) =>
         policies.updateRule(by, scope, params.l7policy_id, params.l7rule_id, body),

@@ -3,7 +3,6 @@ import { projectMember, projectReader } from '../../../authz/access.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { member_id, pool_id, poolTag } from '../pools/routes.ts';
-import { errorsOfMembers } from '../body-errors.ts';
 import type { Pools } from '../pools/service.ts';
 import { CreateMember, ListMembers, Member, MemberCollection, ReplaceMembers, UpdateMember } from './schema.ts';
 
@@ -18,6 +17,7 @@ export const memberOperations = (pools: Pools) => [
     description: 'Fails with 409 when the pool has a member with this address and port.',
     access: projectMember,
     body: CreateMember,
+    bodyErrors: pools.errorsOfMember,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createMember(by, scope, params.pool_id, body),
   }),
@@ -35,7 +35,7 @@ export const memberOperations = (pools: Pools) => [
     description: 'A member whose address and port are in the new list keeps its ID and its connections.',
     access: projectMember,
     body: ReplaceMembers,
-    bodyErrors: errorsOfMembers,
+    bodyErrors: pools.errorsOfMembers,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.replaceMembers(by, scope, params.pool_id, body),
   }),

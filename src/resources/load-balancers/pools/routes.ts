@@ -4,7 +4,7 @@ import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { errorsOfHealthMonitor, errorsOfPool, errorsOfPoolUpdate } from '../body-errors.ts';
+import { errorsOfHealthMonitor } from '../body-errors.ts';
 import { CreateMember } from '../members/schema.ts';
 import {
   CreateHealthMonitor,
@@ -45,7 +45,7 @@ export const poolOperations = (pools: Pools) => [
     description: 'Send `listener_id`, `load_balancer_id` or both.',
     access: projectMember,
     body: CreatePool,
-    bodyErrors: errorsOfPool,
+    bodyErrors: pools.errorsOfPool,
     response: TaskIds,
     handle: ({ by, scope, body }) => pools.create(by, scope, body),
   }),
@@ -72,7 +72,7 @@ export const poolOperations = (pools: Pools) => [
       'Omitted fields are unchanged, objects and lists are replaced, and null removes. Without a change no task starts.',
     access: projectMember,
     body: UpdatePool,
-    bodyErrors: errorsOfPoolUpdate,
+    bodyErrors: pools.errorsOfPoolUpdate,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
@@ -83,7 +83,7 @@ export const poolOperations = (pools: Pools) => [
     deprecated: true,
     access: projectMember,
     body: UpdatePool,
-    bodyErrors: errorsOfPoolUpdate,
+    bodyErrors: pools.errorsOfPoolUpdate,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.update(by, scope, params.pool_id, body),
   }),
@@ -118,6 +118,7 @@ export const poolOperations = (pools: Pools) => [
     description: 'Omitted fields are unchanged.',
     access: projectMember,
     body: PatchHealthMonitor,
+    bodyErrors: errorsOfHealthMonitor,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.updateHealthMonitor(by, scope, params.pool_id, body),
   }),
@@ -134,6 +135,7 @@ export const poolOperations = (pools: Pools) => [
     description: 'Fails with 409 when the pool has a member with this address and port.',
     access: projectMember,
     body: CreateMember,
+    bodyErrors: pools.errorsOfMember,
     response: TaskIds,
     handle: ({ by, scope, params, body }) => pools.createMember(by, scope, params.pool_id, body),
   }),

@@ -8,6 +8,7 @@ import type { PageInGroups } from '../../../platform/large-rows.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
+import { poolBodyErrors } from '../body-errors.ts';
 import { createPartChanges, requireChangeable } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
 import { newMemberSettings } from '../members/normalize.ts';
@@ -154,6 +155,7 @@ export function createPools(deps: PoolsDeps) {
 
   return {
     create,
+    ...poolBodyErrors(memberRules),
     update: (context: RequestContext, scope: Scope, id: string, body: UpdatePool) => update(context, scope, id, body),
     replaceMembers: (context: RequestContext, scope: Scope, id: string, members: CreateMember[]) =>
       update(context, scope, id, { members }, ''),
