@@ -1,7 +1,8 @@
 /**
  * Unions. The validator of the library reports the errors of all branches, although a client means one of them.
  *
- * Invariant: unions are of types that differ, of objects that differ in a constant field, or of strings.
+ * Invariant: unions are of types that differ, of objects that differ in a constant field, or of strings. Those of paths and
+ * queries, where types are converted, are of strings.
  */
 import type Ajv from 'ajv';
 import type { ErrorObject } from 'ajv';
@@ -22,8 +23,8 @@ interface Branch {
 type Validate = { errors?: Partial<ErrorObject>[] | null } & ((value: unknown, context?: never) => boolean);
 
 /**
- * Replaces the keyword `anyOf` of the library, for values whose types are not converted. It reports the errors of the branch
- * that the value is meant for, or one error that describes the branches.
+ * Replaces the keyword `anyOf` of the library. It reports the errors of the branch that the value is meant for, or one error
+ * that describes the branches.
  */
 export function distinguishBranches(ajv: Ajv.default): void {
   ajv.removeKeyword('anyOf');

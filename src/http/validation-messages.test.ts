@@ -2,11 +2,12 @@
 import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { expect, it } from 'vitest';
+import { pattern } from './patterns.ts';
 import { Nullable, Uuid } from './shapes.ts';
 import { compileValidator } from './validation.ts';
 
-function errorsOf(field: TSchema, value: unknown): string[] {
-  const check = compileValidator({ schema: Type.Object({ a: field }), httpPart: 'body' });
+function errorsOf(field: TSchema, value: unknown, httpPart = 'body'): string[] {
+  const check = compileValidator({ schema: Type.Object({ a: field }), httpPart });
   const result = check({ a: value });
   return result === true ? [] : result.error.errors.map(({ path, message }) => `${path} ${message}`);
 }
@@ -67,3 +68,17 @@ it.each(cases.map(([field, value, errors], i) => [i, value, errors, field] as co
     expect(errorsOf(field, value)).toEqual(errors);
   },
 );
+
+it('a parameter of the query has one error, too', () => {
+  expect(errorsOf(empty, 'x', 'querystring')).toEqual(['a must be empty or a UUID']);
+  expect(errorsOf(empty, '', 'querystring')).toEqual([]);
+});
+
+it.each([
+  ['', 'the key must have at least 1 character'],
+  ['a b', 'the key must be 1 to 3 letters'],
+])('the errors of a key tell it from its value: %j', (key, message) => {
+  const keys = Type.String({ minLength: 1, ...(key !== '' && { pattern: pattern('^[a-z]{1,3}$', '1 to 3 letters') }) });
+  const map = Type.Record(Type.String(), text, { propertyNames: keys });
+  expect(errorsOf(map, { [key]: 'x' })).toEqual([`a.${key} ${message}`]);
+});

@@ -36,6 +36,11 @@ function isImplied({ keyword }: ErrorObject, others: Set<string>): boolean {
 }
 
 function fieldError(error: ErrorObject): FieldError {
+  const field = fieldErrorOf(error);
+  return error.propertyName === undefined ? field : { ...field, message: `the key ${field.message}` };
+}
+
+function fieldErrorOf(error: ErrorObject): FieldError {
   const base = error.instancePath
     .split('/')
     .slice(1)

@@ -61,8 +61,7 @@ function createAjv(coerceTypes: boolean | 'array') {
     code: { regExp: boundedPatterns, optimize: false },
   });
   boundItems(ajv);
-  // Where types are converted, the type of a value selects no branch; no path and no query has a union.
-  if (!coerceTypes) distinguishBranches(ajv);
+  distinguishBranches(ajv);
   addRequestFormats(ajv);
   return ajv;
 }
