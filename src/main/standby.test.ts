@@ -222,6 +222,25 @@ describe('the next process with a data directory', () => {
   });
 });
 
+describe('a process that finds a lock taken', () => {
+  it('names the process that has it, not one that has the same lock in another database', async () => {
+    const connection = inject('postgres');
+    const lock = newLock();
+    const takeElsewhere = async () => {
+      const other = new pg.Client({ ...connection, database: 'postgres', application_name: 'another installation' });
+      await other.connect();
+      onTestFinished(() => other.end());
+      await other.query('select pg_advisory_lock_shared($1, hashtext($2))', [0x636c6f76, lock.key]);
+    };
+    // PostgreSQL lists locks in any order.
+    await Promise.all(Array.from({ length: 10 }, takeElsewhere));
+    const held = await takeLocks(connection, [lock], silentLogger);
+    onTestFinished(() => held.release());
+    const holder = `in use by cloudyard worker, process ${process.pid}`;
+    await expect(takeLocks(connection, [lock], silentLogger)).rejects.toThrow(holder);
+  });
+});
+
 describe('a process whose connection with the lock does not respond', () => {
   it('keeps its work, and takes the lock again when PostgreSQL has ended the connection', async () => {
     const connection = inject('postgres');

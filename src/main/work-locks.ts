@@ -207,10 +207,12 @@ interface Holder {
   backend_start: Date;
 }
 
+/** Locks of other databases of the server, such as those of another installation, have the same keys. */
 async function holderOf(client: pg.Client, lock: WorkLock): Promise<Holder | undefined> {
   const { rows } = await client.query<Holder>(
     `select a.pid, a.application_name, a.backend_start from pg_locks l join pg_stat_activity a on a.pid = l.pid
      where l.locktype = 'advisory' and l.granted and l.objsubid = 2
+       and l.database = (select oid from pg_database where datname = current_database())
        and l.classid = $1::int8::oid and l.objid = (hashtext($2)::int8 & 4294967295)::oid`,
     [workLocks, lock.key],
   );
