@@ -30,8 +30,27 @@ interface KeywordError {
   message?: string;
 }
 
+/** The message of an error, and the name of the field below the value that the error is of; no name: the value itself. */
+export function keywordFault(error: KeywordError): { name?: string; message: string } {
+  const { keyword, params } = error;
+  switch (keyword) {
+    case 'required':
+      return { name: String(params['missingProperty']), message: 'is required' };
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return { name: String(params['additionalProperty']), message: 'is not a known field' };
+    case 'uniqueItems': {
+      // Which of the two is the first one depends on the type of the items.
+      const { i, j } = params as { i: number; j: number };
+      return { name: String(Math.max(i, j)), message: `repeats item ${Math.min(i, j)}` };
+    }
+    default:
+      return { message: keywordMessage(error) };
+  }
+}
+
 /** Continues the name of the field: `must have at most 10 items`. */
-export function keywordMessage({ keyword, params, message = 'is invalid' }: KeywordError): string {
+function keywordMessage({ keyword, params, message = 'is invalid' }: KeywordError): string {
   const { allowedValue, allowedValues, limit, type } = params;
   if (keyword === 'enum') return `must be ${oneOf(allowedValues as unknown[])}`;
   if (keyword === 'const') return `must be ${show(allowedValue)}`;

@@ -2,7 +2,7 @@
 import type { ErrorObject } from 'ajv';
 import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
-import { keywordMessage } from '../errors/keyword-message.ts';
+import { keywordFault } from '../errors/keyword-message.ts';
 import { formats } from './formats.ts';
 import { ruleOf } from './patterns.ts';
 import { maxExamined } from './validation-bounds.ts';
@@ -47,23 +47,15 @@ function fieldErrorOf(error: ErrorObject): FieldError {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   const at = (name?: string) => [...base, ...(name === undefined ? [] : [name])].join('.');
   switch (error.keyword) {
-    case 'required':
-      return { path: at(error.params.missingProperty), message: 'is required' };
-    case 'additionalProperties':
-    case 'unevaluatedProperties':
-      return { path: at(error.params.additionalProperty), message: 'is not a known field' };
-    case 'uniqueItems': {
-      // Which of the two is the first one depends on the type of the items.
-      const { i, j } = error.params as { i: number; j: number };
-      return { path: at(String(Math.max(i, j))), message: `repeats item ${Math.min(i, j)}` };
-    }
     case 'format':
       return { path: at(), message: `must be ${formats[error.params.format]?.description ?? error.params.format}` };
     case 'pattern': {
       const rule = ruleOf(error.params.pattern);
       return { path: at(error.propertyName), message: rule === undefined ? error.message! : `must be ${rule}` };
     }
-    default:
-      return { path: at(error.propertyName), message: keywordMessage(error) };
+    default: {
+      const { name = error.propertyName, message } = keywordFault(error);
+      return { path: at(name), message };
+    }
   }
 }

@@ -32,13 +32,27 @@ describe('the flavors of load balancers', () => {
     [flavor(`${'x'.repeat(64)}, vcpus: 1, ram: 1`), 'load_balancer_flavors.0.name'],
     [flavor('tiny, vcpus: 0, ram: 1'), 'load_balancer_flavors.0.vcpus'],
     [flavor('tiny, vcpus: 1, ram: 0.5'), 'load_balancer_flavors.0.ram'],
-    [flavor('tiny, vcpus: 1'), "required property 'ram'"],
+    [flavor('tiny, vcpus: 1'), 'load_balancer_flavors.0.ram: is required'],
     [flavor('tiny, vcpus: 1, ram: 1, disk: 1'), 'load_balancer_flavors.0.disk'],
   ])('%s stop the start', (flavors, path) => expect(() => read(flavors, '{}')).toThrow(path));
 
   it.each(['load_balancer_', '"load_balancer_a b"', 'volume_floppy_gib'])('have no price as %s', (unit) => {
     const { bookOfRegion } = read(flavor('tiny, vcpus: 1, ram: 1'), `{ ${unit}: "1" }`);
     expect(() => bookOfRegion(1)).toThrow(unit.replaceAll('"', ''));
+  });
+});
+
+describe('the regions file', () => {
+  const storage = '{ driver: ceph, conf: ceph.conf, user: c, pool: p, filesystem: f }';
+  it.each([
+    ['', 'regions.0.country: is required'],
+    ['country: LUX', 'regions.0.country: must be a country code of two letters, ISO 3166-1'],
+    ['country: LU, volume_types: [cold, standard, cold]', 'regions.0.volume_types.2: repeats item 0'],
+    [`country: LU, storage: ${storage}`, 'regions.0.storage.conf: must be an absolute path'],
+  ])('with "%s" has an error in plain words', (fields, message) => {
+    const regions = join(folder, 'regions.yaml');
+    writeFileSync(regions, `regions: [{ id: 1, display_name: here, ${fields} }]\n`);
+    expect(() => readConfiguration({ regions, quotas: 'config/quotas.yaml' }, silentLogger)).toThrow(message);
   });
 });
 

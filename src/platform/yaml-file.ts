@@ -5,7 +5,7 @@ import type { Static, TSchema } from 'typebox';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import type { FieldError } from '../errors/catalogue.ts';
-import { keywordMessage } from '../errors/keyword-message.ts';
+import { keywordFault } from '../errors/keyword-message.ts';
 
 /** A file that cannot be read or is invalid. The message has a line for each error. */
 export class ConfigurationFileError extends Error {}
@@ -44,10 +44,10 @@ export function readYamlFile<T extends TSchema>(
     } else {
       for (const error of validate.errors ?? []) {
         const path = error.instancePath.split('/').slice(1);
-        const name = error.params.additionalProperty as string | undefined;
         const rule = error.parentSchema?.rule as string | undefined;
-        if (name === undefined) errors.push(at(path, rule === undefined ? keywordMessage(error) : `must be ${rule}`));
-        else errors.push(at([...path, name], 'is not a known field'));
+        const { name, message } = keywordFault(error);
+        const isOfRule = name === undefined && rule !== undefined;
+        errors.push(at(name === undefined ? path : [...path, name], isOfRule ? `must be ${rule}` : message));
       }
     }
   }

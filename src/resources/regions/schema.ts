@@ -4,6 +4,11 @@ import { Collection, Described, Nullable, OrderBy, OrNull, Paging, ShortText } f
 import { VolumeTypeName } from '../volumes/schema.ts';
 
 const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
+/** `rule`: for errors in the regions file (platform/yaml-file.ts). */
+const shortName = {
+  pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$',
+  rule: '1 to 63 letters, digits, `.`, `_` and `-`, and start with a letter or digit',
+};
 const Coordinates = Type.Object(
   {
     latitude: Described(Coordinate, 'Degrees north, as a decimal number'),
@@ -16,7 +21,7 @@ const FileShareType = Type.Enum(['standard', 'vast'], { description: 'Type of fi
 
 const LoadBalancerFlavor = Type.Object(
   {
-    name: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    name: Type.String(shortName),
     vcpus: Type.Integer({ minimum: 1, maximum: 1024 }),
     /** MiB. */
     ram: Type.Integer({ minimum: 1, maximum: 16_777_216 }),
@@ -30,13 +35,13 @@ const RegionStorage = Type.Object(
   {
     driver: Type.Enum(['ceph']),
     /** The configuration file of Ceph; its keyring is found as by the programs of Ceph. */
-    conf: Type.String({ pattern: '^/' }),
+    conf: Type.String({ pattern: '^/', rule: 'an absolute path' }),
     /** Without `client.`. */
-    user: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    user: Type.String(shortName),
     /** The pool of volumes. */
-    pool: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    pool: Type.String(shortName),
     /** The CephFS of file shares and registries. */
-    filesystem: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$' }),
+    filesystem: Type.String(shortName),
   },
   { additionalProperties: false },
 );
@@ -67,7 +72,7 @@ const RegionConfiguration = Type.Object(
   {
     id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
     display_name: Type.String({ minLength: 1, maxLength: 100 }),
-    country: Type.String({ pattern: '^\\w{2}$' }),
+    country: Type.String({ pattern: '^\\w{2}$', rule: 'a country code of two letters, ISO 3166-1' }),
     zone: Type.Optional(Zone),
     coordinates: Type.Optional(Coordinates),
     file_share_types: Type.Optional(Type.Array(FileShareType, { uniqueItems: true })),
