@@ -108,6 +108,7 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
         listeners: [
           { name: 'a listener', protocol: 'TCP', protocol_port: 80, pools: [{ ...aTcpPool, members: [denied] }] },
           { name: 'same port', protocol: 'HTTP', protocol_port: 80 },
+          { name: 'no protocol', protocol_port: 80 },
         ],
         vip_subnet_id: unknownId,
         tags: { 'cloudyard:a': 'b' },
@@ -117,6 +118,7 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
       'floating_ip',
       'listeners.0.pools.0.members.0.address',
       'listeners.1.protocol_port',
+      'listeners.2.protocol',
       'name',
       'tags.cloudyard:a',
       'vip_network_id',

@@ -36,7 +36,7 @@ export function errorsOfLoadBalancer(
   return [
     ...errorsOfNewTags(body, isInvalid),
     ...unsupportedFields(body, isInvalid),
-    ...(listeners.every(hasPort) ? portErrors(listeners.map(newListenerSettings)) : []),
+    ...partialPortErrors(listeners),
     ...listeners.flatMap((listener, i) => [
       ...partialListenerErrors(listener, `listeners.${i}.`),
       ...(listener.pools ?? []).flatMap((pool, j) =>
@@ -46,9 +46,16 @@ export function errorsOfLoadBalancer(
   ];
 }
 
-function hasPort(listener: Listener): listener is NestedListener {
-  return listener.protocol !== undefined && listener.protocol_port !== undefined;
+/** A listener without a valid protocol and port gets a port of its own. */
+function partialPortErrors(listeners: Listener[]): FieldError[] {
+  const settings = listeners.map(({ protocol, protocol_port: port }, i) => {
+    const isKnown = protocol !== undefined && port !== undefined;
+    return newListenerSettings(isKnown ? { name: '', protocol, protocol_port: port } : noPort(i));
+  });
+  return portErrors(settings);
 }
+
+const noPort = (i: number) => ({ name: '', protocol: 'TCP' as const, protocol_port: -i });
 
 export function errorsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
   const isGiven = (['load_balancer_id', 'loadbalancer_id'] as const).some((name) => body[name] || isInvalid(name));
