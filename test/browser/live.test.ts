@@ -154,6 +154,9 @@ describe('a server that is killed', () => {
 
 const notice = 'The server is not available';
 const FLOOD_MS = 3000;
+/** Less than a request waits for the end of a task. */
+const SOON_MS = 8000;
+const ONE_TASK = /\/cloud\/v1\/tasks\/[\w-]{36}(\?|$)/;
 /** Each read of the page is repeated every few seconds, after one attempt at once. */
 const MOST_REQUESTS = 60;
 
@@ -235,6 +238,46 @@ describe('a lost connection', () => {
     await page.context().setOffline(false);
     await page.getByRole('heading', { name: 'Subnets', level: 1 }).waitFor();
     await page.getByText(notice).waitFor({ state: 'detached' });
+  });
+});
+
+describe('a task that is followed', () => {
+  it('is followed to its end when the connection returns', async () => {
+    const page = await open('volumes/new', { ownContext: true });
+    await page.clock.install();
+    let reads = 0;
+    await page.route(ONE_TASK, (route) => {
+      reads += 1;
+      return route.abort();
+    });
+    await page.getByLabel('Name', { exact: true }).fill('followed');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create volume' }).click();
+    for (let count = 1; count <= 10; count += 1) {
+      await expect.poll(() => reads).toBeGreaterThanOrEqual(count);
+      await page.clock.fastForward(5000);
+    }
+    await page.unroute(ONE_TASK);
+    await page.clock.fastForward(5000);
+    await page.locator('.toast.ok').getByText('Created volume followed').waitFor();
+  });
+
+  it('leaves the page usable with many others, although a browser opens few connections to a server', async () => {
+    const { yard } = consoleOf;
+    const faults = '/cloudyard/v1/dev/faults';
+    await yard.insist('POST', faults, { resource: 'volume', operation: 'apply', mode: 'stall', count: 6 });
+    const page = await open('volumes');
+    for (let count = 1; count <= 6; count += 1) {
+      await page.getByRole('link', { name: 'Create volume' }).click();
+      await page.getByLabel('Name', { exact: true }).fill(`stalled-${count}`);
+      await page.getByLabel('Size (GiB)').fill('1');
+      await page.getByRole('dialog').getByRole('button', { name: 'Create volume' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    const read = page.waitForResponse((response) => response.url().includes('/subnets/1/1'), { timeout: SOON_MS });
+    await page.getByRole('link', { name: 'Subnets', exact: true }).click();
+    await read;
+    await yard.delete(faults);
+    await page.locator('.toast.ok').getByText('Created volume stalled-6').waitFor();
   });
 });
 

@@ -57,6 +57,22 @@ describe('the tasks', () => {
   });
 });
 
+describe('a task', () => {
+  it('of a deletion that fails is linked from the message', async () => {
+    const { yard } = consoleOf;
+    const { body } = await yard.get('/cloud/v1/networks/1/1');
+    const network = body.results.find((each: { default: boolean }) => each.default);
+    const share = { name: 'to-stay', protocol: 'NFS', size: 1, network: { network_id: network.id } };
+    const { created_resources: created } = await yard.ended(await yard.insist('POST', shares, share));
+    await yard.post('/cloudyard/v1/dev/faults', { resource: 'file_share', operation: 'remove', mode: 'fail' });
+    const page = await open(`file-shares/${created.file_shares[0]}/delete`);
+    await page.getByLabel('Type to-stay to confirm').fill('to-stay');
+    await page.getByRole('button', { name: 'Delete file share' }).click();
+    await page.locator('.toast.bad').getByRole('link', { name: 'Open the task' }).click();
+    await page.getByRole('heading', { name: 'Delete file share', level: 1 }).waitFor();
+  });
+});
+
 describe('quotas', () => {
   it('show usage, and the threshold is set and reset', async () => {
     const page = await open('quotas');

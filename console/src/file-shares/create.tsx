@@ -35,11 +35,10 @@ export function CreateFileShare() {
     toBody: (values) => toBody(values, type, defaultNetwork),
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating file share ${String(body['name'])}`,
         done: `Created file share ${String(body['name'])}`,
         link: { to: scope.path('file-shares'), text: 'File shares' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('file-shares') });

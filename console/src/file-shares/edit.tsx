@@ -38,7 +38,7 @@ function EditDialog({ share: current }: { share: FileShare }) {
     },
     send: async (body) => {
       const { tasks } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Updating file share ${share.name}`,
         done: `Updated file share ${share.name}`,
         link: { to: scope.path('file-shares', share.id), text: 'Open' },

@@ -27,7 +27,7 @@ function ExtendDialog({ share }: { share: FileShare }) {
     initial: { size: share.size + 1 },
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Extending file share ${share.name}`,
         done: `Extended file share ${share.name} to ${formatGib(Number(body['size']))}`,
         link: { to: scope.path('file-shares', share.id), text: 'Open' },

@@ -29,11 +29,10 @@ export function CreateLoadBalancer() {
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(BALANCERS, { params: { path: params }, body: body as never }));
       const name = String(body['name']);
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating load balancer ${name}`,
         done: `Created load balancer ${name}`,
         link: { to: scope.path('load-balancers'), text: 'Load balancers' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('load-balancers') });

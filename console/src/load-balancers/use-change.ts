@@ -24,8 +24,7 @@ export function useChange(balancerId: string) {
   return async (call: Omit<Call, 'body'>, body: Values, text: ChangeText): Promise<void> => {
     const { tasks } = await request<{ tasks: string[] }>(call.method, pathOf(call), body);
     const link = { to: scope.path('load-balancers', balancerId), text: 'Open' };
-    const taskPath = (id: string) => scope.path('tasks', id);
-    if (tasks.length > 0) trackTasks(tasks, { busy: text.busy, done: text.done, link, taskPath });
+    if (tasks.length > 0) trackTasks(tasks, scope, { busy: text.busy, done: text.done, link });
     void queryClient.invalidateQueries({ queryKey: [KIND] });
     await leave({ to: link.to, search: { tab: text.tab } as never });
   };

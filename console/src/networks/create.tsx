@@ -19,11 +19,10 @@ export function CreateNetwork() {
     initial: { name: '' },
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating network ${String(body['name'])}`,
         done: `Created network ${String(body['name'])}`,
         link: { to: scope.path('networks'), text: 'Networks' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: ['networks'] });
       await leave({ to: scope.path('networks') });

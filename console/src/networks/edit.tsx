@@ -28,7 +28,7 @@ function EditDialog({ network: current }: { network: Network }) {
     toBody: (values) => editedNameAndTags(network, values),
     send: async (body) => {
       const { tasks } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Updating network ${network.name}`,
         done: `Updated network ${network.name}`,
         link: { to: scope.path('networks', network.id), text: 'Open' },

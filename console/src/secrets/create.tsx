@@ -41,7 +41,7 @@ export function CreateSecret() {
     send: async (body) => {
       const { tasks } = await request<{ tasks: string[] }>('POST', pathOf(call), body);
       const name = String(body['name']);
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating secret ${name}`,
         done: `Created secret ${name}`,
         link: { to: scope.path('secrets'), text: 'Secrets' },

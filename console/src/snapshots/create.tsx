@@ -40,11 +40,10 @@ function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
     initial: { name: '', ...(volumeId ? { volume_id: volumeId } : {}) },
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating snapshot ${String(body['name'])}`,
         done: `Created snapshot ${String(body['name'])}`,
         link: { to: scope.path('snapshots'), text: 'Snapshots' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: back, search: { tab: volumeId && 'snapshots' } as never });

@@ -40,11 +40,10 @@ function CreateDialog({ networkId, back }: { networkId?: string; back: string })
     toBody,
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating subnet ${String(body['name'])}`,
         done: `Created subnet ${String(body['name'])}`,
         link: { to: scope.path('subnets'), text: 'Subnets' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: ['subnets'] });
       await leave({ to: back });

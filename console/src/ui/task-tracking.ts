@@ -1,6 +1,9 @@
-import { api, unwrap } from '../api/client.ts';
-import { messageOf } from '../api/errors.ts';
+import { QueryObserver } from '@tanstack/react-query';
+import { ApiError, messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
+import { taskQuery } from '../tasks/data.ts';
+import type { Scope } from './scope.tsx';
+import { isGone } from './states.tsx';
 import { showToast } from './toasts.tsx';
 
 interface TrackedText {
@@ -9,15 +12,10 @@ interface TrackedText {
   /** When all are finished: `Created file share web`. */
   readonly done: string;
   readonly link?: { readonly to: string; readonly text: string };
-  /** Path of the page of a task, for the toast of a failure. */
-  readonly taskPath?: (id: string) => string;
 }
 
-/** The longest wait of one request; if the task has not ended, another request follows. */
-const WAIT_SECONDS = 20;
-
-/** Follows tasks to their end in a toast. */
-export function trackTasks(ids: readonly string[], text: TrackedText): void {
+/** Follows tasks of the project and region to their end in a toast. That of a failure links its task. */
+export function trackTasks(ids: readonly string[], scope: Scope, text: TrackedText): void {
   const link = text.link ? { link: text.link } : {};
   const toast = showToast({ tone: 'busy', text: text.busy, ...link });
   void (async () => {
@@ -25,8 +23,8 @@ export function trackTasks(ids: readonly string[], text: TrackedText): void {
       for (const id of ids) {
         const error = await endOf(id);
         if (error === null) continue;
-        const failed = text.taskPath ? { link: { to: text.taskPath(id), text: 'Open the task' } } : link;
-        showToast({ tone: 'bad', text: `${text.busy} failed: ${error}`, ...failed }, toast);
+        const failed = { to: scope.path('tasks', id), text: 'Open the task' };
+        showToast({ tone: 'bad', text: `${text.busy} failed: ${error}`, link: failed }, toast);
         return;
       }
       showToast({ tone: 'ok', text: text.done, ...link }, toast);
@@ -38,19 +36,26 @@ export function trackTasks(ids: readonly string[], text: TrackedText): void {
   })();
 }
 
-/** Waits for the end of a task. Returns its error; null when it finished. */
-async function endOf(id: string): Promise<string | null> {
-  for (;;) {
-    const task = await queryClient.fetchQuery({
-      queryKey: ['tasks', 'end', id],
-      queryFn: () =>
-        unwrap(
-          api.GET('/cloud/v1/tasks/{task_id}', { params: { path: { task_id: id }, query: { wait: WAIT_SECONDS } } }),
-        ),
-      staleTime: 0,
-      retry: 5,
+/** How often a task is read. Events refresh it sooner, but only those of the project that is open. */
+const READ_MS = 5000;
+
+/**
+ * Resolves at the end of a task with its error; null when it finished. A read that fails says nothing about the task, which is
+ * read again, after a sign-in if the session has ended. No request waits for the end: each would take one of the six connections
+ * that a browser opens to a server.
+ */
+function endOf(id: string): Promise<string | null> {
+  const observer = new QueryObserver(queryClient, {
+    ...taskQuery(id),
+    refetchInterval: ({ state: { error } }) => !(error instanceof ApiError && error.status === 401) && READ_MS,
+  });
+  return new Promise((resolve, reject) => {
+    const unsubscribe = observer.subscribe(({ data, error }) => {
+      const hasEnded = data?.state === 'FINISHED' || data?.state === 'ERROR';
+      if (!hasEnded && !isGone(error)) return;
+      unsubscribe();
+      if (!hasEnded) reject(error!);
+      else resolve(data.state === 'FINISHED' ? null : (data.error ?? 'the task failed'));
     });
-    if (task.state === 'FINISHED') return null;
-    if (task.state === 'ERROR') return task.error ?? 'the task failed';
-  }
+  });
 }

@@ -35,11 +35,10 @@ export function CreateVolume() {
     toBody: (values) => toBody(values, source),
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Creating volume ${String(body['name'])}`,
         done: `Created volume ${String(body['name'])}`,
         link: { to: scope.path('volumes'), text: 'Volumes' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('volumes') });

@@ -27,11 +27,10 @@ function ExtendDialog({ volume }: { volume: Volume }) {
     initial: { size: volume.size + 1 },
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, {
+      trackTasks(tasks, scope, {
         busy: `Extending volume ${volume.name}`,
         done: `Extended volume ${volume.name} to ${formatGib(Number(body['size']))}`,
         link: { to: scope.path('volumes', volume.id), text: 'Open' },
-        taskPath: (id) => scope.path('tasks', id),
       });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('volumes', volume.id) });

@@ -40,7 +40,7 @@ function RetypeDialog({ volume }: { volume: Volume }) {
     send: async (body) => {
       const { task_id } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
       const done = `Changed the type of volume ${volume.name} to ${String(body['volume_type'])}`;
-      if (task_id) trackTasks([task_id], { busy: `Changing the type of volume ${volume.name}`, done });
+      if (task_id) trackTasks([task_id], scope, { busy: `Changing the type of volume ${volume.name}`, done });
       else showToast({ tone: 'ok', text: done });
       await queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('volumes', volume.id) });

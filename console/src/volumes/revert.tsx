@@ -33,10 +33,8 @@ function RevertDialog({ volume }: { volume: Volume }) {
       // The answer names no task; the volume does while the revert runs.
       const { task_id } = await queryClient.fetchQuery({ ...volumeQuery(scope, volume.id), staleTime: 0 });
       const done = `Reverted volume ${volume.name}`;
-      if (task_id) {
-        const taskPath = (id: string) => scope.path('tasks', id);
-        trackTasks([task_id], { busy: `Reverting volume ${volume.name}`, done, taskPath });
-      } else showToast({ tone: 'ok', text: done });
+      if (task_id) trackTasks([task_id], scope, { busy: `Reverting volume ${volume.name}`, done });
+      else showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('volumes', volume.id) });
     },

@@ -55,10 +55,9 @@ export function ActionDialog(props: ActionDialogProps) {
       const tasks = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value?.tasks ?? []) : []));
       if (tasks.length > 0) {
         const link = { to: props.to, text: 'Open' };
-        const taskPath = (id: string) => scope.path('tasks', id);
         const some = `${succeeded.length} of ${calls.length} succeeded: ${succeeded.map(nameOf).join(', ')}`;
         const done = isComplete ? texts.done : some;
-        trackTasks(tasks, { busy: texts.busy ?? texts.done, done, link, taskPath });
+        trackTasks(tasks, scope, { busy: texts.busy ?? texts.done, done, link });
       }
       if (!isComplete && succeeded.length > 0) props.onPartialSuccess?.(succeeded);
       throwFailures(results, nameOf);

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { request } from '../../api/client.ts';
 import { queryClient } from '../../api/query-client.ts';
+import { useScope } from '../scope.tsx';
 import { trackTasks } from '../task-tracking.ts';
 import type { Call } from '../by-code.tsx';
 import { pathOf } from '../by-code.tsx';
@@ -32,6 +33,7 @@ const DELETE = { title: 'Delete', busy: 'Deleting', done: 'Deleted' };
 /** Deletes after the name was typed, follows the task, and opens the list. */
 export function DeleteDialog(props: DeleteDialogProps) {
   const { kind, name, call, queryKind, listPath, listSearch, children, segments, verbs = DELETE } = props;
+  const scope = useScope();
   const leave = useLeave();
   const { isConfirmed, field } = useTypedConfirmation(name);
   const done = `${verbs.done} ${kind} ${name}`;
@@ -41,7 +43,7 @@ export function DeleteDialog(props: DeleteDialogProps) {
     send: async () => {
       const response = await request<{ tasks?: string[] } | undefined>('DELETE', pathOf(call));
       const tasks = response?.tasks ?? [];
-      if (tasks.length > 0) trackTasks(tasks, { busy: `${verbs.busy} ${kind} ${name}`, done });
+      if (tasks.length > 0) trackTasks(tasks, scope, { busy: `${verbs.busy} ${kind} ${name}`, done });
       else showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [queryKind] });
       await leave({ to: listPath, search: (listSearch ?? {}) as never });
