@@ -58,6 +58,14 @@ describe('the tasks', () => {
 });
 
 describe('a task', () => {
+  it('that took almost two minutes shows two minutes', async () => {
+    const { yard } = consoleOf;
+    const { id } = await yard.ended(await yard.insist('POST', '/cloud/v1/networks/1/1', { name: 'slow' }));
+    await yard.sql("update tasks set finished_on = created_on + interval '119.7 seconds' where id = $1", [id]);
+    const page = await open(`tasks/${id}`);
+    await page.getByText('2 min 0 s').waitFor();
+  });
+
   it('of a deletion that fails is linked from the message', async () => {
     const { yard } = consoleOf;
     const { body } = await yard.get('/cloud/v1/networks/1/1');

@@ -92,7 +92,8 @@ function Overview({ task, scope }: { task: Task; scope: Scope }) {
 function durationOf({ created_on: from, finished_on: to }: Task): string | null {
   if (!from || !to) return null;
   const seconds = Math.max(0, parseDate(to).getTime() - parseDate(from).getTime()) / 1000;
-  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 function createdResources({ created_resources: created }: Task, scope: Scope) {
