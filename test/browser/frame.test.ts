@@ -272,6 +272,15 @@ describe('the frame', () => {
     expect(questions).toEqual(['Discard what you typed?', 'Discard what you typed?']);
   });
 
+  it('shows the focus where the system chooses the colors', async () => {
+    const page = await open('file-shares', { forcedColors: 'active' });
+    await page.getByRole('button', { name: 'Account and settings' }).focus();
+    await page.keyboard.press('Tab');
+    const outline =
+      '(({ outlineStyle, outlineColor }) => [outlineStyle, outlineColor])(getComputedStyle(document.activeElement))';
+    expect(await page.evaluate(outline)).toEqual(['solid', expect.not.stringContaining('rgba(0, 0, 0, 0)')]);
+  });
+
   it('keeps the chosen theme over a reload', async () => {
     const page = await open('file-shares', { colorScheme: 'light' });
     await page.getByRole('button', { name: 'Account and settings' }).click();
