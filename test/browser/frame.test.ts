@@ -154,6 +154,31 @@ describe('sign-in', () => {
     expect((await page.request.get(`${consoleOf.yard.url}/cloudyard/v1/session`)).status()).toBe(401);
   });
 
+  it('opens the sign-in also if the session has ended', async () => {
+    const page = await open('file-shares', { ownContext: true });
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    await page.route('**/cloudyard/v1/session', (route) =>
+      route.request().method() === 'DELETE'
+        ? route.fulfill({ status: 401, json: { message: 'send the header' } })
+        : route.continue(),
+    );
+    const loading = page.waitForEvent('domcontentloaded');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await loading;
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  });
+
+  it('says that the browser did not keep the cookie', async () => {
+    const page = await visit('/p/1/r/1/file-shares');
+    await page.getByLabel('API token').waitFor();
+    await page.route('**/cloudyard/v1/session', async (route) => {
+      if (route.request().method() === 'POST') return route.fulfill({ status: 201, json: {} });
+      return route.continue();
+    });
+    await signIn(page);
+    await page.getByText('allow cookies for this site').waitFor();
+  });
+
   it('reports a sign-out that did not reach the server', async () => {
     const page = await open('file-shares');
     await page.getByRole('button', { name: 'Account and settings' }).click();

@@ -36,7 +36,7 @@ export const sessionQuery = queryOptions({
     try {
       return keep(await request<Session>('GET', PATH));
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) return keep(null);
+      if (hasNoSession(error)) return keep(null);
       throw error;
     }
   },
@@ -46,14 +46,26 @@ export const sessionQuery = queryOptions({
 /** Signs in with a token `<id>$<secret>`. The server keeps it in an HttpOnly cookie, which no script can read. */
 export async function signIn(token: string): Promise<void> {
   await request('POST', PATH, { token });
-  const session = keep(await request<Session>('GET', PATH));
+  const session = keep(await request<Session>('GET', PATH).catch(explainLostCookie));
   queryClient.setQueryData(sessionQuery.queryKey, session);
   notifyOtherTabs();
   await queryClient.invalidateQueries();
 }
 
+/** @throws the failure; that of a session which the browser did not keep says what to do */
+function explainLostCookie(error: unknown): never {
+  if (!hasNoSession(error)) throw error;
+  throw new Error('the browser did not keep the cookie of the session; allow cookies for this site');
+}
+
+function hasNoSession(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
 export async function signOut(): Promise<void> {
-  await request('DELETE', PATH);
+  await request('DELETE', PATH).catch((error: unknown) => {
+    if (!hasNoSession(error)) throw error;
+  });
   notifyOtherTabs();
   // A new document: nothing that this session read stays in memory.
   location.assign('/console/');
