@@ -64,6 +64,24 @@ describe('the page of projects', () => {
   });
 });
 
+describe('a token whose only project was deleted', () => {
+  it('opens no page, and can be signed out', async () => {
+    const { yard } = consoleOf;
+    const { body: project } = await yard.insist('POST', '/cloud/v1/projects', { name: 'short-lived' });
+    const { body } = await yard.post('/cloudyard/v1/tokens', {
+      name: 'left',
+      role: 'member',
+      project_ids: [project.id],
+    });
+    await yard.delete(`/cloud/v1/projects/${project.id}`);
+    const page = await open('overview', { token: body.token });
+    await page.getByRole('link', { name: 'Go to your first project' }).click();
+    await page.getByRole('heading', { name: 'No project' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API token').waitFor();
+  });
+});
+
 describe('a client with more than 1,000 projects', () => {
   it('has the name of the oldest in the switcher, and all of them in the list', async () => {
     // More than the quota allows, and than the API creates in a reasonable time.

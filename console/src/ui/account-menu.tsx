@@ -1,9 +1,8 @@
 import { useState } from 'react';
-import { messageOf } from '../api/errors.ts';
 import { useLiveness } from '../api/events.ts';
-import { signOut, useSession } from '../api/session.ts';
+import { useSession } from '../api/session.ts';
 import { Icon } from './icons.tsx';
-import { showToast } from './toasts.tsx';
+import { SignOutButton } from './sign-out.tsx';
 
 type Theme = 'system' | 'light' | 'dark';
 const KEY = 'cloudyard-theme';
@@ -48,14 +47,7 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }) {
             </button>
           </li>
           <li>
-            <button
-              type="button"
-              onClick={() =>
-                void signOut().catch((error: unknown) => showToast({ tone: 'bad', text: messageOf(error) }))
-              }
-            >
-              Sign out
-            </button>
+            <SignOutButton />
           </li>
         </ul>
       </div>

@@ -2,7 +2,9 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Navigate, useParams } from '@tanstack/react-router';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
-import { ErrorState, Loading } from './states.tsx';
+import { SignOutButton } from './sign-out.tsx';
+import { EmptyState, ErrorState, Loading } from './states.tsx';
+import { Toasts } from './toasts.tsx';
 
 /** The project and region of the URL. */
 export interface Scope {
@@ -82,8 +84,20 @@ export function EnterScope() {
     projects.find(({ id }) => id === wanted.project) ?? projects.find((each) => each.is_default) ?? projects[0];
   // Lists are newest first.
   const region = regions.find(({ id }) => id === wanted.region) ?? regions.toSorted((a, b) => a.id - b.id)[0];
-  if (!project || !region) return <p role="alert">This token can read no project or no region.</p>;
+  if (!project || !region) return <NothingToOpen />;
   return <Navigate to={scopeOf(project.id, region.id).path(HOME)} replace />;
+}
+
+/** Of a token that is limited to projects that were deleted. There is no frame, whose menu has the sign-out. */
+function NothingToOpen() {
+  return (
+    <main className="main">
+      <EmptyState title="No project" action={<SignOutButton className="button" />}>
+        This token has access to no project.
+      </EmptyState>
+      <Toasts />
+    </main>
+  );
 }
 
 /** The client that owns the project of the URL; undefined while it loads. */
