@@ -297,6 +297,13 @@ describe('the frame', () => {
     expect(questions).toEqual(['Discard what you typed?', 'Discard what you typed?']);
   });
 
+  it('links the API reference of the server', async () => {
+    const page = await open('file-shares');
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    const href = await page.getByRole('link', { name: 'API reference' }).getAttribute('href');
+    expect((await page.request.get(`${consoleOf.yard.url}${href}`)).status()).toBe(200);
+  });
+
   it('shows the focus where the system chooses the colors', async () => {
     const page = await open('file-shares', { forcedColors: 'active' });
     await page.getByRole('button', { name: 'Account and settings' }).focus();

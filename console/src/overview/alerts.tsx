@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { api, unwrap } from '../api/client.ts';
 import { useSession } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
+import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Ago } from '../ui/time.tsx';
@@ -10,6 +12,7 @@ const SHOWN = 5;
 
 /** The newest notifications to the client and whether they were delivered. */
 export function Alerts() {
+  const scope = useScope();
   const { client_id } = useSession();
   const query = useQuery({
     queryKey: ['notifications', client_id, 'recent'],
@@ -22,7 +25,7 @@ export function Alerts() {
       ),
   });
   return (
-    <Card title="Recent alerts">
+    <Card title="Recent alerts" actions={<Link to={scope.path('notifications')}>All notifications</Link>}>
       {!query.data && <NotLoaded query={query} />}
       {query.data?.count === 0 && <p className="card-body muted">No notification was sent.</p>}
       {query.data && query.data.count > 0 && (
@@ -30,9 +33,9 @@ export function Alerts() {
           {query.data.results.map((notification) => (
             <li key={notification.id}>
               <div className="row spread">
-                <strong>
+                <Link to={scope.path('notifications', notification.id)}>
                   <bdi>{notification.subject}</bdi>
-                </strong>
+                </Link>
                 <Ago at={notification.created_at} />
               </div>
               <div className="row">

@@ -47,6 +47,9 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }) {
             </button>
           </li>
           <li>
+            <a href="/docs">API reference</a>
+          </li>
+          <li>
             <SignOutButton />
           </li>
         </ul>
