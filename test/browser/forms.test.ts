@@ -243,6 +243,16 @@ describe('a form with a number that is not complete', () => {
   });
 });
 
+describe('a file of a form', () => {
+  it('is not read if it is larger than a secret', async () => {
+    const page = await open('secrets/new');
+    await page.getByLabel('Source').selectOption('pkcs12');
+    const file = { name: 'disk.img', mimeType: 'application/octet-stream', buffer: Buffer.alloc(1024 ** 2) };
+    await page.getByLabel('PKCS#12 file').setInputFiles(file);
+    await page.getByText('has 1 MiB, more than the server accepts').waitFor();
+  });
+});
+
 describe('an edit', () => {
   /** Another client changes the resource while the dialog is open; the page has the change before the form is sent. */
   const changedElsewhere = async (page: Page, path: string, body: object) => {

@@ -1,5 +1,7 @@
 import { useEffect, useId, useState } from 'react';
+import { formatBytes } from '../numbers.ts';
 import { FieldErrors } from './field.tsx';
+import { schemaAt } from './schema.ts';
 import type { Form } from './use-form.ts';
 
 interface FileFieldProps {
@@ -14,13 +16,18 @@ export function FileField({ form, path, label, help }: FileFieldProps) {
   const id = useId();
   const [failure, setFailure] = useState<string[]>([]);
   const errors = [...failure, ...form.errorsAt(path)];
+  // Base64 has four characters for three bytes.
+  const largest = Math.floor(((schemaAt(form.schema, path)?.maxLength ?? Infinity) / 4) * 3);
   useEffect(() => form.register(path));
   async function read(file: File | undefined): Promise<void> {
     setFailure([]);
+    form.set(path, undefined);
+    if (!file) return;
+    // Before it is read: gigabytes would end the page.
+    if (file.size > largest) return setFailure([`has ${formatBytes(file.size)}, more than the server accepts`]);
     try {
-      form.set(path, file ? base64Of(new Uint8Array(await file.arrayBuffer())) : undefined);
+      form.set(path, base64Of(new Uint8Array(await file.arrayBuffer())));
     } catch {
-      form.set(path, undefined);
       setFailure(['the browser could not read the file']);
     }
   }
