@@ -79,6 +79,29 @@ describe('the pages of registries', () => {
     expect((await consoleOf.yard.get(`${registries}/${id}/users`)).body.results).toEqual([]);
   });
 
+  it('shows many repositories, artifacts and users in pages, with a filter', async () => {
+    const { yard } = consoleOf;
+    const { id } = await newRegistry('busy');
+    const now = new Date();
+    const [repository] = await yard.sql<{ id: number }>(
+      `insert into registry_repositories (registry_id, name, created_at, updated_at, seen_at)
+       select $1, 'team/app-' || n, $2, $2, $2 from generate_series(1, 60) n returning id`,
+      [id, now],
+    );
+    await yard.sql(
+      `insert into registry_artifacts (repository_id, digest, size, pushed_at, seen_at)
+       select $1, 'sha256:' || lpad(to_hex(n), 64, '0'), 10, $2, $2 from generate_series(1, 60) n`,
+      [repository!.id, now],
+    );
+    const page = await open(`registries/${id}?tab=repositories`);
+    await page.getByText('1–50 of 60').waitFor();
+    await page.getByLabel('Filter', { exact: true }).fill('app-1');
+    await page.getByRole('link', { name: 'team/app-1', exact: true }).click();
+    await page.getByRole('table', { name: 'Artifacts of team/app-1' }).waitFor();
+    await page.getByText('1–50 of 60').waitFor();
+    await checkPage(page);
+  });
+
   it('has no accessibility violations on the list and on every tab', async () => {
     const { id } = await newRegistry('accessible');
     const page = await open('registries');

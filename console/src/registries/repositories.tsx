@@ -4,11 +4,10 @@ import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
 import { CopyButton } from '../ui/copy.tsx';
 import { Card } from '../ui/detail-page.tsx';
+import { Rows } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { formatBytes } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 import { pullCommand } from './commands.ts';
 import { artifactsQuery, dateOrNever, repositoriesQuery } from './data.ts';
@@ -23,21 +22,20 @@ export function Repositories({ registry }: { registry: Registry }) {
 
 function RepositoryList({ registry }: { registry: Registry }) {
   const scope = useScope();
-  const query = useQuery(repositoriesQuery(scope, registry.id));
-  if (!query.data) return <NotLoaded query={query} />;
-  if (query.data.results.length === 0)
-    return <EmptyState title="No repositories">The first push of an image creates its repository.</EmptyState>;
   return (
     <Card title="Repositories">
-      <Table
-        label="Repositories"
-        rows={query.data.results}
+      <Rows
+        title="Repositories"
+        query={useQuery(repositoriesQuery(scope, registry.id))}
         rowKey={(repository) => repository.id}
+        textOf={(repository) => repository.name}
+        empty={{ title: 'No repositories', text: 'The first push of an image creates its repository.' }}
         columns={[
           {
             key: 'name',
             title: 'Name',
             kind: 'name',
+            sortBy: ({ name }) => name,
             render: ({ name }) => (
               <Link to="." search={{ tab: 'repositories', repository: name } as never}>
                 {name}
@@ -65,8 +63,6 @@ function RepositoryList({ registry }: { registry: Registry }) {
 
 function Artifacts({ registry, repository }: { registry: Registry; repository: string }) {
   const scope = useScope();
-  const query = useQuery(artifactsQuery(scope, registry.id, repository));
-  if (!query.data) return <NotLoaded query={query} />;
   const back = (
     <Link className="button small" to="." search={{ tab: 'repositories' } as never}>
       All repositories
@@ -74,10 +70,12 @@ function Artifacts({ registry, repository }: { registry: Registry; repository: s
   );
   return (
     <Card title={repository} actions={back}>
-      <Table
-        label={`Artifacts of ${repository}`}
-        rows={query.data.results}
+      <Rows
+        title={`Artifacts of ${repository}`}
+        query={useQuery(artifactsQuery(scope, registry.id, repository))}
         rowKey={(artifact) => artifact.id}
+        textOf={({ digest, tags }) => [digest, ...tags.map(({ name }) => name)].join(' ')}
+        empty={{ title: 'No artifacts', text: 'The next push of an image adds one.' }}
         columns={[
           { key: 'digest', title: 'Digest', render: ({ digest }) => <Digest digest={digest} /> },
           {

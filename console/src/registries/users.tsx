@@ -2,10 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useReadOnlyReason } from '../api/session.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
+import { Rows } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
 import { dateOrNever, usersQuery } from './data.ts';
 import type { Registry, RegistryUser } from './data.ts';
@@ -13,8 +12,6 @@ import type { Registry, RegistryUser } from './data.ts';
 export function Users({ registry }: { registry: Registry }) {
   const scope = useScope();
   const readOnly = useReadOnlyReason();
-  const query = useQuery(usersQuery(scope, registry.id));
-  if (!query.data) return <NotLoaded query={query} />;
   const add = (
     <ActionLink to={scope.path('registries', registry.id, 'users', 'new')} className="small" disabledReason={readOnly}>
       <Icon name="plus" /> Create user
@@ -22,31 +19,25 @@ export function Users({ registry }: { registry: Registry }) {
   );
   return (
     <Card title="Users" actions={add}>
-      {query.data.results.length === 0 ? (
-        <EmptyState title="No users">A user logs in to the registry to push and pull images.</EmptyState>
-      ) : (
-        <Table
-          label="Users"
-          rows={query.data.results}
-          rowKey={(user) => user.id}
-          columns={[
-            { key: 'name', title: 'Name', render: (user) => user.name },
-            {
-              key: 'access',
-              title: 'Access',
-              render: (user) => (user.read_only ? 'pull' : 'push and pull'),
-            },
-            { key: 'expires', title: 'Expires', render: (user) => <Expiry user={user} /> },
-            { key: 'created', title: 'Created', render: (user) => <Ago at={user.created_at} /> },
-            {
-              key: 'actions',
-              title: 'Actions',
-              kind: 'actions',
-              render: (user) => <UserActions registry={registry} user={user} />,
-            },
-          ]}
-        />
-      )}
+      <Rows
+        title="Users"
+        query={useQuery(usersQuery(scope, registry.id))}
+        rowKey={(user) => user.id}
+        textOf={(user) => user.name}
+        empty={{ title: 'No users', text: 'A user logs in to the registry to push and pull images.' }}
+        columns={[
+          { key: 'name', title: 'Name', sortBy: (user) => user.name, render: (user) => user.name },
+          { key: 'access', title: 'Access', render: (user) => (user.read_only ? 'pull' : 'push and pull') },
+          { key: 'expires', title: 'Expires', render: (user) => <Expiry user={user} /> },
+          { key: 'created', title: 'Created', render: (user) => <Ago at={user.created_at} /> },
+          {
+            key: 'actions',
+            title: 'Actions',
+            kind: 'actions',
+            render: (user) => <UserActions registry={registry} user={user} />,
+          },
+        ]}
+      />
     </Card>
   );
 }
