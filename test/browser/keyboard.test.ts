@@ -108,6 +108,7 @@ const forms = (): readonly Form[] => [
   ['projects/1/edit', 'Save', { Description: 'typed' }],
   ['clients/new', 'Create client', { Name: 'typed' }],
   ['clients/1/edit', 'Save', { Name: 'renamed' }],
+  ['clients/1/limit', 'Set limit', { Quota: 'Volumes', Limit: '900' }],
   ['development/faults/new', 'Inject fault', { Message: 'typed' }],
   [`networks/${ids['network']}/subnets/new`, 'Create subnet', { Name: 'another', 'Address range': '10.11.0.0/24' }],
 ];

@@ -34,6 +34,54 @@ describe('the page of clients', () => {
   });
 });
 
+describe('the quotas of a client', () => {
+  it('are shown, and a limit is set and reset', async () => {
+    const { yard } = consoleOf;
+    const { body } = await yard.post(CLIENTS, { name: 'limited' });
+    const limitOf = async (kind: string) =>
+      (await yard.get(`/cloud/v2/regional_quotas/${body.id}/1`)).body[`${kind}_limit`];
+    const byDefault = await limitOf('volume_count');
+    const page = await open(`clients/${body.id}?tab=quotas`);
+    await page.getByRole('meter', { name: 'Volumes', exact: true }).waitFor();
+    await checkPage(page);
+    const setLimit = async (limit: string) => {
+      await page.getByRole('link', { name: 'Set limit' }).click();
+      await page.getByLabel('Quota', { exact: true }).selectOption('volume_count');
+      await page.getByLabel('Limit', { exact: true }).fill(limit);
+      await page.getByRole('dialog').getByRole('button', { name: 'Set limit' }).click();
+    };
+    await setLimit('-1');
+    await page.getByText('must be at least 0').waitFor();
+    await checkPage(page);
+    await page.getByLabel('Limit', { exact: true }).fill('7');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set limit' }).click();
+    await page.getByText('0 of 7', { exact: true }).waitFor();
+    expect(await limitOf('volume_count')).toBe(7);
+    await setLimit('');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await limitOf('volume_count')).toBe(byDefault);
+  });
+
+  it('are a link away from a request of the client', async () => {
+    const { yard } = consoleOf;
+    const { body: client } = await yard.post(CLIENTS, { name: 'asking' });
+    const { body: token } = await yard.post('/cloudyard/v1/tokens', {
+      name: 'asking',
+      role: 'admin',
+      client_id: client.id,
+    });
+    const limits = { regional_limits: [{ region_id: 1, volume_count_limit: 5000 }] };
+    const headers = { Authorization: `apikey ${token.token}`, 'Content-Type': 'application/json' };
+    const data = JSON.stringify({ description: 'more', requested_limits: limits });
+    await fetch(`${yard.url}/cloud/v2/limits_request`, { method: 'POST', headers, body: data });
+    const page = await open('quotas?status=in+progress');
+    await page.getByRole('cell', { name: 'in progress' }).locator('.busy').waitFor();
+    await page.getByRole('link', { name: 'asking' }).click();
+    await page.getByRole('heading', { name: 'asking', level: 1 }).waitFor();
+    await page.getByRole('meter', { name: 'Volumes', exact: true }).waitFor();
+  });
+});
+
 describe('the form of a token', () => {
   it('is for the client that was created, or whose tokens are listed', async () => {
     const page = await open('clients/new');

@@ -1,11 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useNotClientAdminReason } from '../api/session.ts';
+import { QuotaCards } from '../quotas/cards.tsx';
+import { clientQuotasQuery, thresholdQuery } from '../quotas/data.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
-import { ActionLink } from '../ui/page-head.tsx';
+import { ActionLinks } from '../ui/page-head.tsx';
 import { auditTab } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { clientQuery } from './data.ts';
 import type { Client } from './data.ts';
@@ -14,20 +17,20 @@ export function ClientDetail() {
   const { id } = useParams({ strict: false }) as { id: string };
   const scope = useScope();
   const reason = useNotClientAdminReason();
-  const edit = scope.path('clients', id, 'edit');
-  usePageActions([{ title: 'Edit this client', to: edit }]);
+  const to = (action: string) => scope.path('clients', id, action);
+  usePageActions([
+    { title: 'Edit this client', to: to('edit') },
+    { title: 'Set a limit of this client', to: to('limit') },
+  ]);
   return (
     <DetailPage
       crumbs={[{ title: 'Clients', to: scope.path('clients') }]}
       query={useQuery(clientQuery(id))}
       titleOf={(client) => client.name}
-      actions={() => (
-        <ActionLink to={edit} disabledReason={reason}>
-          Edit
-        </ActionLink>
-      )}
+      actions={() => <ActionLinks actions={{ edit: 'Edit', limit: 'Set limit' }} to={to} disabledReason={reason} />}
       tabs={(client) => [
         { key: 'overview', title: 'Overview', render: () => <Overview client={client} /> },
+        { key: 'quotas', title: 'Quotas', render: () => <Quotas client={client} /> },
         auditTab({ table: 'clients', id: client.id }),
       ]}
     />
@@ -52,4 +55,10 @@ function Overview({ client }: { client: Client }) {
       />
     </Card>
   );
+}
+
+function Quotas({ client }: { client: Client }) {
+  const query = useQuery(clientQuotasQuery(useScope(), client.id));
+  const threshold = useQuery(thresholdQuery(client.id)).data?.threshold ?? null;
+  return query.data ? <QuotaCards {...query.data} threshold={threshold} /> : <NotLoaded query={query} rows={6} />;
 }

@@ -16,7 +16,10 @@ export const clients: Page = {
     {
       path: 'clients/$id',
       component: lazy(() => import('./detail.tsx'), 'ClientDetail'),
-      children: [{ path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditClient') }],
+      children: [
+        { path: 'edit', component: lazy(() => import('./edit.tsx'), 'EditClient') },
+        { path: 'limit', component: lazy(() => import('./set-limit.tsx'), 'SetClientLimit') },
+      ],
     },
   ],
 };

@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
+import type { Scope } from '../ui/scope.tsx';
 
 export type QuotaRequest = components['schemas']['QuotaRequest'];
 
@@ -17,15 +18,38 @@ export const quotasQuery = queryOptions({
   queryFn: () => unwrap(api.GET('/cloud/v2/client_quotas', {})),
 });
 
-/** The quotas in an object of `<kind>_limit` and `<kind>_usage`; kinds that are not offered (limit 0) only where used. */
-export function quotasOf(figures: Readonly<Record<string, unknown>> | undefined): Quota[] {
-  return Object.entries(figures ?? {})
+/** Those of a client in the region of the URL; of other clients only for the operator. */
+export const clientQuotasQuery = ({ region }: Scope, clientId: number) =>
+  queryOptions({
+    queryKey: ['quotas', clientId, region],
+    queryFn: async () => {
+      const [regional, global] = await Promise.all([
+        unwrap(
+          api.GET('/cloud/v2/regional_quotas/{client_id}/{region_id}', {
+            params: { path: { client_id: clientId, region_id: region } },
+          }),
+        ),
+        unwrap(api.GET('/cloud/v2/global_quotas/{client_id}', { params: { path: { client_id: clientId } } })),
+      ]);
+      return { regional, global };
+    },
+  });
+
+export type Figures = Readonly<Record<string, unknown>>;
+
+/** The quotas in an object of `<kind>_limit` and `<kind>_usage`. */
+export function allQuotasOf(figures: Figures): Quota[] {
+  return Object.entries(figures)
     .filter(([name]) => name.endsWith('_limit'))
     .map(([name, limit]) => {
       const kind = name.slice(0, -'_limit'.length);
-      return { kind, limit: Number(limit), usage: Number(figures?.[`${kind}_usage`] ?? 0) };
-    })
-    .filter(({ limit, usage }) => limit > 0 || usage > 0);
+      return { kind, limit: Number(limit), usage: Number(figures[`${kind}_usage`] ?? 0) };
+    });
+}
+
+/** The same, with kinds that are not offered (limit 0) only where used. */
+export function quotasOf(figures: Figures | undefined): Quota[] {
+  return allQuotasOf(figures ?? {}).filter(({ limit, usage }) => limit > 0 || usage > 0);
 }
 
 /** Percent of the limit, up to 100. */

@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
 import { useLimitedReason, useSession } from '../api/session.ts';
-import { Card } from '../ui/detail-page.tsx';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
-import { regionsQuery, useScope } from '../ui/scope.tsx';
+import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { percentOf, quotasOf, quotasQuery, thresholdQuery } from './data.ts';
-import { QuotaGauges } from './gauges.tsx';
+import { QuotaCards } from './cards.tsx';
+import { quotasQuery, thresholdQuery } from './data.ts';
 import { QuotaRequests } from './requests.tsx';
 
 export function Quotas() {
@@ -59,22 +58,8 @@ export function Quotas() {
 function Gauges({ threshold }: { threshold: number | null }) {
   const { region } = useScope();
   const query = useQuery(quotasQuery);
-  const name = useQuery(regionsQuery).data?.results.find(({ id }) => id === region)?.display_name ?? String(region);
   if (!query.data) return <NotLoaded query={query} rows={6} />;
-  const regional = quotasOf(query.data.regional_quotas.find(({ region_id }) => region_id === region));
-  const global = quotasOf(query.data.global_quotas);
-  return (
-    <>
-      <Card title={`Region ${name}`}>
-        <div className="card-body">
-          <QuotaGauges quotas={regional.toSorted((a, b) => percentOf(b) - percentOf(a))} threshold={threshold} />
-        </div>
-      </Card>
-      <Card title="All regions">
-        <div className="card-body">
-          <QuotaGauges quotas={global} threshold={threshold} />
-        </div>
-      </Card>
-    </>
-  );
+  const { regional_quotas, global_quotas } = query.data;
+  const regional = regional_quotas.find(({ region_id }) => region_id === region);
+  return <QuotaCards regional={regional} global={global_quotas} threshold={threshold} />;
 }

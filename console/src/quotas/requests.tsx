@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useLimitedReason, useNotOperatorReason, useSession } from '../api/session.ts';
+import { clientsQuery } from '../clients/data.ts';
+import { useManagesClients } from '../tokens/client-choice.tsx';
 import { Card } from '../ui/detail-page.tsx';
+import { Rows } from '../ui/list-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
-import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 import { quotaRequestsQuery } from './data.ts';
@@ -15,29 +17,34 @@ import { quotaTitle } from './gauges.tsx';
 
 /** The requests of the client; for an admin of the operator, of all clients. */
 export function QuotaRequests() {
-  const { is_operator } = useSession();
-  const query = useQuery(quotaRequestsQuery);
+  const scope = useScope();
+  const ofAll = useManagesClients();
+  const clients = useQuery({ ...clientsQuery, enabled: ofAll }).data?.results ?? [];
+  const nameOf = ({ client_id }: QuotaRequest) => clients.find(({ id }) => id === client_id)?.name ?? String(client_id);
   const client: Column<QuotaRequest> = {
     key: 'client',
     title: 'Client',
-    kind: 'number',
-    render: (each) => each.client_id,
+    kind: 'clip',
+    render: (each) => (
+      <Link to={scope.path('clients', each.client_id)} search={{ tab: 'quotas' } as never}>
+        <bdi>{nameOf(each)}</bdi>
+      </Link>
+    ),
   };
-  if (!query.data) return <NotLoaded query={query} />;
   return (
     <Card title="Limit requests">
-      {query.data.count === 0 ? (
-        <EmptyState title="No limit was requested">
-          A request goes to the operator, who approves or declines it.
-        </EmptyState>
-      ) : (
-        <Table
-          label="Limit requests"
-          rows={query.data.results}
-          rowKey={(each) => each.id}
-          columns={[...(is_operator ? [client] : []), ...COLUMNS]}
-        />
-      )}
+      <Rows
+        title="Limit requests"
+        query={useQuery(quotaRequestsQuery)}
+        columns={[...(ofAll ? [client] : []), ...COLUMNS]}
+        rowKey={(each) => each.id}
+        textOf={(each) => [nameOf(each), ...limitsOf(each), each.description, each.reason].join(' ')}
+        filters={[{ name: 'status', label: 'Status', valueOf: (each) => each.status }]}
+        empty={{
+          title: 'No limit was requested',
+          text: 'A request goes to the operator, who approves or declines it.',
+        }}
+      />
     </Card>
   );
 }

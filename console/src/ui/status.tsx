@@ -4,7 +4,7 @@ import { useScope } from './scope.tsx';
 
 const OK = /^(available|active|finished|online|success|enabled|ok|approved|done|verified|in-use|sent|delivered)$/i;
 const BAD = /error|fail|offline|reject|declined|expired|missed/i;
-const BUSY = /ing$|^(new|running|queued.*|pending.*|in_progress|draft)$/i;
+const BUSY = /ing$|^(new|running|queued.*|pending.*|in progress|draft)$/i;
 const WARN = /degraded|draining|paused|disabled|partial/i;
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'busy' | '';

@@ -1,0 +1,100 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import schema from 'schema:UpdateClientQuotas';
+import { useId } from 'react';
+import { api, unwrap } from '../api/client.ts';
+import { queryClient } from '../api/query-client.ts';
+import { allQuotasOf, clientQuotasQuery, type Figures, type Quota } from '../quotas/data.ts';
+import { quotaTitle } from '../quotas/gauges.tsx';
+import { Field } from '../ui/form/field.tsx';
+import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useForm } from '../ui/form/use-form.ts';
+import { useLeave } from '../ui/form/use-leave.ts';
+import { formatNumber } from '../ui/numbers.ts';
+import { useScope } from '../ui/scope.tsx';
+import { showToast } from '../ui/toasts.tsx';
+import { clientQuery } from './data.ts';
+import type { Client } from './data.ts';
+
+const PATH = '/cloudyard/v1/clients/{client_id}/quotas';
+
+/** Sets one limit of a client, in the region of the URL or in all regions. */
+export function SetClientLimit() {
+  const { id } = useParams({ strict: false }) as { id: string };
+  const client = useQuery(clientQuery(id)).data;
+  const quotas = useQuery(clientQuotasQuery(useScope(), Number(id))).data;
+  return client && quotas ? <LimitDialog client={client} {...quotas} /> : null;
+}
+
+interface LimitDialogProps {
+  readonly client: Client;
+  readonly regional: Figures;
+  readonly global: Figures;
+}
+
+function LimitDialog({ client, regional, global }: LimitDialogProps) {
+  const id = useId();
+  const scope = useScope();
+  const leave = useLeave();
+  const params = { client_id: client.id };
+  const places = { 'This region': allQuotasOf(regional), 'All regions': allQuotasOf(global) };
+  const form = useForm({
+    schema,
+    isEdit: true,
+    initial: { kind: '', ...regional, ...global },
+    toBody: ({ kind, ...limits }) => {
+      if (kind === '') return {};
+      const name = `${String(kind)}_limit`;
+      return {
+        ...(name in global ? {} : { region_id: scope.region }),
+        [name]: limits[name] === '' ? null : limits[name],
+      };
+    },
+    send: async (body) => {
+      await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
+      showToast({ tone: 'ok', text: `Set a limit of client ${client.name}` });
+      void queryClient.invalidateQueries({ queryKey: ['quotas'] });
+      await leave({ to: scope.path('clients', client.id), search: { tab: 'quotas' } as never });
+    },
+  });
+  const kind = String(form.get('kind'));
+  return (
+    <FormDialog
+      title={`Set a limit of ${client.name}`}
+      form={form}
+      submitLabel="Set limit"
+      disabledReason={kind === '' ? 'Choose a quota' : null}
+      call={{ operationId: 'updateClientQuotas', method: 'PATCH', path: PATH, params }}
+    >
+      <div className="field">
+        <label htmlFor={id}>Quota</label>
+        <select id={id} value={kind} onChange={({ target }) => form.set('kind', target.value)}>
+          <option value="">Choose…</option>
+          {Object.entries(places).map(([place, quotas]) => (
+            <optgroup key={place} label={place}>
+              {quotas.map((quota) => (
+                <option key={quota.kind} value={quota.kind}>
+                  {textOf(quota)}
+                </option>
+              ))}
+            </optgroup>
+          ))}
+        </select>
+      </div>
+      {kind !== '' && (
+        <Field
+          key={kind}
+          form={form}
+          path={`${kind}_limit`}
+          label="Limit"
+          help="Empty: the default. A limit below the usage only prevents growth."
+        />
+      )}
+    </FormDialog>
+  );
+}
+
+/** `Volumes (3 of 1,000)`. */
+function textOf({ kind, limit, usage }: Quota): string {
+  return `${quotaTitle(kind)} (${formatNumber(usage)} of ${formatNumber(limit)})`;
+}
