@@ -41,6 +41,26 @@ describe('the page of tokens', () => {
     await checkPage(page);
   });
 
+  it('asks before it closes a secret that was not copied', async () => {
+    const page = await open('tokens/new');
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await page.getByLabel('Name', { exact: true }).fill('copied');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click();
+    const secret = page.getByRole('dialog', { name: 'Token copied' });
+    await secret.waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => questions).toEqual(['Close without a copy of the token?']);
+    await secret.getByRole('button', { name: 'Copy token' }).click();
+    await secret.getByText('Copied', { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await secret.waitFor({ state: 'detached' });
+    expect(questions).toHaveLength(1);
+  });
+
   it('revokes a token after its name was typed', async () => {
     await consoleOf.yard.post('/cloudyard/v1/tokens', { name: 'old', role: 'member' });
     const page = await open('tokens?state=active');

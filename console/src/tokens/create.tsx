@@ -5,8 +5,6 @@ import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
-import { CodeBlock } from '../ui/copy.tsx';
-import { Dialog, useClose } from '../ui/dialog.tsx';
 import { DateField } from '../ui/form/date-field.tsx';
 import { Field, FieldErrors } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
@@ -14,6 +12,7 @@ import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
 import { useListState } from '../ui/list-state.ts';
 import { projectsQuery } from '../ui/scope.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
 import { useManagesClients } from './client-choice.tsx';
 import { KIND } from './data.ts';
 
@@ -40,7 +39,7 @@ export function CreateToken() {
     },
   });
   const client = form.get('client_id') ?? session.client_id;
-  if (created) return <CreatedToken {...created} />;
+  if (created) return <SecretOnce title={`Token ${created.name}`} what="token" secret={created.token} />;
   return (
     <FormDialog
       title="Create token"
@@ -113,22 +112,5 @@ function ProjectsField({ form }: { form: Form }) {
       </p>
       <FieldErrors id={`${id}-error`} errors={form.errorsAt('project_ids')} />
     </fieldset>
-  );
-}
-
-function CreatedToken({ name, token }: { name: string; token: string }) {
-  const close = useClose();
-  return (
-    <Dialog title={`Token ${name}`} close={close}>
-      <div className="stack">
-        <p className="notice warn">Copy the token now. It is shown only once.</p>
-        <CodeBlock text={token} what="the token" />
-        <div className="dialog-actions">
-          <button type="button" className="button primary" onClick={close}>
-            Done
-          </button>
-        </div>
-      </div>
-    </Dialog>
   );
 }

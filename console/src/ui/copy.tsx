@@ -1,11 +1,20 @@
 import { useState } from 'react';
 import { Icon } from './icons.tsx';
 
-/** Copies `text`. `what` names it for screen readers. */
-export function CopyButton({ text, what = 'text' }: { text: string; what?: string }) {
+interface CopyProps {
+  readonly text: string;
+  /** Names it for screen readers. */
+  readonly what?: string | undefined;
+  readonly onCopied?: (() => void) | undefined;
+}
+
+/** Copies `text`. */
+export function CopyButton({ text, what = 'text', onCopied }: CopyProps) {
   const [outcome, setOutcome] = useState<'Copied' | 'Not copied' | null>(null);
   async function copy(): Promise<void> {
-    setOutcome((await copyText(text)) ? 'Copied' : 'Not copied');
+    const isCopied = await copyText(text);
+    if (isCopied) onCopied?.();
+    setOutcome(isCopied ? 'Copied' : 'Not copied');
     setTimeout(() => setOutcome(null), 2000);
   }
   return (
@@ -46,11 +55,11 @@ function copySelected(text: string): boolean {
 }
 
 /** Text to copy, in a fixed-width font. */
-export function CodeBlock({ text, what }: { text: string; what?: string }) {
+export function CodeBlock(props: CopyProps) {
   return (
     <div className="code">
-      <pre tabIndex={0}>{text}</pre>
-      <CopyButton text={text} {...(what === undefined ? {} : { what })} />
+      <pre tabIndex={0}>{props.text}</pre>
+      <CopyButton {...props} />
     </div>
   );
 }

@@ -1,3 +1,5 @@
+import { useBlocker } from '@tanstack/react-router';
+import { useRef } from 'react';
 import type { ReactNode } from 'react';
 import { CodeBlock } from './copy.tsx';
 import { Dialog, useClose } from './dialog.tsx';
@@ -13,17 +15,34 @@ interface SecretOnceProps {
   readonly children?: ReactNode;
 }
 
-/** A secret that the server returns only once, in the place of the form that created it. */
+/** A secret that the server returns only once, in the place of the form that created it. Asks before it is lost. */
 export function SecretOnce({ title, what, secret, segments, children }: SecretOnceProps) {
   const close = useClose(segments);
+  const isKept = useRef(false);
+  const keep = () => {
+    isKept.current = true;
+  };
+  useBlocker({
+    shouldBlockFn: () => !isKept.current && !confirm(`Close without a copy of the ${what}?`),
+    enableBeforeUnload: () => !isKept.current,
+  });
   return (
     <Dialog title={title} close={close} className="side-panel">
       <div className="form">
         <p className="notice warn">Copy the {what} now. It is shown only once and cannot be read again.</p>
-        <CodeBlock text={secret} what={what} />
+        <div onCopy={keep}>
+          <CodeBlock text={secret} what={what} onCopied={keep} />
+        </div>
         {children}
         <div className="dialog-actions">
-          <button type="button" className="button primary" onClick={close}>
+          <button
+            type="button"
+            className="button primary"
+            onClick={() => {
+              keep();
+              close();
+            }}
+          >
             Done
           </button>
         </div>
