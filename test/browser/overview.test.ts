@@ -31,8 +31,12 @@ describe('the overview', () => {
     await page.getByText('failed by an injected fault').first().waitFor();
     await expect.poll(() => page.getByText('simulated', { exact: true }).count()).toBeGreaterThan(3);
     await page.getByRole('link', { name: /Create file share .*injected/ }).click();
-    await page.getByRole('button', { name: /^Acknowledge/ }).click();
-    await page.getByRole('button', { name: /^Acknowledge/ }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: /^Acknowledge / }).press('Enter');
+    // It keeps the focus.
+    await page
+      .getByRole('button', { name: /^Acknowledged / })
+      .and(page.locator(':focus'))
+      .waitFor();
     const { body } = await consoleOf.yard.get(`/cloud/v1/tasks/${id}`);
     expect(body.acknowledged_at).not.toBeNull();
   });

@@ -32,7 +32,7 @@ export function TaskDetail() {
       query={useQuery(taskQuery(id))}
       titleOf={(task) => taskTitle(task.task_type)}
       statusOf={(task) => task.state}
-      actions={(task) => <Acknowledge task={task} />}
+      actions={(task) => <Acknowledge key={task.id} task={task} />}
       tabs={(task) => [
         { key: 'overview', title: 'Overview', render: () => <Overview task={task} scope={scope} /> },
         {

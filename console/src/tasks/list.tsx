@@ -143,22 +143,20 @@ function Tools({ state, types, count }: { state: ListState; types: readonly stri
   );
 }
 
-/** A button for a task that ended; nothing for one that runs or is acknowledged. */
+/** A button for a task that ended; nothing for one that runs or was acknowledged before. */
 export function Acknowledge({ task }: { task: Task }) {
   const readOnly = useReadOnlyReason();
   const mutation = useMutation({
     mutationFn: () => acknowledge(task.id),
     onError: (error) => showToast({ tone: 'bad', text: messageOf(error) }),
   });
-  if (!isAcknowledgeable(task)) return null;
+  const isDone = mutation.isPending || mutation.isSuccess;
+  // A button that was pressed stays, because it has the focus.
+  if (!isAcknowledgeable(task) && !isDone) return null;
   return (
-    <ActionButton
-      className="small"
-      disabledReason={readOnly}
-      isDisabled={mutation.isPending}
-      onClick={() => mutation.mutate()}
-    >
-      Acknowledge <span className="visually-hidden">{taskTitle(task.task_type)}</span>
+    <ActionButton className="small" disabledReason={readOnly} isDisabled={isDone} onClick={() => mutation.mutate()}>
+      {mutation.isSuccess ? 'Acknowledged' : 'Acknowledge'}{' '}
+      <span className="visually-hidden">{taskTitle(task.task_type)}</span>
     </ActionButton>
   );
 }
