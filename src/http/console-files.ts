@@ -8,8 +8,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
-
-export type Encoding = 'br' | 'gzip' | 'identity';
+import type { Encoding } from './content-negotiation.ts';
 
 export interface ConsoleFile {
   type: string;

@@ -11,7 +11,8 @@ import { everyone } from '../authz/access.ts';
 import { ClientError, unavailable } from '../errors/catalogue.ts';
 import type { App, Routes } from './app.ts';
 import { createConsoleIndex, startPage } from './console-files.ts';
-import type { ConsoleFile, Encoding } from './console-files.ts';
+import type { ConsoleFile } from './console-files.ts';
+import { encodingFor, isKnown } from './content-negotiation.ts';
 import { indexHeaders, plainPage } from './index-page.ts';
 
 export const consolePath = '/console';
@@ -57,7 +58,7 @@ function isPage(path: string): boolean {
 }
 
 async function sendFile(request: FastifyRequest, reply: FastifyReply, file: ConsoleFile): Promise<FastifyReply> {
-  const encoding = encodingFor(request.headers['accept-encoding'], file);
+  const encoding = encodingFor(request.headers['accept-encoding'], file.variants);
   const tag = `"${file.tag}-${encoding}"`;
   const caching = {
     etag: tag,
@@ -83,21 +84,6 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply, file: Cons
   if (request.method !== 'HEAD') return reply.send(opened.createReadStream());
   await opened.close();
   return reply.send();
-}
-
-function isKnown(header: string | undefined, tag: string): boolean {
-  const known = header?.split(',').map((each) => each.trim().replace(/^W\//, '')) ?? [];
-  return known.includes(tag) || known.includes('*');
-}
-
-/** The smallest variant that the client accepts. */
-function encodingFor(header: string | string[] | undefined, { variants }: ConsoleFile): Encoding {
-  const accepted = String(header ?? '')
-    .split(',')
-    .map((each) => each.trim().toLowerCase().split(/ *; */))
-    .filter(([, weight]) => !/^q=0(\.0*)?$/.test(weight ?? ''))
-    .map(([name]) => name);
-  return (['br', 'gzip'] as const).find((name) => variants[name] && accepted.includes(name)) ?? 'identity';
 }
 
 const missingBuild = plainPage(

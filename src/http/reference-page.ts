@@ -1,8 +1,12 @@
 /** The API reference at `/docs`. Invariant: the page sends requests only to this server. */
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import Fastify from 'fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { everyone } from '../authz/access.ts';
 import type { App } from './app.ts';
+import { encodingFor, isKnown } from './content-negotiation.ts';
 
 /** Disables every feature that would send requests to the vendor of the page. */
 const configuration = {
@@ -30,7 +34,13 @@ const contentSecurityPolicy = [
   ...["object-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"],
 ].join('; ');
 
-type PageAnswer = Pick<Awaited<ReturnType<FastifyInstance['inject']>>, 'statusCode' | 'headers' | 'rawPayload'>;
+interface StoredPage {
+  status: number;
+  headers: { 'content-type'?: string; location?: string };
+  /** Hash of the contents. */
+  tag: string;
+  variants: { identity: Buffer; gzip: Buffer };
+}
 
 /**
  * The reference page takes 26 MB of memory, so its module is loaded at the first request, in an app of its own: routes
@@ -46,21 +56,37 @@ export function referencePage(app: App): void {
   };
   // Cached, because the script is 4 MB: all clients share one copy, also slow ones. By its route, because a path has many
   // spellings (`%73calar.js`), and each would be another copy.
-  const pages = new Map<string, Promise<PageAnswer>>();
-  const load = async (path: string): Promise<PageAnswer> => (await (opened ??= open())).inject({ url: path });
+  const pages = new Map<string, Promise<StoredPage>>();
+  const load = async (path: string): Promise<StoredPage> => {
+    const { statusCode, headers, rawPayload } = await (await (opened ??= open())).inject({ url: path });
+    const { location, 'content-type': type } = headers;
+    return {
+      status: statusCode,
+      headers: { ...(type && { 'content-type': String(type) }), ...(location && { location }) },
+      tag: hash('sha256', rawPayload, 'base64url').slice(0, 22),
+      variants: { identity: rawPayload, gzip: await promisify(gzip)(rawPayload) },
+    };
+  };
   for (const url of ['/docs', '/docs/js/scalar.js']) {
     app.get(url, { config: { access: everyone, isCounted: true }, schema: { hide: true } }, async (request, reply) => {
       // `/docs` redirects to `/docs/`.
       const path = url === '/docs' && request.url.split('?', 1)[0]!.endsWith('/') ? '/docs/' : url;
       const loading = pages.get(path) ?? load(path);
       pages.set(path, loading);
-      const answer = await loading.finally(() => pages.delete(path));
-      if (answer.statusCode === 200) pages.set(path, loading);
-      const { location, 'content-type': type } = answer.headers;
-      reply.code(answer.statusCode).header('content-security-policy', contentSecurityPolicy);
-      if (location) reply.header('location', location);
-      if (type) reply.type(String(type));
-      return reply.send(answer.rawPayload);
+      const page = await loading.finally(() => pages.delete(path));
+      if (page.status === 200) pages.set(path, loading);
+      return sendPage(request, reply, page);
     });
   }
+}
+
+function sendPage(request: FastifyRequest, reply: FastifyReply, { status, headers, tag, variants }: StoredPage) {
+  reply.code(status).headers({ ...headers, 'content-security-policy': contentSecurityPolicy });
+  if (status !== 200) return reply.send();
+  const encoding = encodingFor(request.headers['accept-encoding'], variants);
+  const etag = `"${tag}-${encoding}"`;
+  reply.headers({ etag, vary: 'accept-encoding', 'cache-control': 'no-cache' });
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  if (encoding === 'gzip') reply.header('content-encoding', encoding);
+  return reply.send(encoding === 'gzip' ? variants.gzip : variants.identity);
 }
