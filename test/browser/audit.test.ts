@@ -40,6 +40,20 @@ describe('the pages of the audit log', () => {
     await checkPage(page);
   });
 
+  it('shows the operator the changes of one client', async () => {
+    const { yard } = consoleOf;
+    const { body: client } = await yard.post('/cloudyard/v1/clients', { name: 'tenant' });
+    await yard.post('/cloudyard/v1/tokens', { name: 'of-tenant', role: 'admin', client_id: client.id });
+    const page = await open(`clients/${client.id}`);
+    await page.getByRole('link', { name: 'Changes of this client' }).click();
+    await page.getByRole('cell', { name: 'tokens: of-tenant' }).waitFor();
+    const clients = await page.locator('tbody td:nth-child(4)').allInnerTexts();
+    expect([...new Set(clients)]).toEqual([String(client.id)]);
+    await checkPage(page);
+    await page.getByLabel('Client ID').fill('');
+    await page.getByRole('link', { name: 'createClient' }).waitFor();
+  });
+
   it('shows the quotas that changed, which have no ID', async () => {
     const limits = (count: number) => ({ region_id: 1, sfs_count_limit: count, sfs_size_limit: 5000 + count });
     for (const count of [500, 501]) await consoleOf.yard.patch('/cloudyard/v1/clients/1/quotas', limits(count));

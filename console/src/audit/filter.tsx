@@ -1,6 +1,7 @@
 import { FilterInput } from '../ui/filter-input.tsx';
 import { type ListState, useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
+import { useManagesClients } from '../tokens/client-choice.tsx';
 import type { AuditFilter } from './data.ts';
 
 /** Texts of the URL that are filters of the API by the same name. */
@@ -11,6 +12,7 @@ const TEXTS = [
   ['row_name', 'Resource name', 'Name (with table)'],
   ['request_id', 'Request ID', 'Request ID'],
 ] as const;
+const IDS = ['client_id', 'token_id', 'project_id'] as const;
 const DATES = [
   ['from_timestamp', 'From'],
   ['to_timestamp', 'To'],
@@ -21,7 +23,7 @@ export function useAuditFilter(): AuditFilter {
   const state = useListState();
   const filter: Record<string, string | number> = {};
   for (const [name] of TEXTS) if (state.get(name)) filter[name] = state.get(name).trim();
-  for (const name of ['token_id', 'project_id', 'before']) if (state.get(name)) filter[name] = Number(state.get(name));
+  for (const name of [...IDS, 'before']) if (state.get(name)) filter[name] = Number(state.get(name));
   for (const [name] of DATES) {
     const date = new Date(state.get(name));
     if (!Number.isNaN(date.getTime())) filter[name] = date.toISOString();
@@ -29,7 +31,7 @@ export function useAuditFilter(): AuditFilter {
   return filter as AuditFilter;
 }
 
-const NAMES = [...TEXTS.map(([name]) => name), 'token_id', 'project_id', ...DATES.map(([name]) => name)];
+const NAMES = [...TEXTS.map(([name]) => name), ...IDS, ...DATES.map(([name]) => name)];
 
 export function isFiltered(state: ListState): boolean {
   return NAMES.some((name) => state.get(name) !== '');
@@ -40,6 +42,8 @@ const NO_FILTER = Object.fromEntries(NAMES.map((name) => [name, '']));
 export function AuditTools() {
   const state = useListState();
   const { project } = useScope();
+  // The operator's log has the changes of all clients.
+  const isOfAll = useManagesClients();
   const shownProject = state.get('project_id');
   const input = (name: string, label: string, type: string, placeholder?: string) => (
     <FilterInput
@@ -55,6 +59,7 @@ export function AuditTools() {
   return (
     <div className="list-tools audit-tools" role="search">
       {TEXTS.map(([name, label, placeholder]) => input(name, label, 'search', placeholder))}
+      {isOfAll && input('client_id', 'Client ID', 'number', 'Client ID')}
       {input('token_id', 'Token ID', 'number', 'Token ID')}
       <select
         aria-label="Project"

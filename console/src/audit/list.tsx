@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useManagesClients } from '../tokens/client-choice.tsx';
 import { ActionButton } from '../ui/action-button.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
@@ -15,10 +16,18 @@ import type { AuditEntry } from './data.ts';
 import { AuditTools, useAuditFilter } from './filter.tsx';
 import './audit.css';
 
+const CLIENT: Column<AuditEntry> = {
+  key: 'client',
+  title: 'Client',
+  kind: 'number',
+  render: (entry) => entry.client_id,
+};
+
 export function AuditLog() {
   const scope = useScope();
   const filter = useAuditFilter();
   const query = useQuery(auditQuery(filter));
+  const isOfAll = useManagesClients();
   return (
     <>
       <PageHead
@@ -43,7 +52,12 @@ export function AuditLog() {
         {!query.data && <NotLoaded query={query} rows={6} />}
         {query.data?.results.length === 0 && <EmptyState title="No entry matches">Changes appear here.</EmptyState>}
         {query.data && query.data.results.length > 0 && (
-          <Table label="Entries" columns={columnsOf(scope)} rows={query.data.results} rowKey={(entry) => entry.id} />
+          <Table
+            label="Entries"
+            columns={columnsOf(scope, isOfAll)}
+            rows={query.data.results}
+            rowKey={(entry) => entry.id}
+          />
         )}
         <AuditPager next={query.data?.next ?? null} />
       </section>
@@ -51,7 +65,8 @@ export function AuditLog() {
   );
 }
 
-const columnsOf = (scope: Scope): Column<AuditEntry>[] => [
+/** `isOfAll`: the log has the changes of all clients. */
+const columnsOf = (scope: Scope, isOfAll: boolean): Column<AuditEntry>[] => [
   {
     key: 'operation',
     title: 'Operation',
@@ -60,6 +75,7 @@ const columnsOf = (scope: Scope): Column<AuditEntry>[] => [
   },
   { key: 'at', title: 'When', render: (entry) => <FullDate at={entry.at} /> },
   { key: 'token', title: 'Token', render: (entry) => <bdi>{tokenOf(entry)}</bdi> },
+  ...(isOfAll ? [CLIENT] : []),
   { key: 'project', title: 'Project', kind: 'number', render: (entry) => entry.project_id },
   { key: 'changes', title: 'Changed', kind: 'wrap', render: (entry) => <bdi>{changedRows(entry)}</bdi> },
 ];

@@ -39,13 +39,18 @@ export function ClientDetail() {
 
 function Overview({ client }: { client: Client }) {
   const scope = useScope();
-  const tokens = (
-    <Link to={scope.path('tokens')} search={{ client: String(client.id) } as never}>
-      Tokens of this client
-    </Link>
+  const links = (
+    <span className="row">
+      <Link to={scope.path('tokens')} search={{ client: String(client.id) } as never}>
+        Tokens of this client
+      </Link>
+      <Link to={scope.path('audit')} search={{ client_id: String(client.id) } as never}>
+        Changes of this client
+      </Link>
+    </span>
   );
   return (
-    <Card title="Properties" actions={tokens}>
+    <Card title="Properties" actions={links}>
       <Properties
         items={{
           'E-mail addresses': client.emails.length > 0 && <bdi>{client.emails.join(', ')}</bdi>,
