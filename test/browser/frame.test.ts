@@ -304,13 +304,23 @@ describe('the frame', () => {
     expect((await page.request.get(`${consoleOf.yard.url}${href}`)).status()).toBe(200);
   });
 
-  it('shows the focus where the system chooses the colors', async () => {
-    const page = await open('file-shares', { forcedColors: 'active' });
+  it('shows the focus, the choice and the gauges where the system chooses the colors', async () => {
+    const page = await open('quotas', { forcedColors: 'active' });
+    const styleOf = (element: string, property: string) =>
+      page.evaluate<string>(`getComputedStyle(${element}).${property}`);
+    await page.getByRole('meter').first().waitFor();
+    const bar = 'document.querySelector(".gauge > span")';
+    expect(await styleOf(bar, 'backgroundColor')).not.toBe(await styleOf(`${bar}.parentElement`, 'backgroundColor'));
     await page.getByRole('button', { name: 'Account and settings' }).focus();
     await page.keyboard.press('Tab');
-    const outline =
-      '(({ outlineStyle, outlineColor }) => [outlineStyle, outlineColor])(getComputedStyle(document.activeElement))';
-    expect(await page.evaluate(outline)).toEqual(['solid', expect.not.stringContaining('rgba(0, 0, 0, 0)')]);
+    const hasOutline = async (element: string) => {
+      expect(await styleOf(element, 'outlineStyle')).toBe('solid');
+      expect(await styleOf(element, 'outlineColor')).not.toContain('rgba(0, 0, 0, 0)');
+    };
+    await hasOutline('document.activeElement');
+    await page.keyboard.press('Control+k');
+    await page.locator('[role=option][aria-selected=true]').waitFor();
+    await hasOutline('document.querySelector("[role=option][aria-selected=true]")');
   });
 
   it('keeps the chosen theme over a reload', async () => {
