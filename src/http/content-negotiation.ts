@@ -1,4 +1,8 @@
 /** Which variant of a file a client gets, and whether it has it already. */
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 export type Encoding = 'br' | 'gzip' | 'identity';
 
@@ -19,4 +23,30 @@ export function encodingFor(
 export function isKnown(header: string | undefined, tag: string): boolean {
   const known = header?.split(',').map((each) => each.trim().replace(/^W\//, '')) ?? [];
   return known.includes(tag) || known.includes('*');
+}
+
+/** A response that is kept in memory: all clients share it, also slow ones. */
+export interface StoredContent {
+  /** Hash of the content. */
+  tag: string;
+  variants: { identity: Buffer; gzip: Buffer };
+}
+
+export async function storeContent(identity: Buffer): Promise<StoredContent> {
+  const tag = hash('sha256', identity, 'base64url').slice(0, 22);
+  return { tag, variants: { identity, gzip: await promisify(gzip)(identity) } };
+}
+
+/** Sends the content, compressed if the client accepts it, or 304 if the client has it. */
+export function sendContent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tag, variants }: StoredContent,
+): FastifyReply {
+  const encoding = encodingFor(request.headers['accept-encoding'], variants);
+  const etag = `"${tag}-${encoding}"`;
+  reply.headers({ etag, vary: 'accept-encoding', 'cache-control': 'no-cache' });
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  if (encoding !== 'gzip') return reply.send(variants.identity);
+  return reply.header('content-encoding', encoding).send(variants.gzip);
 }

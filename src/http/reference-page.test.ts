@@ -6,7 +6,7 @@ const cloud = useCloudyard({ driver: null });
 const get = (path: string, headers: Record<string, string> = {}) =>
   cloud.app.inject({ method: 'GET', url: path, headers });
 
-describe.each(['/docs/', '/docs/js/scalar.js'])('%s', (path) => {
+describe.each(['/docs/', '/docs/js/scalar.js', '/openapi.json'])('%s', (path) => {
   it('is compressed for browsers that accept it', async () => {
     const [plain, compressed] = [await get(path), await get(path, { 'accept-encoding': 'br, gzip' })];
     expect(plain.headers['content-encoding']).toBeUndefined();

@@ -1,12 +1,10 @@
 /** The API reference at `/docs`. Invariant: the page sends requests only to this server. */
-import { hash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import Fastify from 'fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { everyone } from '../authz/access.ts';
 import type { App } from './app.ts';
-import { encodingFor, isKnown } from './content-negotiation.ts';
+import { sendContent, storeContent } from './content-negotiation.ts';
+import type { StoredContent } from './content-negotiation.ts';
 
 /** Disables every feature that would send requests to the vendor of the page. */
 const configuration = {
@@ -37,9 +35,7 @@ const contentSecurityPolicy = [
 interface StoredPage {
   status: number;
   headers: { 'content-type'?: string; location?: string };
-  /** Hash of the contents. */
-  tag: string;
-  variants: { identity: Buffer; gzip: Buffer };
+  content: StoredContent;
 }
 
 /**
@@ -63,8 +59,7 @@ export function referencePage(app: App): void {
     return {
       status: statusCode,
       headers: { ...(type && { 'content-type': String(type) }), ...(location && { location }) },
-      tag: hash('sha256', rawPayload, 'base64url').slice(0, 22),
-      variants: { identity: rawPayload, gzip: await promisify(gzip)(rawPayload) },
+      content: await storeContent(rawPayload),
     };
   };
   for (const url of ['/docs', '/docs/js/scalar.js']) {
@@ -75,18 +70,8 @@ export function referencePage(app: App): void {
       pages.set(path, loading);
       const page = await loading.finally(() => pages.delete(path));
       if (page.status === 200) pages.set(path, loading);
-      return sendPage(request, reply, page);
+      reply.code(page.status).headers({ ...page.headers, 'content-security-policy': contentSecurityPolicy });
+      return page.status === 200 ? sendContent(request, reply, page.content) : reply.send();
     });
   }
-}
-
-function sendPage(request: FastifyRequest, reply: FastifyReply, { status, headers, tag, variants }: StoredPage) {
-  reply.code(status).headers({ ...headers, 'content-security-policy': contentSecurityPolicy });
-  if (status !== 200) return reply.send();
-  const encoding = encodingFor(request.headers['accept-encoding'], variants);
-  const etag = `"${tag}-${encoding}"`;
-  reply.headers({ etag, vary: 'accept-encoding', 'cache-control': 'no-cache' });
-  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  if (encoding === 'gzip') reply.header('content-encoding', encoding);
-  return reply.send(encoding === 'gzip' ? variants.gzip : variants.identity);
 }

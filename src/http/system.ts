@@ -10,6 +10,8 @@ import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 import { noQuery, operationsOf, routesOf } from './operations.ts';
+import { sendContent, storeContent } from './content-negotiation.ts';
+import type { StoredContent } from './content-negotiation.ts';
 import { referencePage } from './reference-page.ts';
 import { DateTime, Described, Nullable } from './shapes.ts';
 
@@ -167,7 +169,7 @@ const responseOf = (mediaType: string, schema: TSchema) => ({
 
 /** Operations whose response is sent as it is. */
 function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () => Promise<string>): void {
-  let document: Buffer | undefined;
+  let document: Promise<StoredContent> | undefined;
   app.get(
     '/metrics',
     {
@@ -193,9 +195,9 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
         response: responseOf('application/json', OpenApi),
       },
     },
-    async (_request, reply) => {
-      reply.type('application/json; charset=utf-8');
-      return (document ??= Buffer.from(JSON.stringify(app.swagger())));
+    async (request, reply) => {
+      document ??= storeContent(Buffer.from(JSON.stringify(app.swagger())));
+      return sendContent(request, reply.type('application/json; charset=utf-8'), await document);
     },
   );
 }
