@@ -94,15 +94,20 @@ const fileShare = hostDriver({
       meaning: 'NFS versions to serve. `4` serves NFSv4 only and does not need rpcbind.',
     },
   ],
-  readSettings({ text, choice, integer }, { host }) {
+  readSettings({ host: hostIn, choice, integer, reject }, { host }) {
     const port = integer('CLOUDYARD_NFS_PORT', standardNfsPort, 1, 65_535);
-    const mountPort = port === standardNfsPort ? standardMountPort : Math.min(port + 1, 65_535);
+    const nextPort = port === standardNfsPort ? standardMountPort : Math.min(port + 1, 65_535);
+    const mountPort = integer('CLOUDYARD_NFS_MOUNT_PORT', nextPort, 1, 65_535);
+    const version3 = choice('CLOUDYARD_NFS_VERSIONS', ['3,4', '4'], '3,4') === '3,4';
+    if (version3 && mountPort === port) {
+      reject(`CLOUDYARD_NFS_MOUNT_PORT conflicts with CLOUDYARD_NFS_PORT: both are ${port}`);
+    }
     return {
       driver: choice('CLOUDYARD_FILE_SHARE_DRIVER', ['auto', 'ganesha', 'simulated'], 'auto'),
-      host: text('CLOUDYARD_NFS_HOST') ?? host,
+      host: hostIn('CLOUDYARD_NFS_HOST') ?? host,
       port,
-      mountPort: integer('CLOUDYARD_NFS_MOUNT_PORT', mountPort, 1, 65_535),
-      version3: choice('CLOUDYARD_NFS_VERSIONS', ['3,4', '4'], '3,4') === '3,4',
+      mountPort,
+      version3,
     };
   },
   ports: ({ host, port, mountPort, version3 }) => [
@@ -212,7 +217,7 @@ const registry = hostDriver({
   ],
   readSettings(reader, defaults) {
     const { choice, integer } = reader;
-    const host = reader.text('CLOUDYARD_REGISTRY_HOST') ?? defaults.host;
+    const host = reader.host('CLOUDYARD_REGISTRY_HOST') ?? defaults.host;
     const port = integer('CLOUDYARD_REGISTRY_PORT', 5000, 1, 65_535);
     return {
       driver: choice('CLOUDYARD_REGISTRY_DRIVER', ['auto', 'distribution', 'simulated'], 'auto'),

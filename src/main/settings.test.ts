@@ -96,6 +96,30 @@ describe('settings', () => {
     ]);
   });
 
+  it('two servers on one port are refused', () => {
+    const tls = { CLOUDYARD_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_TLS_KEY: 'tls.key' };
+    expect(errorsOf({ ...tls, CLOUDYARD_PORT: '443', CLOUDYARD_HTTP_REDIRECT_PORT: '443' })).toEqual([
+      'CLOUDYARD_HTTP_REDIRECT_PORT conflicts with CLOUDYARD_PORT: both are 443',
+    ]);
+    const conflict = (port: number) => [`CLOUDYARD_NFS_MOUNT_PORT conflicts with CLOUDYARD_NFS_PORT: both are ${port}`];
+    expect(errorsOf({ CLOUDYARD_NFS_MOUNT_PORT: '2049' })).toEqual(conflict(2049));
+    expect(errorsOf({ CLOUDYARD_NFS_PORT: '65535' })).toEqual(conflict(65_535));
+    expect(errorsOf({ CLOUDYARD_NFS_PORT: '65535', CLOUDYARD_NFS_VERSIONS: '4' })).toEqual([]);
+  });
+
+  it.each(['http://127.0.0.1', '127.0.0.1:8080', '[::1]', 'a b', '-a', ' '])('%j is not a host', (text) => {
+    const names = ['CLOUDYARD_HOST', 'CLOUDYARD_NFS_HOST', 'CLOUDYARD_REGISTRY_HOST'];
+    expect(errorsOf(Object.fromEntries(names.map((name) => [name, text])))).toEqual(
+      names.map(
+        (name) => `${name} is ${JSON.stringify(text)}; it must be a host name or an IP address, without a port`,
+      ),
+    );
+  });
+
+  it.each(['::', 'fe80::1%eth0', '10.0.0.5', 'nfs_1.example.com', 'a'])('%s is a host', (text) => {
+    expect(read({ CLOUDYARD_HOST: text }).host).toBe(text);
+  });
+
   it('an invalid one is named while what it belongs to is not configured', () => {
     const bad = {
       CLOUDYARD_ACME_CHALLENGE: 'http',

@@ -1,4 +1,5 @@
 /** Reads settings from the environment and collects their errors, so that all are reported at once. */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
 /** Invalid settings. The message names each of them. */
@@ -22,11 +23,15 @@ export interface SettingReader<Name extends string = string> {
   flag(name: Name, fallback: boolean): boolean;
   /** An absolute path; a relative one starts at the checkout, or at the working directory of an installed package. */
   path(name: Name): string | undefined;
+  /** A host name or an IP address. */
+  host(name: Name): string | undefined;
   /** Records an error; `check` reports it. */
   reject(error: string): void;
   /** @throws SettingsError that names every invalid setting, one a line */
   check(): void;
 }
+
+const hostPattern = /^[a-z\d]([\w.-]{0,251}[a-z\d])?$/i;
 
 /** Relative paths start at `base`. */
 export function createSettingReader(env: Record<string, string | undefined>, base: string): SettingReader {
@@ -46,6 +51,12 @@ export function createSettingReader(env: Record<string, string | undefined>, bas
     path(name) {
       const given = text(name);
       return given === undefined ? undefined : resolve(base, given);
+    },
+    host(name) {
+      const given = text(name);
+      if (given === undefined || isIP(given) !== 0 || hostPattern.test(given)) return given;
+      reject(`${name} is ${JSON.stringify(given)}; it must be a host name or an IP address, without a port`);
+      return undefined;
     },
     integer(name, fallback, min, max) {
       const given = text(name);

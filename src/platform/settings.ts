@@ -143,7 +143,7 @@ export function readCoreSettings(
   terminal: boolean,
 ): Settings {
   const { text, integer, choice, flag, reject } = reader;
-  const host = text('CLOUDYARD_HOST') ?? '127.0.0.1';
+  const host = reader.host('CLOUDYARD_HOST') ?? '127.0.0.1';
   const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
   const bootstrapToken = text('CLOUDYARD_BOOTSTRAP_TOKEN');
   if (bootstrapToken && /\s/.test(bootstrapToken)) reject('CLOUDYARD_BOOTSTRAP_TOKEN must not contain white space');
@@ -161,15 +161,20 @@ export function readCoreSettings(
     reject('CLOUDYARD_RATE_LIMIT conflicts with CLOUDYARD_CLIENT_REQUESTS_PER_SECOND; set only one');
   }
   const publicUrl = publicUrlIn(text('CLOUDYARD_PUBLIC_URL'), reject);
+  const port = integer('CLOUDYARD_PORT', 8080, 0, 65535);
+  const tls = readTlsSettings(reader);
+  if (port > 0 && tls.redirectPort === port) {
+    reject(`CLOUDYARD_HTTP_REDIRECT_PORT conflicts with CLOUDYARD_PORT: both are ${port}`);
+  }
   return {
     host,
-    port: integer('CLOUDYARD_PORT', 8080, 0, 65535),
+    port,
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
     processes:
       text('CLOUDYARD_PROCESSES') === 'auto'
         ? availableParallelism()
         : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
-    tls: readTlsSettings(reader),
+    tls,
     dataDir,
     databaseUrl,
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
