@@ -74,3 +74,8 @@ describe('a price book', () => {
     expect(bookOfRegion(1)!.unit_hours).toEqual({ snapshot_gib: '0.015', volume_cold_gib: 0.5 });
   });
 });
+
+it('a file that cannot be read is named', () => {
+  const files = { regions: join(folder, 'absent.yaml'), quotas: 'config/quotas.yaml' };
+  expect(() => readConfiguration(files, silentLogger)).toThrow(`${files.regions} cannot be read (ENOENT)`);
+});

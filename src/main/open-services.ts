@@ -1,5 +1,5 @@
 /** Opens what every part of a long-running command needs: the configuration, the migrated database and the services. */
-import { mkdirSync } from 'node:fs';
+import { createDataDirectory } from '../platform/data-directory.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
@@ -65,7 +65,7 @@ export async function openServices({ settings: given, roles, log, closing, openi
   const regionIds = regionsToWorkFor(roles, configuration);
   const settings = withStorage(given, storageOf(configuration.regions, regionIds));
   if (!roles.agent) refuseSharedWorker(regionIds, configuration);
-  mkdirSync(settings.dataDir, { recursive: true });
+  createDataDirectory(settings.dataDir);
   const database = await opening;
   // A second `start` on a data directory is a mistake and fails here. A second worker is a standby (work.ts).
   const isStart = roles.serve && regionIds.length > 0;

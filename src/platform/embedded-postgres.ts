@@ -13,13 +13,14 @@
  * Failure modes: `startEmbeddedPostgres` rejects with an error about the directories, or with the end of PostgreSQL's log,
  * `<dataDir>/postgres.log`. Later crashes are logged and PostgreSQL is restarted; clients lose their connections.
  */
-import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 import { type Daemon, superviseDaemon } from './daemon.ts';
+import { createDataDirectory } from './data-directory.ts';
 import { processIn } from './running-processes.ts';
 import { createLog, restrictConnections } from './embedded-postgres-access.ts';
 import { isPostmaster, isStopping, socketDirOfRunning } from './embedded-postgres-pid-file.ts';
@@ -93,7 +94,7 @@ export async function startEmbeddedPostgres(given: {
   settings?: Record<string, string>;
 }): Promise<EmbeddedPostgres> {
   const { log, settings = {} } = given;
-  mkdirSync(given.dataDir, { recursive: true });
+  createDataDirectory(given.dataDir);
   const dataDir = realpathSync(given.dataDir);
   const cluster = placeCluster(dataDir);
   const binaries = await placeBinaries(findBinaries(), cluster.account, dataDir);

@@ -58,7 +58,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new ConfigurationFileError(`${file}: ${(error as Error).message}`);
+    throw new ConfigurationFileError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }
 

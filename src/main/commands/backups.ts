@@ -1,9 +1,10 @@
 /** `backup` and `restore`. Backups are made while servers run; a restore needs an empty installation. */
-import { createReadStream, existsSync, mkdirSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
 import { BackupError, rowCount } from '../../backup/format.ts';
 import type { Manifest } from '../../backup/format.ts';
+import { createDataDirectory } from '../../platform/data-directory.ts';
 import { lowerPriority } from '../../platform/low-priority.ts';
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
@@ -167,7 +168,7 @@ export async function withDatabase(
   work: (database: import('../database.ts').Database) => Promise<void>,
 ): Promise<void> {
   const { openDatabase } = await import('../database.ts');
-  mkdirSync(settings.dataDir, { recursive: true });
+  createDataDirectory(settings.dataDir);
   const database = await openDatabase(settings, await createCommandLogger(settings));
   try {
     await work(database);

@@ -219,6 +219,16 @@ it('a database moves to another server with all of its rows', async () => {
   expect(readdirSync(settings.dataDir)).toEqual([]);
 });
 
+it('a file with the new URL that cannot be read is named', async () => {
+  const settings = settingsOf('postgres://127.0.0.1:9/none', 'six');
+  for (const [file, code] of [
+    [join(folder, 'absent'), 'ENOENT'],
+    [folder, 'EISDIR'],
+  ] as const) {
+    await expect(moveDatabase(settings, file)).rejects.toThrow(`--to ${file} cannot be read (${code})`);
+  }
+});
+
 it('a server refuses the data of a restore that did not commit, and accepts that of one that did', async () => {
   const url = await newDatabase();
   const settings = settingsOf(url, 'five');

@@ -53,7 +53,7 @@ async function onlyOne(source: BackupSource): Promise<string> {
 
 /** Copies the database of the settings into the one that the file names. Arguments are public, so the URL is in a file. */
 export async function moveDatabase(settings: Settings, file: string): Promise<void> {
-  const [url = ''] = readFileSync(resolve(file), 'utf8').split(/\r?\n/);
+  const [url = ''] = textOf(file).split(/\r?\n/);
   if (!/^postgres(ql)?:\/\//.test(url)) throw new UsageError(`the first line of ${file} must be a postgres:// URL`);
   const { makeBackup } = await import('../../backup/backup.ts');
   const { openBackupDirectory } = await import('../../backup/block-store.ts');
@@ -72,4 +72,12 @@ export async function moveDatabase(settings: Settings, file: string): Promise<vo
   await withTemporaryFolder(settings.dataDir, 'moving', (folder) =>
     withDatabase(settings, ({ connection }) => withUnusedDatabase(connection, () => copy(connection, folder))),
   );
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(resolve(file), 'utf8');
+  } catch (cause) {
+    throw new UsageError(`--to ${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+  }
 }

@@ -1,6 +1,6 @@
 /** What the commands that read or change the database share. */
-import { mkdirSync } from 'node:fs';
 import { aligned } from '../../client/output.ts';
+import { createDataDirectory } from '../../platform/data-directory.ts';
 import { openKeyFile } from '../../platform/key-file.ts';
 import type { Logger } from '../../platform/log.ts';
 import { openClock } from '../clock.ts';
@@ -21,7 +21,7 @@ export async function withServices(settings: Settings, work: (services: Services
   const { configurationFiles, readConfiguration } = await import('../configuration.ts');
   const { backupBeforeMigration, refuseInterruptedRestore } = await import('../migration-backup.ts');
   const { createServices } = await import('../services.ts');
-  mkdirSync(settings.dataDir, { recursive: true });
+  createDataDirectory(settings.dataDir);
   const log = await createCommandLogger(settings);
   const configuration = readConfiguration(configurationFiles(settings), log);
   const database = await openDatabase(settings, log);

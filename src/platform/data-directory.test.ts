@@ -1,0 +1,20 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { createDataDirectory } from './data-directory.ts';
+
+it('the data directory is created with the folders above it; one that cannot be is named with its setting', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-data-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const dataDir = join(folder, 'a', 'b');
+  for (const _ of ['first', 'again']) createDataDirectory(dataDir);
+  expect(statSync(dataDir).isDirectory()).toBe(true);
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  for (const path of [file, join(file, 'below')]) {
+    expect(() => createDataDirectory(path)).toThrow(
+      `the data directory ${path} cannot be created (a file is in its place); set CLOUDYARD_DATA_DIR to another one`,
+    );
+  }
+});

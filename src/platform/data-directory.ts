@@ -1,0 +1,17 @@
+import { mkdirSync } from 'node:fs';
+
+/** Creates the data directory, unless it exists. @throws Error that names it and its setting */
+export function createDataDirectory(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file is in its place' : code;
+    throw new Error(
+      `the data directory ${dataDir} cannot be created (${reason}); set CLOUDYARD_DATA_DIR to another one`,
+      {
+        cause,
+      },
+    );
+  }
+}
