@@ -158,11 +158,12 @@ function withoutSettings() {
  */
 function run(file, args, options) {
   return new Promise((done, fail) => {
-    const child = spawn(file, args, options);
     const atTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
     const pass = (signal) => child.kill(signal);
     const passInterrupt = atTerminal ? () => {} : pass;
+    // Before the start, which takes time on a busy machine: a signal would end this process alone.
     process.on('SIGTERM', pass).on('SIGHUP', pass).on('SIGINT', passInterrupt);
+    const child = spawn(file, args, options);
     child.once('error', (err) => fail(new Error(`cannot run ${file}: ${err.message}`)));
     child.once('exit', (code, signal) => {
       process.off('SIGTERM', pass).off('SIGHUP', pass).off('SIGINT', passInterrupt);
