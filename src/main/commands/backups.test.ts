@@ -52,6 +52,8 @@ it('the data of tenants is that of a worker, and a data directory without any is
   await expect(run(['backup', '--data-dir', worker])).rejects.toThrow('--data-dir requires --with-data');
   const { stderr } = await run(['backup', '--with-data', '--data-dir', worker]);
   expect(stderr).toMatch(/^backup \S+ in \S+: schema .* rows, 1 files; /);
+  const { stdout } = await run(['restore', '--list']);
+  expect(stdout).toMatch(/^\S+\tcommand\t.*\t1\t-$/m);
 });
 
 it('a backup that does not exist, and a file in place of a directory, are named', async () => {

@@ -3,7 +3,7 @@ import { createReadStream, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
 import { BackupError, rowCount } from '../../backup/format.ts';
-import type { Manifest } from '../../backup/format.ts';
+import type { FileCopy, Manifest } from '../../backup/format.ts';
 import { createDataDirectory } from '../../platform/data-directory.ts';
 import { lowerPriority } from '../../platform/low-priority.ts';
 import type { Settings } from '../settings.ts';
@@ -118,9 +118,12 @@ function withoutKeys({ keyFile }: Settings): string {
 
 function contentsOf(manifest: Manifest): string {
   const { files, keys, schema } = manifest;
-  const data = files ? `, ${files.filter(({ blocks }) => blocks).length} files` : '';
+  const data = files ? `, ${fileCount(files)} files` : '';
   return `schema ${schema.migration}, ${rowCount(manifest)} rows${data}${keys ? ', keys' : ''}`;
 }
+
+/** Without folders and links. */
+const fileCount = (files: FileCopy[]): number => files.filter(({ blocks }) => blocks).length;
 
 const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 
@@ -136,7 +139,8 @@ async function printList(source: BackupSource): Promise<void> {
     try {
       const manifest = await source.manifest(id);
       const { reason, version, schema, files, keys } = manifest;
-      rows.push([id, reason, version, schema.migration, rowCount(manifest), files?.length ?? '-', keys?.method ?? '-']);
+      const count = files ? fileCount(files) : '-';
+      rows.push([id, reason, version, schema.migration, rowCount(manifest), count, keys?.method ?? '-']);
     } catch (error) {
       // The others can be restored.
       if (!(error instanceof BackupError)) throw error;
