@@ -1,7 +1,10 @@
 /** Arguments that a command refuses before it opens the database. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { parseCommandLine } from '../command-line.ts';
+import { run } from '../run.ts';
 import { commands } from './list.ts';
+
+vi.mock('../run.ts', () => ({ run: vi.fn<typeof run>(async () => {}) }));
 
 it.each<[string[], string]>([
   [['token', 'create', '--client', '99999999999'], '--client must be at most 2147483647, not 99999999999'],
@@ -18,4 +21,10 @@ it.each<[string[], string]>([
   [['host', 'forget', 'one', 'h1'], 'REGION must be a whole number, not "one"'],
 ])('%j: %s', async (args, message) => {
   await expect(parseCommandLine(commands, args).run({} as never)).rejects.toThrow(message);
+});
+
+it('a worker gets each region once', async () => {
+  const args = ['worker', '--region', '2', '--region', '1', '--region', '2'];
+  await parseCommandLine(commands, args).run({} as never);
+  expect(run).toHaveBeenCalledWith({}, { serve: false, work: [2, 1] });
 });

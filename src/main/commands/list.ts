@@ -45,7 +45,7 @@ export const commands: Command[] = [
       },
     },
     run: async (settings, { region = [] }) =>
-      run(settings, { serve: false, work: region.map((text) => idNumber('--region', text)) }),
+      run(settings, { serve: false, work: [...new Set(region.map((text) => idNumber('--region', text)))] }),
   }),
   command({
     name: 'host',
