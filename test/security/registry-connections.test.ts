@@ -88,6 +88,11 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(pid()).toBe(before);
   });
 
+  it('gets a response to a request for a blob with a body, so that no connection to distribution is left open', async () => {
+    const text = `GET /v2/app-1/a/blobs/sha256:${'0'.repeat(64)} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345`;
+    expect(await exchange(yard.port, text)).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
   it('cannot smuggle a second request past the gate', async () => {
     const first = 'POST /v2/ HTTP/1.1\r\nHost: x\r\n';
     for (const [attack, text] of Object.entries({

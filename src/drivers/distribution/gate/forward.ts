@@ -59,7 +59,8 @@ export function createForward(socketPath: string) {
 
   /** The response of distribution to HEAD for the same path and client. */
   const head = async (request: IncomingMessage, path: string): Promise<IncomingMessage> => {
-    const headers = headersOf(request.rawHeaders);
+    // Distribution would wait for the body of a length.
+    const headers = headersOf(request.rawHeaders, (name) => name !== 'content-length');
     const upstream = httpRequest({ agent, socketPath, method: 'HEAD', path, headers, setHost: false });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
     // Distribution sends a body even in response to HEAD if it refuses the header `Host`: an error after the response.
