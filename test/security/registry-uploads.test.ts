@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { bootstrapToken } from '../processes.ts';
 import { until } from '../until.ts';
 import { digestOf, manifestOf, openRegistryYard, type RegistryYard, type Reply } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
@@ -92,6 +93,32 @@ describe.skipIf(!requires('docker-registry'))(
         status: 403,
         code: 'DENIED',
       });
+    });
+
+    it('cannot be exceeded by mounts of blobs of another registry, while mounts in the registry need no space', async () => {
+      const [source, target] = [await yard.make('source'), await yard.make('target')];
+      const [from, own, name] = [`${source.prefix}/a`, `${target.prefix}/a`, `${target.prefix}/b`];
+      const tokenFor = (...names: string[]) => yard.tokenFor(`apikey:${bootstrapToken}`, ...names);
+      const token = await tokenFor(from, own, name);
+      const blobs = await Promise.all([1, 2, 3].map((byte) => yard.putBlob(token, from, Buffer.alloc(2 * mib, byte))));
+      yard.fillWithUpload(own, limit - 7 * mib);
+      const stored = await yard.putBlob(token, own, Buffer.alloc(2 * mib, 9));
+      const mount = (digest: string, of: string, by = token, headers = {}) =>
+        yard.call('POST', `/v2/${name}/blobs/uploads/?mount=${digest}&from=${of}`, { token: by, headers });
+      const replies = await Promise.all(blobs.map(({ digest }) => mount(digest, from)));
+      expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 403]);
+      const [refused] = replies.flatMap(({ status }, i) => (status === 403 ? [blobs[i]!.digest] : []));
+      expect(await mount(refused!, from, token, { 'if-none-match': `"${refused}"`, range: 'bytes=0-0' })).toMatchObject(
+        {
+          status: 403,
+          message: expect.stringContaining('storage_limit is 5 GiB'),
+        },
+      );
+      expect((await mount(stored.digest, own)).status).toBe(201);
+      // Without access to the other registry, the response does not depend on its blobs.
+      const limited = await tokenFor(name);
+      for (const digest of [refused!, digestOf('absent')])
+        expect((await mount(digest, from, limited)).status).toBe(401);
     });
 
     it('count as used storage: a full registry gets no push token', async () => {

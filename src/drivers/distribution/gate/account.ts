@@ -34,7 +34,10 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
   let [stored, objects] = [0, 0];
   /** Uploads that distribution is about to start. */
   let opening = 0;
-  /** Bytes of manifests that are being received: distribution writes a manifest once it is complete. */
+  /**
+   * Bytes of manifests that are being received (distribution writes a manifest once it is complete), and of blobs that are
+   * being mounted.
+   */
   let arriving = 0;
   let manifests = 0;
   let lastUsed = performance.now();
@@ -128,21 +131,19 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
       manifests += 1;
     },
 
-    /** `bytes`: the bytes that were counted for the manifest. */
-    endManifest(bytes: number, isStored: boolean): void {
+    endManifest(): void {
       manifests -= 1;
+    },
+
+    /** Bytes that were counted without an upload have become these objects (links and tags), or were refused: null. */
+    settle(bytes: number, objects: number | null): void {
       arriving -= bytes;
-      if (isStored) added = { bytes: added.bytes + bytes, objects: added.objects + 2 };
+      if (objects !== null) added = { bytes: added.bytes + bytes, objects: added.objects + objects };
     },
 
     /** The upload has started, or was refused. */
     releasePlace(): void {
       opening -= 1;
-    },
-
-    /** Counts additions that no request body contains: links, tags, and mounted blobs. */
-    add(more: { bytes: number; objects: number }): void {
-      added = { bytes: added.bytes + more.bytes, objects: added.objects + more.objects };
     },
 
     open: uploads.open,

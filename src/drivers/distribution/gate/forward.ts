@@ -57,10 +57,14 @@ export function createForward(socketPath: string) {
   const options = { keepAlive: true, maxFreeSockets: 64, highWaterMark };
   const agent = new Agent(options);
 
-  /** The response of distribution to HEAD for the same path and client. */
-  const head = async (request: IncomingMessage, path: string): Promise<IncomingMessage> => {
+  /** The response of distribution to HEAD for a path, with those headers of the client that are kept. */
+  const head = async (
+    request: IncomingMessage,
+    path: string,
+    isKept = (_name: string) => true,
+  ): Promise<IncomingMessage> => {
     // Distribution would wait for the body of a length.
-    const headers = headersOf(request.rawHeaders, (name) => name !== 'content-length');
+    const headers = headersOf(request.rawHeaders, (name) => name !== 'content-length' && isKept(name));
     const upstream = httpRequest({ agent, socketPath, method: 'HEAD', path, headers, setHost: false });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
     // Distribution sends a body even in response to HEAD if it refuses the header `Host`: an error after the response.

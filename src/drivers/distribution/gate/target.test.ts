@@ -21,9 +21,15 @@ describe('targetOf', () => {
 
   it('uses the first value of a repeated parameter', () => {
     const mount = (hex: string) => `mount=sha256:${hex.repeat(64)}`;
-    const target = targetOf(`/v2/app-1/a/blobs/uploads/?${mount('a')}&${mount('b')}&from=app-1/b&from=other-2/b`);
-    expect(target).toMatchObject({ prefix: 'app-1', repository: 'a', mount: digest });
-    expect(target!.url).not.toContain('other-2');
+    const target = targetOf(`/v2/app-1/a/blobs/uploads/?${mount('a')}&${mount('b')}&from=other-2/b&from=app-1/b`);
+    expect(target).toMatchObject({ prefix: 'app-1', repository: 'a', mount: `/v2/other-2/b/blobs/${digest}` });
+    expect(target!.url).not.toContain('app-1%2Fb');
+  });
+
+  it('names the blob that a request mounts from another registry', () => {
+    const mounted = (from: string) => targetOf(`/v2/app-1/a/blobs/uploads/?mount=${digest}${from}`)!.mount;
+    expect(mounted('&from=app-12/b')).toBe(`/v2/app-12/b/blobs/${digest}`);
+    for (const none of ['', '&from=app-1/b', '&from=../x', '&from=other-2/b%3fx']) expect(mounted(none)).toBeNull();
   });
 
   it.each([

@@ -19,7 +19,7 @@ export interface Target {
   repository: string;
   /** The tag, digest or upload. */
   reference: string;
-  /** The blob of another repository that the parameter `mount` names. */
+  /** The path of the blob that the request mounts from another registry. */
   mount: string | null;
 }
 
@@ -52,7 +52,7 @@ export function targetOf(url: string): Target | null {
     if (!isSha256(query.get('digest')) || !isSha256(query.get('mount'))) return null;
     const [prefix, repository] = [name.slice(0, slash), name.slice(slash + 1)];
     const rebuilt = `/v2/${name}/${pathOf(kind, reference)}${query.size > 0 ? `?${query}` : ''}`;
-    return { kind, url: rebuilt, name, prefix, repository, reference, mount: query.get('mount') };
+    return { kind, url: rebuilt, name, prefix, repository, reference, mount: mountOf(query, prefix) };
   }
   return null;
 }
@@ -62,6 +62,12 @@ function pathOf(kind: Target['kind'], reference: string): string {
   if (kind === 'uploads') return 'blobs/uploads/';
   const folder = kind === 'manifest' ? 'manifests' : kind === 'blob' ? 'blobs' : 'blobs/uploads';
   return `${folder}/${reference}`;
+}
+
+function mountOf(query: URLSearchParams, prefix: string): string | null {
+  const [digest, from] = [query.get('mount'), query.get('from')];
+  if (digest === null || from === null || !isName(from) || from.startsWith(`${prefix}/`)) return null;
+  return `/v2/${from}/blobs/${digest}`;
 }
 
 /** The parameters that distribution reads, each once. */

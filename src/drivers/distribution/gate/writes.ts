@@ -9,7 +9,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
-import { sizeOf, uploadsOf } from '../storage.ts';
+import { uploadsOf } from '../storage.ts';
 import { type Account, createAccount, limits } from './account.ts';
 import type { Forward } from './forward.ts';
 import type { Grant } from './grants.ts';
@@ -83,18 +83,33 @@ export function createWrites(deps: WritesDeps) {
 async function startUpload(deps: WritesDeps, push: Push): Promise<void> {
   const { layout, forward } = deps;
   const { request, response, target, account } = push;
-  const { url, repository, mount } = target;
-  // A mounted blob adds bytes that no request body contains.
-  const mounted = mount === null ? 0 : ((await sizeOf(join(layout.blob(mount), 'data'))) ?? 0);
-  await admit(deps, push, null, 0);
-  await forward(request, response, {
-    ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
-    onAnswer({ statusCode, headers }) {
-      const id = headers['docker-upload-uuid'];
-      if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
-      if (statusCode === 201) account.add({ bytes: mounted, objects: 1 });
-    },
-  });
+  const { url, repository } = target;
+  const mounted = await bytesOfMount(forward, request, target);
+  await admit(deps, push, null, mounted);
+  let isMounted = false;
+  try {
+    await forward(request, response, {
+      ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
+      onAnswer({ statusCode, headers }) {
+        const id = headers['docker-upload-uuid'];
+        if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
+        isMounted = statusCode === 201;
+      },
+    });
+  } finally {
+    account.settle(mounted, isMounted ? 1 : null);
+  }
+}
+
+/**
+ * The bytes that the registry gets from another one, which no request body contains. 0 if distribution does not let the
+ * client read the blob: then it is not mounted, and the client must not learn whether it exists.
+ */
+async function bytesOfMount(forward: Forward, request: IncomingMessage, { mount }: Target): Promise<number> {
+  if (mount === null) return 0;
+  // Conditions and ranges would change the response.
+  const answer = await forward.head(request, mount, (name) => /^(authorization|host)$/.test(name)).catch(() => null);
+  return answer?.statusCode === 200 ? Number(answer.headers['content-length']) : 0;
 }
 
 /** Forwards a part of an upload, or its completion or cancellation. */
@@ -157,7 +172,8 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
       onAnswer: ({ statusCode }) => void (isStored = statusCode === 201),
     });
   } finally {
-    account.endManifest(taken, isStored);
+    account.endManifest();
+    account.settle(taken, isStored ? 2 : null);
   }
 }
 
