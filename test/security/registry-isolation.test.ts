@@ -9,6 +9,7 @@ import { requires, skipReason } from '../requires.ts';
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const config = '{"architecture":"amd64","os":"linux"}';
+const nondistributable = 'application/vnd.oci.image.layer.nondistributable.v1.tar+gzip';
 const secretLayer = 'the layer that only its owner may read';
 
 describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? 'a user of another registry', () => {
@@ -74,6 +75,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     for (const [tag, more] of Object.entries({
       subject: { subject: { ...theft, mediaType: 'application/vnd.oci.image.manifest.v1+json' } },
       blobs: { blobs: [theft] },
+      elsewhere: { layers: [{ ...theft, mediaType: nondistributable, urls: ['https://example.com/layer'] }] },
     })) {
       expect([tag, (await yard.putManifest(token, mine, tag, manifestOf(config, [], more))).status]).toEqual([
         tag,

@@ -37,7 +37,8 @@ export async function startDistribution(options: DistributionOptions, hosting: R
     ...{ name: 'distribution', folder: layout.distribution, log, startTimeout: 20 },
     configuration: layout.configuration,
     owner: account,
-    settings: [hosting, 'socket'],
+    // Extend it with a change of the configuration that must replace running processes.
+    settings: [hosting, 'socket', 'urls'],
     files: (name) => ({
       [`${name}.crt`]: hosting.certificate,
       [`${name}.yml`]: configuration(layout, hosting, join(layout.configuration, `${name}.crt`)),
@@ -112,6 +113,8 @@ function configuration({ storage, socket }: Layout, hosting: RegistryHosting, bu
         headers: { 'X-Content-Type-Options': ['nosniff'] },
       },
       auth: { token: { realm, service, issuer, rootcertbundle: bundle } },
+      // Layers that clients get elsewhere, as in images of Windows. Without this, distribution refuses them with 500.
+      validation: { manifests: { urls: { allow: ['^https?://'] } } },
       notifications: {
         events: { includereferences: true },
         endpoints: [
