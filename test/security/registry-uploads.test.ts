@@ -156,6 +156,21 @@ describe.skipIf(!requires('docker-registry'))(
       expect(Number(refused[0]!.headers['retry-after'])).toBeGreaterThan(0);
     });
 
+    it('can be finished with any type of content, such as that of a form, which curl sends', async () => {
+      const { prefix } = await yard.make('typed');
+      const name = `${prefix}/a`;
+      const token = await yard.tokenFor('ci:pw-typed', name);
+      const bytes = Buffer.alloc(1000, 7);
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const { location } = await yard.beginUpload(token, name);
+      const sent = await yard.call('PATCH', location, { token, body: bytes, headers });
+      expect(sent.status).toBe(202);
+      const end = `${String(sent.headers.location)}&digest=${digestOf(bytes)}`;
+      expect((await yard.call('PUT', end, { token, headers })).status).toBe(201);
+      const whole = `${(await yard.beginUpload(token, name)).location}&digest=${digestOf(bytes)}`;
+      expect((await yard.call('PUT', whole, { token, body: bytes, headers })).status).toBe(201);
+    });
+
     it('are removed after the idle time', async () => {
       const { prefix } = await yard.make('idle');
       const name = `${prefix}/a`;

@@ -32,7 +32,7 @@ export interface Forwarding {
   /** Ends the request to distribution. */
   signal?: AbortSignal;
   /** Parts of the request to omit. */
-  without?: { body?: boolean; credentials?: boolean };
+  without?: { body?: boolean; credentials?: boolean; type?: boolean };
 }
 
 export type Forward = ReturnType<typeof createForward>;
@@ -90,7 +90,8 @@ export function createForward(socketPath: string) {
     const { method, url, signal, without = {} } = forwarding;
     const sends = !without.body && hasBody(request, method);
     const headers = headersOf(request.rawHeaders, (name) => {
-      return (sends || name !== 'content-length') && !(without.credentials && name === 'authorization');
+      if (name === 'content-length') return sends;
+      return !(without.credentials && name === 'authorization') && !(without.type && name === 'content-type');
     });
     const upstream = httpRequest({
       agent,

@@ -126,6 +126,8 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
     await admit(deps, push, id, 0);
     await forward(request, response, {
       ...{ method: request.method!, url, signal: controller.signal, repair: repairFor(layout, target) },
+      // Distribution refuses types such as that of a form, which curl sends, or reads the body as a form.
+      without: { type: true },
       admit(bytes) {
         unchecked += bytes;
         let mustRefuse = false;
