@@ -26,8 +26,7 @@ interface QueueCounts {
 /** The metrics of one process. Functions named `watch…` add gauges whose values are read at each scrape. */
 export function createMetrics() {
   const registry = new Registry();
-  // In milliseconds. The default of 10 wakes an idle process a hundred times a second, two thirds of all its wake-ups.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+  collectDefaultMetrics({ register: registry });
   const define = definitionsIn(registry);
   return {
     ...requestMetrics(define),
