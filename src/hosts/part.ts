@@ -92,7 +92,10 @@ export interface HostPart<State = unknown> {
   converge(states: ReadonlyMap<string, State>, signal: AbortSignal): Promise<Map<string, DriverError>>;
   /** Null: removed. @throws DriverError */
   apply(id: string, state: State | null, signal: AbortSignal): Promise<void>;
-  /** The host has converged and is active: it may take addresses, until `drain` or `stopServing`. */
+  /**
+   * The host has converged, and is active or waits to drain until another host can take what it holds: it may take addresses,
+   * until `drain` or `stopServing`.
+   */
   serve(): Promise<void>;
   /** The hosts of the region, their addresses, leases or states have changed. */
   hostsChanged(region: RegionView): Promise<void>;

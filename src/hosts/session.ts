@@ -20,7 +20,7 @@ import type { Lease } from './lease.ts';
 import { createObservations } from './observations.ts';
 import type { Observations } from './observations.ts';
 import { canHandOver } from './part.ts';
-import type { HostPart, HostState, RegionView } from './part.ts';
+import type { HostPart, RegionView } from './part.ts';
 import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
 import { CannotServe, createHostStateFollower } from './host-state.ts';
@@ -220,11 +220,15 @@ interface Following {
 async function follow(options: SessionOptions, { puller, follower, first, over }: Following): Promise<void> {
   const { log, parts, updates } = options;
   let seen: string | null = JSON.stringify(first);
+  let waited = false;
   try {
     puller.pull();
     for (;;) {
       const update = await updates.next(over);
-      follower.set(stateOf(update));
+      const waits = waitsToDrain(update);
+      if (waits && !waited) log.warn('this host serves until another host can take what it holds; then it drains');
+      waited = waits;
+      follower.set(waits ? 'active' : update.state);
       follower.throwIfFailing();
       if (update.revision > puller.revision()) puller.pull();
       const text = JSON.stringify(update.view);
@@ -239,8 +243,8 @@ async function follow(options: SessionOptions, { puller, follower, first, over }
 }
 
 /** A host that drains serves until another one may take what it holds, also if it has held nothing since its agent began. */
-function stateOf({ state, view }: Update): HostState {
-  return state === 'draining' && !canHandOver(view) ? 'active' : state;
+function waitsToDrain({ state, view }: Update): boolean {
+  return state === 'draining' && !canHandOver(view);
 }
 
 async function changed(part: HostPart, view: RegionView, log: Logger): Promise<boolean> {
