@@ -30,8 +30,8 @@ interface KeywordError {
   message?: string;
 }
 
-/** The message of an error, and the name of the field below the value that the error is of; no name: the value itself. */
-export function keywordFault(error: KeywordError): { name?: string; message: string } {
+/** `name`: the field of the value that is invalid; absent if the value itself is. */
+export function describeKeywordError(error: KeywordError): { name?: string; message: string } {
   const { keyword, params } = error;
   switch (keyword) {
     case 'required':

@@ -74,10 +74,19 @@ it('a parameter of the query has one error, too', () => {
   expect(errorsOf(empty, '', 'querystring')).toEqual([]);
 });
 
+it('an invalid key is reported next to one that is too long', () => {
+  const keys = Type.String({ maxLength: 3, pattern: pattern('^[a-z]*$', 'letters') });
+  const map = Type.Record(Type.String(), text, { propertyNames: keys });
+  expect(errorsOf(map, { 'a b': 'x', abcd: 'x' })).toEqual([
+    'a.a b the key must be letters',
+    'a.abcd the key must have at most 3 characters',
+  ]);
+});
+
 it.each([
   ['', 'the key must have at least 1 character'],
   ['a b', 'the key must be 1 to 3 letters'],
-])('the errors of a key tell it from its value: %j', (key, message) => {
+])('an error of a key says that it is about the key: %j', (key, message) => {
   const keys = Type.String({ minLength: 1, ...(key !== '' && { pattern: pattern('^[a-z]{1,3}$', '1 to 3 letters') }) });
   const map = Type.Record(Type.String(), text, { propertyNames: keys });
   expect(errorsOf(map, { [key]: 'x' })).toEqual([`a.${key} ${message}`]);

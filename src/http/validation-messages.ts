@@ -2,7 +2,7 @@
 import type { ErrorObject } from 'ajv';
 import { maxErrors } from '../errors/catalogue.ts';
 import type { FieldError } from '../errors/catalogue.ts';
-import { keywordFault } from '../errors/keyword-message.ts';
+import { describeKeywordError } from '../errors/keyword-message.ts';
 import { formats } from './formats.ts';
 import { ruleOf } from './patterns.ts';
 import { maxExamined } from './validation-bounds.ts';
@@ -11,18 +11,24 @@ import { maxExamined } from './validation-bounds.ts';
 export function describe(found: ErrorObject[]): FieldError[] {
   const errors = found.slice(0, maxExamined);
   const keywords = new Map<string, Set<string>>();
-  for (const { instancePath, keyword } of errors) {
-    keywords.set(instancePath, (keywords.get(instancePath) ?? new Set()).add(keyword));
+  for (const error of errors) {
+    const value = placeOf(error);
+    keywords.set(value, (keywords.get(value) ?? new Set()).add(error.keyword));
   }
   const described = new Map<string, FieldError>();
   for (const error of errors) {
     if (described.size === maxErrors) break;
-    if (isImplied(error, keywords.get(error.instancePath)!)) continue;
+    if (isImplied(error, keywords.get(placeOf(error))!)) continue;
     const field = fieldError(error);
     const key = `${field.path} ${field.message}`;
     if (!described.has(key)) described.set(key, field);
   }
   return [...described.values()];
+}
+
+/** Of the value that is invalid, or of the key. */
+function placeOf({ instancePath, propertyName }: ErrorObject): string {
+  return propertyName === undefined ? instancePath : `${instancePath} ${propertyName}`;
 }
 
 /** Whether another error of the value says as much. `others`: the keywords that the value violates. */
@@ -54,7 +60,7 @@ function fieldErrorOf(error: ErrorObject): FieldError {
       return { path: at(error.propertyName), message: rule === undefined ? error.message! : `must be ${rule}` };
     }
     default: {
-      const { name = error.propertyName, message } = keywordFault(error);
+      const { name = error.propertyName, message } = describeKeywordError(error);
       return { path: at(name), message };
     }
   }

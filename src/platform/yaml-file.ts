@@ -5,7 +5,7 @@ import type { Static, TSchema } from 'typebox';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import type { FieldError } from '../errors/catalogue.ts';
-import { keywordFault } from '../errors/keyword-message.ts';
+import { describeKeywordError } from '../errors/keyword-message.ts';
 
 /** A file that cannot be read or is invalid. The message has a line for each error. */
 export class ConfigurationFileError extends Error {}
@@ -45,7 +45,7 @@ export function readYamlFile<T extends TSchema>(
       for (const error of validate.errors ?? []) {
         const path = error.instancePath.split('/').slice(1);
         const rule = error.parentSchema?.rule as string | undefined;
-        const { name, message } = keywordFault(error);
+        const { name, message } = describeKeywordError(error);
         const isOfRule = name === undefined && rule !== undefined;
         errors.push(at(name === undefined ? path : [...path, name], isOfRule ? `must be ${rule}` : message));
       }
