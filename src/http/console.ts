@@ -12,7 +12,7 @@ import { ClientError, unavailable } from '../errors/catalogue.ts';
 import type { App, Routes } from './app.ts';
 import { createConsoleIndex, startPage } from './console-files.ts';
 import type { ConsoleFile } from './console-files.ts';
-import { encodingFor, isKnown } from './content-negotiation.ts';
+import { negotiate } from './content-negotiation.ts';
 import { indexHeaders, plainPage } from './index-page.ts';
 
 export const consolePath = '/console';
@@ -58,18 +58,14 @@ function isPage(path: string): boolean {
 }
 
 async function sendFile(request: FastifyRequest, reply: FastifyReply, file: ConsoleFile): Promise<FastifyReply> {
-  const encoding = encodingFor(request.headers['accept-encoding'], file.variants);
-  const tag = `"${file.tag}-${encoding}"`;
-  const caching = {
-    etag: tag,
-    vary: 'accept-encoding',
-    'cache-control': file.isImmutable ? `public, max-age=${year}, immutable` : 'no-cache',
-  };
-  if (isKnown(request.headers['if-none-match'], tag))
+  const cacheControl = file.isImmutable ? `public, max-age=${year}, immutable` : 'no-cache';
+  const { encoding, caching, isKnown } = negotiate(request.headers, file, cacheControl);
+  if (isKnown) {
     return reply
       .code(304)
       .headers({ ...headers, ...caching })
       .send();
+  }
   // Opened before the headers, because a stream that fails after them would end the response in its middle.
   const opened = await open(file.variants[encoding]!).catch(() => null);
   if (!opened) throw unavailable('the console is being replaced');

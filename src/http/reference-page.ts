@@ -3,8 +3,8 @@ import Fastify from 'fastify';
 import type { FastifyInstance } from 'fastify';
 import { everyone } from '../authz/access.ts';
 import type { App } from './app.ts';
-import { sendContent, storeContent } from './content-negotiation.ts';
-import type { StoredContent } from './content-negotiation.ts';
+import { sendContent, storeContent } from './stored-content.ts';
+import type { StoredContent } from './stored-content.ts';
 
 /** Disables every feature that would send requests to the vendor of the page. */
 const configuration = {
@@ -35,7 +35,8 @@ const contentSecurityPolicy = [
 interface StoredPage {
   status: number;
   headers: { 'content-type'?: string; location?: string };
-  content: StoredContent;
+  /** Stored if the status is 200. */
+  content: StoredContent | Buffer;
 }
 
 /**
@@ -59,7 +60,7 @@ export function referencePage(app: App): void {
     return {
       status: statusCode,
       headers: { ...(type && { 'content-type': String(type) }), ...(location && { location }) },
-      content: await storeContent(rawPayload),
+      content: statusCode === 200 ? await storeContent(rawPayload) : rawPayload,
     };
   };
   for (const url of ['/docs', '/docs/js/scalar.js']) {
@@ -71,7 +72,8 @@ export function referencePage(app: App): void {
       const page = await loading.finally(() => pages.delete(path));
       if (page.status === 200) pages.set(path, loading);
       reply.code(page.status).headers({ ...page.headers, 'content-security-policy': contentSecurityPolicy });
-      return page.status === 200 ? sendContent(request, reply, page.content) : reply.send();
+      const { content } = page;
+      return Buffer.isBuffer(content) ? reply.send(content) : sendContent(request, reply, content);
     });
   }
 }

@@ -10,10 +10,10 @@ import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 import { noQuery, operationsOf, routesOf } from './operations.ts';
-import { sendContent, storeContent } from './content-negotiation.ts';
-import type { StoredContent } from './content-negotiation.ts';
 import { referencePage } from './reference-page.ts';
 import { DateTime, Described, Nullable } from './shapes.ts';
+import { sendContent, storeContent } from './stored-content.ts';
+import type { StoredContent } from './stored-content.ts';
 
 export interface SystemDeps {
   version: string;
@@ -169,7 +169,7 @@ const responseOf = (mediaType: string, schema: TSchema) => ({
 
 /** Operations whose response is sent as it is. */
 function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () => Promise<string>): void {
-  let document: Promise<StoredContent> | undefined;
+  let document: StoredContent | undefined;
   app.get(
     '/metrics',
     {
@@ -196,8 +196,8 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
       },
     },
     async (request, reply) => {
-      document ??= storeContent(Buffer.from(JSON.stringify(app.swagger())));
-      return sendContent(request, reply.type('application/json; charset=utf-8'), await document);
+      document ??= await storeContent(Buffer.from(JSON.stringify(app.swagger())));
+      return sendContent(request, reply.type('application/json; charset=utf-8'), document);
     },
   );
 }
