@@ -79,6 +79,11 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
   ],
   ['a new member', () => cloud.post(`${pools}/${pool}/member`, { ...denied, weight: 0 }), ['address', 'weight']],
   [
+    'members next to one without a valid address',
+    () => cloud.request('PUT', `${balancers}/pools/${pool}/members`, [{ ...member(1), address: 'x' }, denied]),
+    ['0.address', '1.address'],
+  ],
+  [
     'a new list of members',
     () => cloud.request('PUT', `${balancers}/pools/${pool}/members`, [member(1), member(1), { ...denied, weight: 0 }]),
     ['1', '2.address', '2.weight'],

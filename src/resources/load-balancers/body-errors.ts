@@ -65,7 +65,7 @@ export function errorsOfListener(body: ValidFields<CreateListener>, isInvalid: I
   ];
 }
 
-/** Of new and changed pools and members. `memberRules`: where the members of a region may be. */
+/** Errors of new and changed pools and members. `memberRules`: where the members of a region may be. */
 export function poolBodyErrors(memberRules: MemberRules) {
   const inRegion =
     <Body>(errorsOf: (body: Body, rule: MemberRule | null, isInvalid: IsInvalid) => FieldError[]) =>
@@ -93,18 +93,18 @@ function errorsOfPoolUpdate(body: ValidFields<UpdatePool>, rule: MemberRule | nu
   return partialPoolErrors({ protocol, healthmonitor, session_persistence, members: members ?? [] } as Pool, '', rule);
 }
 
-/** Of the members of any pool. */
+/** Errors that hold for members of any pool. */
 function errorsOfMembers(members: ValidFields<CreateMember[]>, rule: MemberRule | null): FieldError[] {
   const anyPool = newPoolSettings({ name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN' });
   return partialMemberErrors(members, anyPool, '', rule);
 }
 
-/** Of a member of any pool. */
+/** Errors that hold for a member of any pool. */
 function errorsOfMember(member: ValidFields<CreateMember>, rule: MemberRule | null): FieldError[] {
   return isWhole(member) && rule ? placementErrors(newMemberSettings(member), rule) : [];
 }
 
-/** Of the users alone: whether other settings fit depends on the protocol of the listener. */
+/** Errors of the users alone: whether other settings fit depends on the protocol of the listener. */
 export function errorsOfListenerUpdate({ user_list }: ValidFields<UpdateListener>): FieldError[] {
   return partialListenerErrors({ user_list } as Listener, '');
 }
@@ -179,14 +179,20 @@ function partialPoolErrors(
   ];
 }
 
-/** `rule`: where members may be; null if the region is unknown. */
+/** Of the members that have an address and a port. `rule`: where members may be; null if the region is unknown. */
 function partialMemberErrors(
   members: ValidFields<CreateMember[]>,
   pool: PoolSettings,
   prefix: string,
   rule: MemberRule | null,
 ): FieldError[] {
-  return members.every(isWhole) ? memberListErrors(members.map(newMemberSettings), pool, prefix, rule) : [];
+  // Others keep their place, which messages name.
+  const filled = members.map((member, i) => (isWhole(member) ? member : { address: '0.0.0.0', protocol_port: i + 1 }));
+  const errors = memberListErrors(filled.map(newMemberSettings), pool, '', rule);
+  return prefixed(
+    prefix,
+    errors.filter(({ path }) => isWhole(members[parseInt(path)]!)),
+  );
 }
 
 function isWhole(member: ValidFields<CreateMember>): member is CreateMember {

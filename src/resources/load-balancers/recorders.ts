@@ -25,7 +25,7 @@ export function createLoadBalancerDuties(deps: StatusDutiesDeps): Duty[] {
   ];
 }
 
-/** If the last response is older, all load balancers are reported as down. A proxy that hangs ends a reading after 10 s. */
+/** If the last response is older, all load balancers are reported as down. A reading of a proxy that hangs times out after 10 s. */
 const maxSilenceMs = 1500;
 /** Each time this number of scans has passed, load balancers that seem unchanged are compared, too. */
 const scansUntilFull = 60;
