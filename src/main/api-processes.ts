@@ -2,8 +2,8 @@
  * The API in several processes on one port (CLOUDYARD_PROCESSES). The first process starts and replaces them, adds up their
  * metrics and keeps the request rates of clients; api-process.ts is the other side.
  *
- * Failure modes: a process that dies is replaced, and so is one that does not start after another one listens, for example
- * because PostgreSQL has no connection left. The others are not affected. If the first process dies, the others end.
+ * Failure modes: a process that dies is replaced, and the others are not affected. Once one process listens, another one that
+ * fails to start is started again, for example if PostgreSQL has no free connection. If the first process dies, the others end.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
