@@ -4,7 +4,7 @@
  * - `browser`: the console in Chromium, in test/browser.
  * - `programs`: other files that start programs (they, or test helpers that they import, import what starts some).
  * - `isolated`: files that replace modules, which other files of their process would get, too.
- * - `exhaustive`: files named so. They need PostgreSQL only, but try every failing step or many random cases.
+ * - `exhaustive`: files named `*.exhaustive.test.ts`. They need PostgreSQL only, but try every failing step or many random cases.
  * - `fast`: the rest, which needs PostgreSQL only. fast-setup.ts makes a test fail that starts a program anyway.
  */
 import { globSync, readFileSync } from 'node:fs';

@@ -3,19 +3,21 @@ import { type Static, Type } from 'typebox';
 import { Collection, Described, Nullable, OrderBy, OrNull, Paging, ShortText } from '../../http/shapes.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
-const Coordinate = Type.String({ pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' });
 /** `rule`: for errors in the regions file (platform/yaml-file.ts). */
 const shortName = {
   pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$',
   rule: '1 to 63 letters, digits, `.`, `_` and `-`, and start with a letter or digit',
 };
-const Coordinates = Type.Object(
-  {
-    latitude: Described(Coordinate, 'Degrees north, as a decimal number'),
-    longitude: Described(Coordinate, 'Degrees east, as a decimal number'),
-  },
-  { title: 'Coordinates', additionalProperties: false, description: 'Where the region is' },
-);
+const decimal = { pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' };
+const coordinatesOf = (number: { pattern: string; rule?: string }) =>
+  Type.Object(
+    {
+      latitude: Type.String({ ...number, description: 'Degrees north, as a decimal number' }),
+      longitude: Type.String({ ...number, description: 'Degrees east, as a decimal number' }),
+    },
+    { title: 'Coordinates', additionalProperties: false, description: 'Where the region is' },
+  );
+const Coordinates = coordinatesOf(decimal);
 const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS'], { description: 'Part of the world' });
 const FileShareType = Type.Enum(['standard', 'vast'], { description: 'Type of file shares' });
 
@@ -74,7 +76,7 @@ const RegionConfiguration = Type.Object(
     display_name: Type.String({ minLength: 1, maxLength: 100 }),
     country: Type.String({ pattern: '^\\w{2}$', rule: 'a country code of two letters, ISO 3166-1' }),
     zone: Type.Optional(Zone),
-    coordinates: Type.Optional(Coordinates),
+    coordinates: Type.Optional(coordinatesOf({ ...decimal, rule: 'a decimal number such as 52.5' })),
     file_share_types: Type.Optional(Type.Array(FileShareType, { uniqueItems: true })),
     volume_types: Type.Optional(Type.Array(VolumeTypeName, { uniqueItems: true })),
     /** IPv4 network of the addresses of load balancers; without it the region has no load balancers. */
