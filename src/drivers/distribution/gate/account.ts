@@ -135,7 +135,7 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
       manifests -= 1;
     },
 
-    /** Bytes that were counted without an upload have become these objects (links and tags), or were refused: null. */
+    /** Bytes that were counted without an upload may have become these objects (links and tags), or were refused: null. */
     settle(bytes: number, objects: number | null): void {
       arriving -= bytes;
       if (objects !== null) added = { bytes: added.bytes + bytes, objects: added.objects + objects };

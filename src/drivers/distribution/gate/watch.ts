@@ -19,7 +19,7 @@ export async function isDiskFull(layout: Layout, reserve: number): Promise<boole
   return files > 0 && ffree < (files * reserve) / 100;
 }
 
-/** Drops uploads whose folder was removed, and stops requests that still write to them. */
+/** Drops uploads whose folder is gone, and stops requests that still write to them. */
 export async function checkUploads(layout: Layout, { accounts }: Writes): Promise<void> {
   for (const account of accounts.values()) {
     if (account.isIdle(dropMs)) accounts.delete(account.prefix);
@@ -33,7 +33,8 @@ export async function checkUploads(layout: Layout, { accounts }: Writes): Promis
       }
       if (writers.some(({ ended }) => ended)) continue;
       for (const writer of writers) writer.abort();
-      account.close(id);
+      // It may have become a blob, whose response was lost.
+      account.finish(id);
     }
   }
 }

@@ -4,7 +4,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Layout } from '../layout.ts';
 import { newFolders } from '../test-host.ts';
 import type { Forward, Forwarding } from './forward.ts';
-import { targetOf } from './target.ts';
+import { Refusal } from './refusal.ts';
+import { type Target, targetOf } from './target.ts';
+import { checkUploads } from './watch.ts';
 import { createWrites } from './writes.ts';
 
 const mib = 1024 ** 2;
@@ -20,20 +22,34 @@ beforeEach(async () => {
   diskFull = false;
 });
 
-/** Handles a PATCH whose body consists of the parts that `send` admits. */
-const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) => Promise<void>) => {
-  const forward = async (_request: IncomingMessage, _response: ServerResponse, { admit }: Forwarding) => send(admit!);
+type Send = (forwarding: Forwarding) => Promise<void>;
+const noHead = () => Promise.reject(new Error('the connection was closed'));
+
+/** Handles a request that `send` forwards. `head`: the response of distribution to HEAD. */
+const write = (method: string, to: Target, limit: number, send: Send, head: () => Promise<object> = noHead) => {
+  const forward = (_request: IncomingMessage, _response: ServerResponse, forwarding: Forwarding) => send(forwarding);
   const writes = createWrites({
     layout,
-    forward: Object.assign(forward, { head: () => Promise.reject(new Error('unused')) }) as Forward,
+    forward: Object.assign(forward, { head }) as Forward,
     grantOf: async () => ({ mayPush: true, limit, issuedAt: 1 }),
     isShared: false,
     patience: 60,
     isDiskFull: () => diskFull,
   });
-  const request = { method: 'PATCH', headers: {} } as IncomingMessage;
-  const handled = writes.handle(request, {} as ServerResponse, target);
-  return { handled, used: () => writes.accountOf('app-1').used() };
+  const request = { method, headers: {} } as IncomingMessage;
+  const handled = writes.handle(request, {} as ServerResponse, to);
+  return { handled, writes, used: () => writes.accountOf('app-1').used() };
+};
+
+/** Handles a PATCH whose body consists of the parts that `send` admits. */
+const patch = (limit: number, send: (admit: NonNullable<Forwarding['admit']>) => Promise<void>) =>
+  write('PATCH', target, limit, ({ admit }) => send(admit!));
+
+const lost = new Refusal(503, 'UNAVAILABLE', 'the client closed the connection');
+/** Distribution responds with this status, or does not: null. */
+const answered = async ({ onAnswer }: Forwarding, status: number | null) => {
+  if (status === null) throw lost;
+  onAnswer?.({ statusCode: status, headers: {} } as IncomingMessage);
 };
 
 /** Sends parts until one is refused. */
@@ -78,5 +94,53 @@ describe('the body of an upload', () => {
     });
     await expect(handled).rejects.toMatchObject({ status: 404, code: 'NAME_UNKNOWN' });
     expect(admitted).toBeLessThan(mib);
+  });
+});
+
+describe('the completion of an upload', () => {
+  it('counts its bytes without a response, too', async () => {
+    const { handled, writes, used } = write('PUT', target, 10 * mib, async (forwarding) => {
+      await forwarding.admit!(part);
+      forwarding.onSent!();
+      throw lost;
+    });
+    await expect(handled).rejects.toBe(lost);
+    await checkUploads(layout, writes);
+    expect([used(), writes.accountOf('app-1').uploads.size]).toEqual([part, 0]);
+  });
+});
+
+describe('a mount', () => {
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const mount = targetOf(`/v2/app-1/a/blobs/uploads/?mount=${digest}&from=other-2/b`)!;
+  const found = async () => ({ statusCode: 200, headers: { 'content-length': `${mib}` } });
+
+  it.each([
+    [null, mib],
+    [201, mib],
+    [500, mib],
+    [202, 0],
+    [404, 0],
+  ])('with the response %s of distribution counts %i bytes', async (status, bytes) => {
+    const { handled, used } = write('POST', mount, 10 * mib, (forwarding) => answered(forwarding, status), found);
+    await handled.catch((error: unknown) => expect(error).toBe(lost));
+    expect(used()).toBe(bytes);
+  });
+});
+
+describe('a manifest', () => {
+  it.each([
+    [null, 500],
+    [201, 500],
+    [500, 500],
+    [400, 0],
+  ])('with the response %s of distribution counts %i bytes', async (status, bytes) => {
+    const manifest = targetOf('/v2/app-1/a/manifests/v1')!;
+    const { handled, used } = write('PUT', manifest, 10 * mib, async (forwarding) => {
+      await forwarding.admit!(500);
+      await answered(forwarding, status);
+    });
+    await handled.catch((error: unknown) => expect(error).toBe(lost));
+    expect(used()).toBe(bytes);
   });
 });

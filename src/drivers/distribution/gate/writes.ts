@@ -83,21 +83,20 @@ export function createWrites(deps: WritesDeps) {
 async function startUpload(deps: WritesDeps, push: Push): Promise<void> {
   const { layout, forward } = deps;
   const { request, response, target, account } = push;
-  const { url, repository } = target;
-  const mounted = await bytesOfMount(forward, request, target);
-  await admit(deps, push, null, mounted);
-  let isMounted = false;
+  const bytes = await bytesOfMount(forward, request, target);
+  await admit(deps, push, null, bytes);
+  let mayBeMounted = true;
   try {
     await forward(request, response, {
-      ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
-      onAnswer({ statusCode, headers }) {
-        const id = headers['docker-upload-uuid'];
-        if (statusCode === 202 && typeof id === 'string') account.open(id, repository);
-        isMounted = statusCode === 201;
+      ...{ method: request.method!, url: target.url, without: { body: true }, repair: repairFor(layout, target) },
+      onAnswer(answer) {
+        const id = answer.headers['docker-upload-uuid'];
+        if (answer.statusCode === 202 && typeof id === 'string') account.open(id, target.repository);
+        mayBeMounted = mayHaveStored(answer);
       },
     });
   } finally {
-    account.settle(mounted, isMounted ? 1 : null);
+    account.settle(bytes, mayBeMounted ? 1 : null);
   }
 }
 
@@ -111,6 +110,9 @@ async function bytesOfMount(forward: Forward, request: IncomingMessage, { mount 
   const answer = await forward.head(request, mount, (name) => /^(authorization|host)$/.test(name)).catch(() => null);
   return answer?.statusCode === 200 ? Number(answer.headers['content-length']) : 0;
 }
+
+/** Without a response, too, distribution may have stored what it was sent: bytes stay counted until the next measurement. */
+const mayHaveStored = ({ statusCode }: IncomingMessage) => statusCode === 201 || statusCode! >= 500;
 
 /** Forwards a part of an upload, or its completion or cancellation. */
 async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
@@ -161,7 +163,7 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
   const { request, response, target, account } = push;
   await account.startManifest();
   let taken = 0;
-  let isStored = false;
+  let mayBeStored = false;
   try {
     await admit(deps, push, null, 0);
     await deps.forward(request, response, {
@@ -170,12 +172,13 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
       async admit(bytes) {
         await admit(deps, push, null, bytes);
         taken += bytes;
+        mayBeStored = true;
       },
-      onAnswer: ({ statusCode }) => void (isStored = statusCode === 201),
+      onAnswer: (answer) => void (mayBeStored = mayHaveStored(answer)),
     });
   } finally {
     account.endManifest();
-    account.settle(taken, isStored ? 2 : null);
+    account.settle(taken, mayBeStored ? 2 : null);
   }
 }
 
