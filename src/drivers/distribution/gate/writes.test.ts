@@ -126,6 +126,18 @@ describe('a mount', () => {
     await handled.catch((error: unknown) => expect(error).toBe(lost));
     expect(used()).toBe(bytes);
   });
+
+  it.each([
+    ['a blob of unknown size', noHead, '/v2/app-1/a/blobs/uploads/'],
+    ['a blob that cannot be read', async () => ({ statusCode: 500 }), '/v2/app-1/a/blobs/uploads/'],
+    ['a missing blob', async () => ({ statusCode: 404 }), '/v2/app-1/a/blobs/uploads/'],
+    ['a blob that the client may not read', async () => ({ statusCode: 401 }), mount.url],
+    ['a blob', found, mount.url],
+  ])('of %s is forwarded only if its bytes are counted or it is refused', async (_of, head, url) => {
+    const urls: string[] = [];
+    await write('POST', mount, 10 * mib, async (forwarding) => void urls.push(forwarding.url), head).handled;
+    expect(urls).toEqual([url]);
+  });
 });
 
 describe('a manifest', () => {

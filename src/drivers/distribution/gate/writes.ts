@@ -83,12 +83,12 @@ export function createWrites(deps: WritesDeps) {
 async function startUpload(deps: WritesDeps, push: Push): Promise<void> {
   const { layout, forward } = deps;
   const { request, response, target, account } = push;
-  const bytes = await bytesOfMount(forward, request, target);
+  const { url, bytes } = await mountOf(forward, request, target);
   await admit(deps, push, null, bytes);
   let mayBeMounted = true;
   try {
     await forward(request, response, {
-      ...{ method: request.method!, url: target.url, without: { body: true }, repair: repairFor(layout, target) },
+      ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
       onAnswer(answer) {
         const id = answer.headers['docker-upload-uuid'];
         if (answer.statusCode === 202 && typeof id === 'string') account.open(id, target.repository);
@@ -101,14 +101,21 @@ async function startUpload(deps: WritesDeps, push: Push): Promise<void> {
 }
 
 /**
- * The bytes that the registry gets from another one, which no request body contains. 0 if distribution does not let the
- * client read the blob: then it is not mounted, and the client must not learn whether it exists.
+ * What to forward for the start of an upload, and the bytes that the registry gets from another one, which no request body
+ * contains. A blob of unknown size is not mounted: the client uploads it instead.
  */
-async function bytesOfMount(forward: Forward, request: IncomingMessage, { mount }: Target): Promise<number> {
-  if (mount === null) return 0;
+async function mountOf(
+  forward: Forward,
+  request: IncomingMessage,
+  { url, mount }: Target,
+): Promise<{ url: string; bytes: number }> {
+  if (mount === null) return { url, bytes: 0 };
   // Conditions and ranges would change the response.
   const answer = await forward.head(request, mount, (name) => /^(authorization|host)$/.test(name)).catch(() => null);
-  return answer?.statusCode === 200 ? Number(answer.headers['content-length']) : 0;
+  if (answer?.statusCode === 200) return { url, bytes: Number(answer.headers['content-length']) };
+  // Distribution refuses the mount, too. The client must not learn whether the blob exists.
+  if (answer?.statusCode === 401 || answer?.statusCode === 403) return { url, bytes: 0 };
+  return { url: url.replace(/\?.*/, ''), bytes: 0 };
 }
 
 /** Without a response, too, distribution may have stored what it was sent: bytes stay counted until the next measurement. */
