@@ -40,7 +40,7 @@ export interface RegistryContents {
   prefix: string;
   repositories: {
     name: string;
-    /** `size`: bytes of the manifest and everything it refers to, including the contents of the images of an index. */
+    /** `size`: bytes of the manifest and everything it refers to, with the sizes of the images of an index. */
     manifests: { digest: string; size: number; pushedAt: Date }[];
     tags: { name: string; digest: string; pushedAt: Date }[];
   }[];

@@ -7125,7 +7125,7 @@ export interface components {
             registry_id: number;
             /** @description ID of the repository */
             repository_id: number;
-            /** @description Size in bytes of the manifest and of everything that it refers to; an index includes its images */
+            /** @description Size in bytes of the manifest and of everything that it refers to. That of an index includes the sizes of its images; a layer of several images counts for each */
             size: number;
             /**
              * Format: date-time

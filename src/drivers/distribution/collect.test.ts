@@ -52,8 +52,9 @@ describe('a blob that a manifest refers to', () => {
     expect(found!.repositories[0]!.manifests[0]!.size).toBe(5 + found!.blobs.get(first)!);
   });
 
-  it('is part of the size of an index that lists its image, and of no manifest that only has it as its subject', async () => {
-    const image = await storage.image('app-1/a', 'v1', [await storage.layer('app-1/a', 'layer')]);
+  it('is part of the size of an index for each of its images, which may be indexes, and of no manifest that only has it as its subject', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const image = await storage.image('app-1/a', 'v1', [layer]);
     const put = async (manifest: object) => {
       const text = JSON.stringify(manifest);
       const digest = await storage.blob(text);
@@ -61,11 +62,17 @@ describe('a blob that a manifest refers to', () => {
       return [digest, text.length] as const;
     };
     const absent = { digest: `sha256:${'0'.repeat(64)}`, size: 7 };
-    const [index, bytesOfIndex] = await put({ manifests: [{ digest: image, size: 100 }, absent] });
+    const [other, bytesOfOther] = await put({ layers: [{ digest: layer, size: 5 }] });
+    // Sizes in an index are claims: those of known images are not used.
+    const listed = [image, other].map((digest) => ({ digest, size: 100 }));
+    const [index, bytesOfIndex] = await put({ manifests: [...listed, absent] });
+    const [outer, bytesOfOuter] = await put({ manifests: [{ digest: index, size: 100 }] });
     const [signature, bytesOfSignature] = await put({ subject: { digest: image, size: 100 } });
     const [found] = await pass();
     const sizeOf = (digest: string) => found!.repositories[0]!.manifests.find((each) => each.digest === digest)!.size;
-    expect(sizeOf(index) - bytesOfIndex - 7 - 100).toBe(5);
+    expect(sizeOf(other)).toBe(bytesOfOther + 5);
+    expect(sizeOf(index)).toBe(bytesOfIndex + sizeOf(image) + sizeOf(other) + 7);
+    expect(sizeOf(outer)).toBe(bytesOfOuter + sizeOf(index));
     expect(sizeOf(signature)).toBe(bytesOfSignature);
   });
 

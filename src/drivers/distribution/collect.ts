@@ -36,7 +36,7 @@ import {
   type Repository,
   revisionsOf,
   sizeOf,
-  sizeWithImages,
+  sizesWithImages,
   sweepLink,
   sweptFile,
   tagsWithDigests,
@@ -265,11 +265,10 @@ async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise
     const contents = byPrefix.get(found.prefix);
     if (!contents) continue;
     const manifests = [];
-    const known = new Map(found.manifests.map((manifest) => [manifest.digest, manifest]));
-    for (const manifest of found.manifests) {
-      const { digest } = manifest;
+    const whole = sizesWithImages(found.manifests);
+    for (const { digest } of found.manifests) {
       const pushedAt = await writtenAt(join(revisionsOf(found.repository), hexOf(digest), 'link'));
-      if (pushedAt) manifests.push({ digest, size: sizeWithImages(manifest, known), pushedAt });
+      if (pushedAt) manifests.push({ digest, size: whole.get(digest)!, pushedAt });
     }
     const tags = await tagsWithDigests(found.repository);
     contents.repositories.push({ name: found.repository.name, manifests, tags });

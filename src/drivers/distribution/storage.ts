@@ -22,13 +22,11 @@ export interface Repository {
 /** A manifest and the digests that it refers to. */
 export interface Manifest {
   digest: string;
-  /** Bytes of the manifest alone. */
-  bytes: number;
-  /** Bytes of the manifest and of everything that it refers to, each digest once. */
+  /** Bytes of the manifest and of the blobs that it refers to, each digest once. */
   size: number;
   references: string[];
-  /** The manifests that an index lists. */
-  images: string[];
+  /** The manifests that an index lists, with their bytes. */
+  images: Map<string, number>;
 }
 
 /** Every repository of a registry's folder. */
@@ -128,25 +126,40 @@ export async function readManifest(layout: Layout, digest: string): Promise<Mani
     const manifest = JSON.parse(data.toString('utf8')) as Record<string, unknown>;
     const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
     // In every format: image manifests, indexes, artifacts, and Docker schema 1.
-    const contents = descriptorsIn(config, layers, manifests, blobs, fsLayers);
-    const bytes = data.length;
+    const contents = descriptorsIn(config, layers, blobs, fsLayers);
+    const images = descriptorsIn(manifests);
     return {
-      ...{ digest, bytes, size: sumOf(bytes, contents.values()) },
-      references: [...contents.keys(), ...descriptorsIn(subject).keys()],
-      images: [...descriptorsIn(manifests).keys()],
+      ...{ digest, size: sumOf(data.length, contents.values()), images },
+      references: [...contents.keys(), ...images.keys(), ...descriptorsIn(subject).keys()],
     };
   } catch {
     return null;
   }
 }
 
-/** The size of a manifest; that of an index includes what its images refer to. `known`: the manifests of the repository. */
-export function sizeWithImages({ size, images }: Manifest, known: Map<string, Manifest>): number {
-  const found = images.map((digest) => known.get(digest)).filter((image) => image !== undefined);
-  return sumOf(
-    size,
-    found.map((image) => image.size - image.bytes),
-  );
+/**
+ * The sizes of the manifests of a repository. That of an index is the sum of its images, which may be indexes, as in the
+ * size from a push event.
+ */
+export function sizesWithImages(manifests: Manifest[]): Map<string, number> {
+  const known = new Map(manifests.map((manifest) => [manifest.digest, manifest]));
+  const sizes = new Map<string, number>();
+  const started = new Set<string>();
+  // Not recursive: clients may nest indexes to any depth. An index is summed when it is on top again, after its images.
+  const stack = [...manifests];
+  for (let top = stack.at(-1); top; top = stack.at(-1)) {
+    const { digest, size, images } = top;
+    const isFirst = !started.has(digest);
+    started.add(digest);
+    const next = isFirst ? [...images.keys()].filter((image) => known.has(image) && !started.has(image)) : [];
+    for (const image of next) stack.push(known.get(image)!);
+    if (next.length > 0) continue;
+    stack.pop();
+    if (sizes.has(digest)) continue;
+    const ofImages = [...images].map(([image, claimed]) => sizes.get(image) ?? claimed);
+    sizes.set(digest, sumOf(size, ofImages));
+  }
+  return sizes;
 }
 
 /** The sizes in a manifest come from the client that pushed it and may be arbitrary. */

@@ -147,7 +147,9 @@ export const Artifact = Type.Object(
     registry_id: Type.Integer({ description: 'ID of the registry' }),
     repository_id: Type.Integer({ description: 'ID of the repository' }),
     size: Type.Integer({
-      description: 'Size in bytes of the manifest and of everything that it refers to; an index includes its images',
+      description:
+        'Size in bytes of the manifest and of everything that it refers to. That of an index includes the sizes of its ' +
+        'images; a layer of several images counts for each',
     }),
     ...times,
     tags: Type.Array(RegistryTag, { description: 'Tags of the artifact' }),

@@ -144,11 +144,15 @@ describe('events', () => {
     ];
     const mediaType = 'application/vnd.oci.image.index.v1+json';
     await send([event('push', { mediaType, digest: digest('f'), size: 30, references: listed })]);
+    const nested = [{ digest: digest('f'), size: 30 }];
+    await send([event('push', { mediaType, digest: digest('9'), size: 40, references: nested })]);
     const sizes = (await artifacts()).map((each: { digest: string; size: number }) => [each.digest, each.size]);
+    // As in a scan (collect.test.ts).
     expect(Object.fromEntries(sizes)).toEqual({
       [digest('a')]: 1110,
       [digest('b')]: 1120,
       [digest('f')]: 30 + 1110 + 1120 + 5,
+      [digest('9')]: 40 + 30 + 1110 + 1120 + 5,
     });
   });
 
