@@ -1,12 +1,14 @@
 /** What is encrypted comes back for its own context only; keys are rotated by a line at the top of a file. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
 import { chmodSync, chownSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createKeyring, EncryptionError } from './encryption.ts';
 import { addKey, keyIds, openKeyFile, useKey } from './key-file.ts';
 
@@ -84,6 +86,12 @@ describe('a keyring', () => {
   });
 });
 
+/** A folder for temporary files on another filesystem than `tmpdir()`; undefined if this machine has none. */
+const otherFilesystem = ['/var/tmp', '/dev/shm'].find((folder) => {
+  const found = statSync(folder, { throwIfNoEntry: false });
+  return found && found.dev !== statSync(tmpdir()).dev;
+});
+
 describe('a key file', () => {
   let directory: string;
   let file: string;
@@ -140,6 +148,22 @@ describe('a key file', () => {
     expect(readdirSync(directory).sort()).toEqual(['0', '1', '2', '3', 'secret.keys']);
   });
 
+  it('that another process creates while this one looks for it is used', () => {
+    const lookAgain = fs.lstatSync;
+    const spy = vi.spyOn(fs, 'lstatSync').mockImplementationOnce(((...args: Parameters<typeof lookAgain>) => {
+      writeFileSync(file, line(old));
+      return lookAgain(...args);
+    }) as typeof lookAgain);
+    onTestFinished(() => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    });
+    syncBuiltinESMExports();
+    const ciphertext = openKeyFile(file).encrypt(Buffer.from('hush'), 'a');
+    expect(spy).toHaveBeenCalledOnce();
+    expect(createKeyring([old]).decrypt(ciphertext, 'a').toString()).toBe('hush');
+  });
+
   it('may get a new first line while processes run; after re-encryption the old line may be removed', () => {
     writeFileSync(file, line(old));
     const ring = openKeyFile(file);
@@ -153,8 +177,9 @@ describe('a key file', () => {
     expect(() => ring.decrypt(before, 'a')).toThrow(`key old, which is not in ${file}`);
   });
 
-  it('behind a link gets another key where it is, also on another filesystem', () => {
-    const shared = mkdtempSync('/var/tmp/cloudyard-keys-');
+  it('behind a link gets another key where it is, also on another filesystem', ({ skip }) => {
+    if (otherFilesystem === undefined) return skip('/var/tmp and /dev/shm are on the filesystem of the tests');
+    const shared = mkdtempSync(join(otherFilesystem, 'cloudyard-keys-'));
     try {
       symlinkSync(join(shared, 'secret.keys'), file);
       const problem = `the key file ${file} is a link to a file that does not exist`;

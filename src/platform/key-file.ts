@@ -98,14 +98,19 @@ export function keyIds(file: string): string[] {
 
 /** Undefined when the file does not exist. */
 function stampOf(file: string): string | undefined {
+  let isLink: boolean;
   try {
     const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
     if (stat) return [stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].join(' ');
-    // A file that is created through the link would be another key file if the target is on a disk that is not mounted.
-    if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
+    const found = lstatSync(file, { throwIfNoEntry: false });
+    if (!found) return undefined;
+    isLink = found.isSymbolicLink();
   } catch (cause) {
     throw unreadable(file, cause, '');
   }
+  // Another process created the file after `statSync`.
+  if (!isLink) return stampOf(file);
+  // A file that is created through the link would be another key file if the target is on a disk that is not mounted.
   throw new KeyFileError(`the key file ${file} is a link to a file that does not exist`);
 }
 
