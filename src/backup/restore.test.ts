@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { migrations } from '../main/backups.ts';
 import type { FileCopy, Manifest } from './format.ts';
 import { checkBackup, requireEmptyDirectory, type RestoreOptions } from './restore.ts';
@@ -57,14 +57,38 @@ it('a backup whose configuration would be written elsewhere is refused', async (
   await expect(check({ name: '../outside.yaml' })).rejects.toThrow('outside of the data directory');
 });
 
-it('the key file of the operator is kept: only a backup with keys would replace it, and is refused', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-restore-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const places = { dataDir: join(folder, 'data'), keyFile: join(folder, 'secret.keys') };
-  writeFileSync(places.keyFile, 'the only copy');
-  await requireEmptyDirectory({ ...optionsFor({}), ...places });
+describe.each(['secret.keys', join('data', 'secret.keys')])('the key file of the operator at %s', (name) => {
   const keys = { method: 'passphrase', data: '' } as const;
-  await expect(requireEmptyDirectory({ ...optionsFor({ keys }), ...places })).rejects.toThrow(
-    `the key file ${places.keyFile} exists; move it away before the restore`,
-  );
+  let places: { dataDir: string; keyFile: string };
+  beforeEach(() => {
+    const folder = mkdtempSync(join(tmpdir(), 'cloudyard-restore-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    places = { dataDir: join(folder, 'data'), keyFile: join(folder, name) };
+    mkdirSync(places.dataDir);
+  });
+  const requireEmpty = (given: Given) => requireEmptyDirectory({ ...optionsFor(given), ...places });
+  const refusal = () => `the key file ${places.keyFile} exists; move it away before the restore`;
+
+  it('is kept: only a backup with keys would replace it, and is refused', async () => {
+    writeFileSync(places.keyFile, 'the only copy');
+    await requireEmpty({});
+    await expect(requireEmpty({ keys })).rejects.toThrow(refusal());
+  });
+
+  it('is kept if it is a link to a disk that is not mounted', async () => {
+    symlinkSync('/absent/secret.keys', places.keyFile);
+    await requireEmpty({});
+    await expect(requireEmpty({ keys })).rejects.toThrow(refusal());
+  });
+});
+
+it('a backup with a file in the place of the key file of the operator is refused', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-restore-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const places = { dataDir, keyFile: join(dataDir, 'secret.keys') };
+  writeFileSync(places.keyFile, 'the only copy');
+  for (const path of ['secret.keys', 'secret.keys/below']) {
+    const given = { ...optionsFor({ files: [{ ...attributes, path, blocks: [] }] }), ...places };
+    await expect(requireEmptyDirectory(given)).rejects.toThrow('move it away before the restore');
+  }
 });

@@ -20,7 +20,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
@@ -88,15 +88,18 @@ function requireInside({ id, files, configuration }: Manifest): void {
  */
 export async function requireEmptyDirectory({ dataDir, keyFile, manifest }: RestoreOptions): Promise<void> {
   const interrupted = new Set(await interruptedTargets(dataDir));
-  const found = (await readdir(dataDir).catch(() => [])).filter(
-    (name) => !harmless.test(name) && !interrupted.has(join(dataDir, name)),
-  );
+  const found = (await readdir(dataDir).catch(() => [])).filter((name) => {
+    const path = join(dataDir, name);
+    return !harmless.test(name) && !interrupted.has(path) && path !== keyFile;
+  });
   if (found.length > 0) {
     throw new BackupError(
       `the data directory ${dataDir} is not empty (${found.slice(0, 3).join(', ')}); restore into an empty one`,
     );
   }
-  if (manifest.keys && existsSync(keyFile) && !interrupted.has(keyFile))
+  const replacesKeys = manifest.keys || manifest.files?.some(({ path }) => placeOf(path, dataDir) === keyFile);
+  // A link counts, also one to a disk that is not mounted.
+  if (replacesKeys && lstatSync(keyFile, { throwIfNoEntry: false }) && !interrupted.has(keyFile))
     throw new BackupError(`the key file ${keyFile} exists; move it away before the restore`);
 }
 
@@ -183,6 +186,9 @@ interface Move {
   to: string;
 }
 
+/** The folder or file of the data directory that a restored file is moved with. */
+const placeOf = (path: string, dataDir: string) => join(dataDir, path.split('/', 1)[0]!);
+
 /** Writes the key file, the configuration and the files below `restoring/`. Returns where to move them. */
 async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, keys: Buffer | null): Promise<Move[]> {
   const staging = join(dataDir, stagingFolder);
@@ -193,7 +199,7 @@ async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, key
   await mkdir(join(staging, 'files'));
   // On the filesystem of its target, because a rename does not leave a filesystem.
   const keysFrom = `${keyFile}.restoring`;
-  const folders = new Set((manifest.files ?? []).map(({ path }) => join(dataDir, path.split('/')[0]!)));
+  const folders = new Set((manifest.files ?? []).map(({ path }) => placeOf(path, dataDir)));
   // Without keys in the backup, the key file is that of the operator.
   const targets = [...(keys ? [keyFile, keysFrom] : []), join(dataDir, 'restored-configuration'), ...folders];
   await writeFile(join(staging, targetsFile), JSON.stringify(targets), { flush: true });
