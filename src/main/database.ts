@@ -72,7 +72,11 @@ async function checkConnection(url: string): Promise<void> {
   });
 }
 
-/** The password may have unencoded characters, also `@`, and may be a parameter. */
+/**
+ * The password may have unencoded characters, also `@` and `?`, and may be a parameter. A number before a path or a query is a
+ * port, and `[` begins an address.
+ */
 function withoutPassword(url: string): string {
-  return url.replace(/\/\/([^:/@]*):.*@/, '//$1:…@').replace(/([?&]password=)[^&]*/g, '$1…');
+  const secret = /(\/\/[^:/?[]*:)(?:[^?]*|(?!\d*[/?]).*)@/;
+  return url.replace(secret, '$1…@').replace(/([?&]password=)[^&]*/g, '$1…');
 }
