@@ -24,20 +24,27 @@ it.each([
 });
 
 const address = 'CLOUDYARD_HOST is "10.9.9.9"; it must be an address of this machine, or a name of one';
+const unresolved =
+  'CLOUDYARD_HOST is "10.9.9.9", which cannot be resolved at the moment; check the DNS of this machine';
 const lowPort =
   'port 80 on 10.9.9.9 requires the capability CAP_NET_BIND_SERVICE; set CLOUDYARD_PORT to a port from 1024, or run as root';
+const highPort = 'this machine does not allow port 8080 on 10.9.9.9; set CLOUDYARD_PORT to another one';
 
 it.each([
-  ['EADDRNOTAVAIL', address],
-  ['ENOTFOUND', address],
-  ['EACCES', lowPort],
-])('names the setting to change after %s', async (code, message) => {
+  ['EADDRNOTAVAIL', address, address],
+  ['ENOTFOUND', address, address],
+  ['EAI_AGAIN', unresolved, unresolved],
+  ['EACCES', lowPort, highPort],
+])('names the setting to change after %s', async (code, atPort80, atDefaultPort) => {
   const app = { listen: () => Promise.reject(Object.assign(new Error('listen'), { code })) };
-  for (const port of [{ CLOUDYARD_PORT: '80' }, {}]) {
-    const settings = readSettings({ CLOUDYARD_HOST: '10.9.9.9', ...port }, checkoutPlaces(process.cwd()), false);
-    const expected = port.CLOUDYARD_PORT ? message : message.replace('port 80', 'port 8080');
-    await expect(listen(app as never, settings, true)).rejects.toThrow(expected);
-  }
+  const listenWith = (port: { CLOUDYARD_PORT?: string }) =>
+    listen(
+      app as never,
+      readSettings({ CLOUDYARD_HOST: '10.9.9.9', ...port }, checkoutPlaces(process.cwd()), false),
+      true,
+    );
+  await expect(listenWith({ CLOUDYARD_PORT: '80' })).rejects.toThrow(atPort80);
+  await expect(listenWith({})).rejects.toThrow(atDefaultPort);
 });
 
 it('starts another kind of server when its port is free, and names its setting when it stays busy', async () => {

@@ -5,6 +5,7 @@ import type { Settings } from '../platform/settings.ts';
 /** A previous process that was just killed may still hold the port. */
 const busyPortTimeoutMs = 5000;
 const otherPorts = 20;
+const firstUnprivilegedPort = 1024;
 
 /**
  * Listens, and returns the URL. Waits for a port that a setting names; without CLOUDYARD_PORT, the API takes the next free port.
@@ -52,13 +53,16 @@ const isBusy = (error: unknown) => codeOf(error) === 'EADDRINUSE';
 function explained(error: unknown, { host, port, setting }: Place): unknown {
   const at = `port ${port} on ${host}`;
   const unknownHost = `CLOUDYARD_HOST is ${JSON.stringify(host)}; it must be an address of this machine, or a name of one`;
+  const isPrivileged = port < firstUnprivilegedPort;
   const messages: Record<string, string> = {
     EADDRINUSE: `${at} is in use by another program; set ${setting} to a free one`,
-    EACCES: `${at} requires the capability CAP_NET_BIND_SERVICE; set ${setting} to a port from 1024, or run as root`,
+    EACCES: isPrivileged
+      ? `${at} requires the capability CAP_NET_BIND_SERVICE; set ${setting} to a port from ${firstUnprivilegedPort}, or run as root`
+      : `this machine does not allow ${at}; set ${setting} to another one`,
     EADDRNOTAVAIL: unknownHost,
     EINVAL: unknownHost,
     ENOTFOUND: unknownHost,
-    EAI_AGAIN: unknownHost,
+    EAI_AGAIN: `CLOUDYARD_HOST is ${JSON.stringify(host)}, which cannot be resolved at the moment; check the DNS of this machine`,
   };
   const message = messages[codeOf(error)];
   return message === undefined ? error : new Error(message, { cause: error });

@@ -12,9 +12,13 @@ it('the data directory is created with the folders above it; one that cannot be 
   expect(statSync(dataDir).isDirectory()).toBe(true);
   const file = join(folder, 'file');
   writeFileSync(file, '');
-  for (const path of [file, join(file, 'below')]) {
+  for (const [path, reason] of [
+    [file, 'a file is in its place'],
+    [join(file, 'below'), 'a file is in the place of a parent folder'],
+    [join(file, 'far', 'below'), 'a file is in the place of a parent folder'],
+  ] as const) {
     expect(() => createDataDirectory(path)).toThrow(
-      `the data directory ${path} cannot be created (a file is in its place); set CLOUDYARD_DATA_DIR to another one`,
+      `the data directory ${path} cannot be created (${reason}); set CLOUDYARD_DATA_DIR to another one`,
     );
   }
 });

@@ -6,7 +6,11 @@ export function createDataDirectory(dataDir: string): void {
     mkdirSync(dataDir, { recursive: true });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file is in its place' : code;
+    const reasons: Record<string, string> = {
+      EEXIST: 'a file is in its place',
+      ENOTDIR: 'a file is in the place of a parent folder',
+    };
+    const reason = reasons[code!] ?? code;
     throw new Error(
       `the data directory ${dataDir} cannot be created (${reason}); set CLOUDYARD_DATA_DIR to another one`,
       {
