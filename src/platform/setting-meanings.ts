@@ -242,7 +242,7 @@ export const settingMeanings = {
   CLOUDYARD_KEEP_DATA_PLANES: {
     default: '`0`',
     meaning:
-      '1: on SIGTERM, `start` keeps HAProxy, nginx, Ganesha and distribution running, and the next start adopts them, as with `worker`: see [Upgrade](guides/upgrade.md).',
+      '1: on SIGTERM and SIGHUP, `start` keeps HAProxy, nginx, Ganesha and distribution running, and the next start adopts them, as with `worker`: see [Upgrade](guides/upgrade.md).',
   },
   CLOUDYARD_CONSOLE: { default: '`1`', meaning: '0: this server does not serve the [console](console.md).' },
   CLOUDYARD_SESSION_IDLE_TIMEOUT: {
