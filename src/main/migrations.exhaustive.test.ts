@@ -2,18 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, it, vi } from 'vitest';
-import { migrate } from './migrate.ts';
-import { emptyDatabase, folder, jobsOfRelease, query } from './test-migrations.ts';
+import { migrate, migrationsFolder } from './migrate.ts';
+import { emptyDatabase, jobsOfRelease, queryOnce } from './test-migrations.ts';
 
 describe('migrations', () => {
   it('change nothing when their process dies before any of their statements', { timeout: 300_000 }, async () => {
     const connection = await emptyDatabase();
-    await query(connection, readFileSync(join(folder, '0000_initial.sql'), 'utf8'));
-    await query(connection, jobsOfRelease);
+    await queryOnce(connection, readFileSync(join(migrationsFolder, '0000_initial.sql'), 'utf8'));
+    await queryOnce(connection, jobsOfRelease);
     const columns = `select table_schema, table_name, count(*)::int as columns from information_schema.columns
       where table_schema not in ('information_schema', 'pg_catalog') group by 1, 2 order by 1, 2`;
-    const rows = () => query(connection, 'select count(*)::int as count from notifications');
-    const before = [await query(connection, columns), await rows()];
+    const rows = () => queryOnce(connection, 'select count(*)::int as count from notifications');
+    const before = [await queryOnce(connection, columns), await rows()];
     const original = pg.Client.prototype.query;
     let [left, wasReached] = [0, true];
     const dying = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: any[]) {
@@ -31,17 +31,19 @@ describe('migrations', () => {
       await migrate(connection).catch(() => {});
       left = Infinity;
       // The triggers and functions after the transaction may be missing; the next start installs them.
-      after = [await query(connection, columns), await rows()];
+      after = [await queryOnce(connection, columns), await rows()];
       if (JSON.stringify(after) !== JSON.stringify(before)) break;
     }
     expect(statements).toBeGreaterThan(40);
     // The first run that did not die before the commit has migrated everything.
-    const complete = await query(connection, 'select count(*)::int as count from drizzle.__drizzle_migrations');
-    expect(complete).toEqual([{ count: readdirSync(folder).filter((file) => /^\d{4}_.*\.sql$/.test(file)).length }]);
+    const complete = await queryOnce(connection, 'select count(*)::int as count from drizzle.__drizzle_migrations');
+    expect(complete).toEqual([
+      { count: readdirSync(migrationsFolder).filter((file) => /^\d{4}_.*\.sql$/.test(file)).length },
+    ]);
     dying.mockRestore();
     await migrate(connection);
     expect(
-      await query(
+      await queryOnce(
         connection,
         `select count(*)::int > 20 as enough from pg_proc where pronamespace = 'cloudyard_writes'::regnamespace`,
       ),

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { migrate } from './migrate.ts';
-import { delivery, emptyDatabase, folder, jobsOfRelease, query } from './test-migrations.ts';
+import { migrate, migrationsFolder } from './migrate.ts';
+import { deliveryId, emptyDatabase, jobsOfRelease, queryOnce } from './test-migrations.ts';
 
 /** SHA-256 of every released migration. A release adds a line; no line ever changes. */
 const released: Record<string, string> = {
@@ -12,12 +12,12 @@ const released: Record<string, string> = {
 
 describe('migrations', () => {
   it('never change once they are released', () => {
-    const hashes = readdirSync(folder)
+    const hashes = readdirSync(migrationsFolder)
       .filter((file) => file in released)
       .map((file) => [
         file,
         createHash('sha256')
-          .update(readFileSync(join(folder, file)))
+          .update(readFileSync(join(migrationsFolder, file)))
           .digest('hex'),
       ]);
     expect(Object.fromEntries(hashes)).toEqual(released);
@@ -27,8 +27,8 @@ describe('migrations', () => {
     const connection = await emptyDatabase();
     await migrate(connection);
     await migrate(connection);
-    expect(await query(connection, 'select count(*)::int as count from drizzle.__drizzle_migrations')).toEqual([
-      { count: readdirSync(folder).filter((file) => /^\d{4}_.*\.sql$/.test(file)).length },
+    expect(await queryOnce(connection, 'select count(*)::int as count from drizzle.__drizzle_migrations')).toEqual([
+      { count: readdirSync(migrationsFolder).filter((file) => /^\d{4}_.*\.sql$/.test(file)).length },
     ]);
   });
 
@@ -36,7 +36,7 @@ describe('migrations', () => {
     const connection = await emptyDatabase();
     await migrate(connection);
     // Each table gets the columns that the migration reads; constraints do not matter here.
-    await query(
+    await queryOnce(
       connection,
       `create schema before; set search_path to before;
        create table file_shares (id int, type_name text, root_squash boolean not null);
@@ -46,10 +46,10 @@ describe('migrations', () => {
        create table lb_pools (id int, protocol text, session_persistence jsonb);
        insert into lb_pools values (1, 'TCP', null), (2, 'TCP', '{"type": "SOURCE_IP", "persistence_timeout": 60}'),
          (3, 'UDP', '{"type": "SOURCE_IP"}');
-       ${readFileSync(join(folder, '0003_second_pass.sql'), 'utf8')}`,
+       ${readFileSync(join(migrationsFolder, '0003_second_pass.sql'), 'utf8')}`,
     );
     const rows = (columns: string, table: string) =>
-      query(connection, `select ${columns} from before.${table} order by id`);
+      queryOnce(connection, `select ${columns} from before.${table} order by id`);
     expect(await rows('root_squash as squash', 'file_shares')).toEqual([
       { squash: null },
       { squash: true },
@@ -65,39 +65,42 @@ describe('migrations', () => {
 
   it('refuse a database of a state before 0.2.0, and change nothing in it', async () => {
     const connection = await emptyDatabase();
-    await query(
+    await queryOnce(
       connection,
       `create schema drizzle;
        create table drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint);
        insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 1795179782405)`,
     );
     await expect(migrate(connection)).rejects.toThrow('created by a version before 0.2.0');
-    expect(await query(connection, `select to_regclass('projects') as name`)).toEqual([{ name: null }]);
+    expect(await queryOnce(connection, `select to_regclass('projects') as name`)).toEqual([{ name: null }]);
   });
 
   it('refuse a database that a newer version has migrated, and change nothing in it', async () => {
     const connection = await emptyDatabase();
     await migrate(connection);
-    await query(connection, `insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9000000000000)`);
+    await queryOnce(
+      connection,
+      `insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9000000000000)`,
+    );
     const functions = `select count(*)::int as count from pg_proc where pronamespace = 'cloudyard_writes'::regnamespace`;
-    await query(connection, 'drop schema cloudyard_writes cascade; create schema cloudyard_writes');
+    await queryOnce(connection, 'drop schema cloudyard_writes cascade; create schema cloudyard_writes');
     await expect(migrate(connection)).rejects.toThrow(
       /^the database was migrated by a newer version than this one .*; start that version, or .* --rollback-from FILE$/,
     );
-    expect(await query(connection, functions)).toEqual([{ count: 0 }]);
+    expect(await queryOnce(connection, functions)).toEqual([{ count: 0 }]);
   });
 
   it('copy the jobs of 0.2.0, and drop the schema that had them', async () => {
     const connection = await emptyDatabase();
-    await query(connection, readFileSync(join(folder, '0000_initial.sql'), 'utf8'));
-    await query(connection, jobsOfRelease);
+    await queryOnce(connection, readFileSync(join(migrationsFolder, '0000_initial.sql'), 'utf8'));
+    await queryOnce(connection, jobsOfRelease);
     await migrate(connection);
-    expect(await query(connection, `select to_regnamespace('graphile_worker') as name`)).toEqual([{ name: null }]);
+    expect(await queryOnce(connection, `select to_regnamespace('graphile_worker') as name`)).toEqual([{ name: null }]);
     const jobs =
       'select kind, id, queue, client_id, priority, attempts, locked_by, run_at <= now() as due from jobs order by 1, 2';
     const waiting = { attempts: 0, locked_by: null };
-    expect(await query(connection, jobs)).toEqual([
-      { kind: 'deliver', id: delivery, queue: 'notifications', client_id: 7, priority: 0, due: false, ...waiting },
+    expect(await queryOnce(connection, jobs)).toEqual([
+      { kind: 'deliver', id: deliveryId, queue: 'notifications', client_id: 7, priority: 0, due: false, ...waiting },
       { kind: 'file_share', id: 'a', queue: 'region:1', client_id: 7, priority: 3, due: true, ...waiting },
       { kind: 'file_share', id: 'b', queue: 'region:2', client_id: 0, priority: 30000, due: true, ...waiting },
       { kind: 'quota_alert', id: '7', queue: 'notifications', client_id: 7, priority: 0, due: false, ...waiting },

@@ -1,15 +1,12 @@
-/** Databases of migrations, for their tests. */
-import { join } from 'node:path';
+/** Helpers for the tests of migrations. */
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { inDatabase } from '../../test/postgres.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { root } from '../platform/program-files.ts';
 
-export const folder = join(root, 'migrations');
 const name = `migrations_${process.pid}`;
 
-export async function query(connection: ConnectionOptions, text: string): Promise<unknown[]> {
+export async function queryOnce(connection: ConnectionOptions, text: string): Promise<unknown[]> {
   const client = new pg.Client(connection);
   await client.connect();
   try {
@@ -22,12 +19,12 @@ export async function query(connection: ConnectionOptions, text: string): Promis
 /** Dropped after the test. */
 export async function emptyDatabase(): Promise<ConnectionOptions> {
   const connection = inject('postgres');
-  await query(connection, `create database ${name}`);
-  onTestFinished(async () => void (await query(connection, `drop database if exists ${name} with (force)`)));
+  await queryOnce(connection, `create database ${name}`);
+  onTestFinished(async () => void (await queryOnce(connection, `drop database if exists ${name} with (force)`)));
   return inDatabase(connection, name);
 }
 
-export const delivery = '11111111-1111-4111-8111-111111111111';
+export const deliveryId = '11111111-1111-4111-8111-111111111111';
 
 /**
  * The columns of graphile-worker 0.17.3 that the migration reads. Among the jobs: one that is locked, one that was replaced
@@ -44,13 +41,13 @@ export const jobsOfRelease = `
     attempts smallint not null default 0, key text, locked_at timestamptz, locked_by text, flags jsonb);
   insert into graphile_worker._private_tasks values (1, 'reconcile:1'), (2, 'reconcile:2'), (3, 'deliver'), (4, 'quota_alert');
   insert into notifications (id, client_id, type, subject, body, data, created_at)
-    values ('${delivery}', 7, 'quota', 'x', '{}', '{}', now());
+    values ('${deliveryId}', 7, 'quota', 'x', '{}', '{}', now());
   insert into notification_deliveries (id, notification_id, channel, target, state, attempts, attempt_count, failures, give_up_at)
-    values ('${delivery}', '${delivery}', 'email', 'a@example.com', 'pending', '[]', 0, 0, now());
+    values ('${deliveryId}', '${deliveryId}', 'email', 'a@example.com', 'pending', '[]', 0, 0, now());
   insert into graphile_worker._private_jobs (task_id, payload, priority, key, flags, locked_by, locked_at, attempts, run_at) values
     (1, '{"resource": "file_share", "id": "a"}', 3, 'file_share:a', '{"client:7": true}', 'worker-x', now(), 1, now()),
     (1, '{"resource": "file_share", "id": "a"}', 3, null, '{"client:7": true}', 'worker-x', now(), 25, now()),
     (2, '{"resource": "file_share", "id": "b"}', 30000, 'file_share:b', null, null, null, 3, now() + interval '6 hours'),
-    (3, '{"id": "${delivery}"}', 0, 'deliver:${delivery}', null, null, null, 0, now() + interval '1 hour'),
+    (3, '{"id": "${deliveryId}"}', 0, 'deliver:${deliveryId}', null, null, null, 0, now() + interval '1 hour'),
     (3, '{"id": "22222222-2222-4222-8222-222222222222"}', 0, 'deliver:22222222', null, null, null, 0, now()),
     (4, '{"client_id": 7}', 0, 'quota_alert:7', null, null, null, 0, now() + interval '1 minute')`;

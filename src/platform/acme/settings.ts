@@ -28,8 +28,8 @@ export function readAcmeSettings(reader: Reader): AcmeSettings | null {
   const given = text('CLOUDYARD_ACME_DOMAINS');
   const challenge = choice('CLOUDYARD_ACME_CHALLENGE', ['http-01', 'dns-01'], 'http-01');
   const email = text('CLOUDYARD_ACME_EMAIL') ?? '';
-  const needsEmail = given !== undefined || email !== '';
-  if (needsEmail && !/^[^\s@/]+@[^\s@/]+$/.test(email)) reject('CLOUDYARD_ACME_EMAIL must be an e-mail address');
+  const checksEmail = given !== undefined || email !== '';
+  if (checksEmail && !/^[^\s@/]+@[^\s@/]+$/.test(email)) reject('CLOUDYARD_ACME_EMAIL must be an e-mail address');
   const server = text('CLOUDYARD_ACME_SERVER') ?? defaultServer;
   if (!server.startsWith('https://') || !URL.canParse(server)) reject('CLOUDYARD_ACME_SERVER must be an https URL');
   if (given === undefined) return null;
