@@ -147,7 +147,9 @@ it.each<[string, string, object, string[]]>([
       ],
     },
     [
-      ...['max_retries', 'type', 'url_path'].map((field) => `listeners.0.pools.0.healthmonitor.${field}`),
+      ...['expected_codes', 'max_retries', 'timeout', 'type', 'url_path'].map(
+        (field) => `listeners.0.pools.0.healthmonitor.${field}`,
+      ),
       ...['address', 'protocol_port'].map((field) => `listeners.0.pools.0.members.0.${field}`),
       ...['listeners.0.pools.0.ca_secret_id', 'listeners.0.pools.0.protocol', 'listeners.0.secret_id', 'name', 'nmae'],
     ],

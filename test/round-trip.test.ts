@@ -67,10 +67,14 @@ beforeAll(async () => {
   ids['webhook_id'] = hook.body.id;
 });
 
+/** Health of members changes without a request. */
+const withoutHealth = (body: unknown): unknown =>
+  JSON.parse(JSON.stringify(body, (name, value) => (name === 'operating_status' ? undefined : value)));
+
 it.each(updates)('$method $path accepts what its read returns', async ({ method, path, read, fields }) => {
   const before = (await cloud.get(fill(read))).body;
   const body = Object.fromEntries(fields.filter((name) => name in before).map((name) => [name, before[name]]));
   const { status, body: answer } = await cloud.request(method, fill(path), body);
   expect([status, answer.errors ?? answer.message]).toEqual([200, undefined]);
-  expect((await cloud.get(fill(read))).body).toEqual(before);
+  expect(withoutHealth((await cloud.get(fill(read))).body)).toEqual(withoutHealth(before));
 });
