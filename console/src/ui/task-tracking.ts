@@ -50,12 +50,16 @@ function endOf(id: string): Promise<string | null> {
     refetchInterval: ({ state: { error } }) => !(error instanceof ApiError && error.status === 401) && READ_MS,
   });
   return new Promise((resolve, reject) => {
-    const unsubscribe = observer.subscribe(({ data, error }) => {
+    let unsubscribe = () => {};
+    const check = ({ data, error }: ReturnType<typeof observer.getCurrentResult>) => {
       const hasEnded = data?.state === 'FINISHED' || data?.state === 'ERROR';
       if (!hasEnded && !isGone(error)) return;
       unsubscribe();
       if (!hasEnded) reject(error!);
       else resolve(data.state === 'FINISHED' ? null : (data.error ?? 'the task failed'));
-    });
+    };
+    unsubscribe = observer.subscribe(check);
+    // A task that is in the cache: the subscription reports changes only, and the first one before it returns.
+    check(observer.getCurrentResult());
   });
 }
