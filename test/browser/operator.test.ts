@@ -5,6 +5,29 @@ const consoleOf = useConsole();
 const { open } = consoleOf;
 const CLIENTS = '/cloudyard/v1/clients';
 
+/** Creates a token for an admin of the client. */
+async function tokenOf(clientId: number): Promise<string> {
+  const token = { name: 'admin', role: 'admin', client_id: clientId };
+  return (await consoleOf.yard.insist('POST', '/cloudyard/v1/tokens', token)).body.token;
+}
+
+async function projectOf(clientId: number): Promise<number> {
+  const [project] = await consoleOf.yard.sql<{ id: number }>('select id from projects where client_id = $1', [
+    clientId,
+  ]);
+  return project!.id;
+}
+
+async function postAs(token: string, path: string, body: object): Promise<void> {
+  const headers = { Authorization: `apikey ${token}`, 'Content-Type': 'application/json' };
+  const { status } = await fetch(`${consoleOf.yard.url}${path}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  expect(status).toBeLessThan(300);
+}
+
 describe('the page of clients', () => {
   it('creates a client, shows an error at its field, and renames it', async () => {
     const page = await open('clients');
@@ -44,36 +67,71 @@ describe('the quotas of a client', () => {
     const page = await open(`clients/${body.id}?tab=quotas`);
     await page.getByRole('meter', { name: 'Volumes', exact: true }).waitFor();
     await checkPage(page);
-    const setLimit = async (limit: string) => {
+    const typeLimit = async (limit: string) => {
       await page.getByRole('link', { name: 'Set limit' }).click();
       await page.getByLabel('Quota', { exact: true }).selectOption('volume_count');
       await page.getByLabel('Limit', { exact: true }).fill(limit);
-      await page.getByRole('dialog').getByRole('button', { name: 'Set limit' }).click();
     };
-    await setLimit('-1');
+    const send = () => page.getByRole('dialog').getByRole('button', { name: 'Set limit' }).click();
+    await typeLimit(String(byDefault));
+    await page.getByRole('dialog').getByText('Nothing has changed').waitFor();
+    await page.getByLabel('Limit', { exact: true }).fill('-1');
+    await send();
     await page.getByText('must be at least 0').waitFor();
     await checkPage(page);
     await page.getByLabel('Limit', { exact: true }).fill('7');
-    await page.getByRole('dialog').getByRole('button', { name: 'Set limit' }).click();
+    await send();
     await page.getByText('0 of 7', { exact: true }).waitFor();
     expect(await limitOf('volume_count')).toBe(7);
-    await setLimit('');
+    await typeLimit('');
+    await send();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await limitOf('volume_count')).toBe(byDefault);
   });
 
-  it('are a link away from a request of the client', async () => {
+  it('follow changes of the client', async () => {
+    const { yard } = consoleOf;
+    const { body } = await yard.post(CLIENTS, { name: 'growing' });
+    const token = await tokenOf(body.id);
+    const page = await open(`clients/${body.id}?tab=quotas`);
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await page.getByRole('meter', { name: 'Volumes', exact: true }).waitFor();
+    await postAs(token, `/cloud/v1/volumes/${await projectOf(body.id)}/1`, {
+      name: 'data',
+      size: 1,
+      source: 'new-volume',
+    });
+    await page.getByRole('meter', { name: 'Volumes', exact: true }).and(page.locator('[aria-valuenow="1"]')).waitFor();
+  });
+
+  it('are changed by the operator only', async () => {
+    const { yard } = consoleOf;
+    const { body: client } = await yard.post(CLIENTS, { name: 'own' });
+    const page = await open('overview', { token: await tokenOf(client.id) });
+    await page.goto(`${yard.url}/console/p/${await projectOf(client.id)}/r/1/clients/${client.id}`);
+    const limit = page.getByRole('button', { name: /^Set limit/ });
+    await limit.waitFor();
+    expect(await limit.getAttribute('title')).toBe('The client of this session is not the operator');
+    await page.getByRole('link', { name: 'Edit', exact: true }).waitFor();
+  });
+
+  it('show in the dialog of a limit why they could not be read', async () => {
+    const page = await open('clients/1');
+    await page.route('**/global_quotas/1', (route) =>
+      route.fulfill({ status: 400, json: { message: 'not readable' } }),
+    );
+    await page.getByRole('link', { name: 'Set limit' }).click();
+    await page.getByRole('dialog', { name: 'Set limit' }).getByText('not readable').waitFor();
+  });
+
+  it('are linked from a request', async () => {
     const { yard } = consoleOf;
     const { body: client } = await yard.post(CLIENTS, { name: 'asking' });
-    const { body: token } = await yard.post('/cloudyard/v1/tokens', {
-      name: 'asking',
-      role: 'admin',
-      client_id: client.id,
-    });
     const limits = { regional_limits: [{ region_id: 1, volume_count_limit: 5000 }] };
-    const headers = { Authorization: `apikey ${token.token}`, 'Content-Type': 'application/json' };
-    const data = JSON.stringify({ description: 'more', requested_limits: limits });
-    await fetch(`${yard.url}/cloud/v2/limits_request`, { method: 'POST', headers, body: data });
+    await postAs(await tokenOf(client.id), '/cloud/v2/limits_request', {
+      description: 'more',
+      requested_limits: limits,
+    });
     const page = await open('quotas?status=in+progress');
     await page.getByRole('cell', { name: 'in progress' }).locator('.busy').waitFor();
     await page.getByRole('link', { name: 'asking' }).click();

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useNotClientAdminReason } from '../api/session.ts';
+import { useNotClientAdminReason, useNotOperatorReason } from '../api/session.ts';
 import { QuotaCards } from '../quotas/cards.tsx';
 import { clientQuotasQuery, thresholdQuery } from '../quotas/data.ts';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
@@ -16,18 +16,24 @@ import type { Client } from './data.ts';
 export function ClientDetail() {
   const { id } = useParams({ strict: false }) as { id: string };
   const scope = useScope();
-  const reason = useNotClientAdminReason();
+  const notAdmin = useNotClientAdminReason();
+  const notOperator = useNotOperatorReason();
   const to = (action: string) => scope.path('clients', id, action);
   usePageActions([
     { title: 'Edit this client', to: to('edit') },
-    { title: 'Set a limit of this client', to: to('limit') },
+    ...(notOperator === null ? [{ title: 'Set a limit of this client', to: to('limit') }] : []),
   ]);
   return (
     <DetailPage
       crumbs={[{ title: 'Clients', to: scope.path('clients') }]}
       query={useQuery(clientQuery(id))}
       titleOf={(client) => client.name}
-      actions={() => <ActionLinks actions={{ edit: 'Edit', limit: 'Set limit' }} to={to} disabledReason={reason} />}
+      actions={() => (
+        <>
+          <ActionLinks actions={{ edit: 'Edit' }} to={to} disabledReason={notAdmin} />
+          <ActionLinks actions={{ limit: 'Set limit' }} to={to} disabledReason={notOperator} />
+        </>
+      )}
       tabs={(client) => [
         { key: 'overview', title: 'Overview', render: () => <Overview client={client} /> },
         { key: 'quotas', title: 'Quotas', render: () => <Quotas client={client} /> },

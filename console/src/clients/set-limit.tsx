@@ -4,14 +4,17 @@ import schema from 'schema:UpdateClientQuotas';
 import { useId } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotOperatorReason } from '../api/session.ts';
 import { allQuotasOf, clientQuotasQuery, type Figures, type Quota } from '../quotas/data.ts';
 import { quotaTitle } from '../quotas/gauges.tsx';
+import { DialogRoute } from '../ui/dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { clientQuery } from './data.ts';
 import type { Client } from './data.ts';
@@ -21,9 +24,14 @@ const PATH = '/cloudyard/v1/clients/{client_id}/quotas';
 /** Sets one limit of a client, in the region of the URL or in all regions. */
 export function SetClientLimit() {
   const { id } = useParams({ strict: false }) as { id: string };
-  const client = useQuery(clientQuery(id)).data;
-  const quotas = useQuery(clientQuotasQuery(useScope(), Number(id))).data;
-  return client && quotas ? <LimitDialog client={client} {...quotas} /> : null;
+  const client = useQuery(clientQuery(id));
+  const quotas = useQuery(clientQuotasQuery(useScope(), Number(id)));
+  if (client.data && quotas.data) return <LimitDialog client={client.data} {...quotas.data} />;
+  return (
+    <DialogRoute title="Set limit">
+      <NotLoaded query={client.error ? client : quotas} />
+    </DialogRoute>
+  );
 }
 
 interface LimitDialogProps {
@@ -38,10 +46,12 @@ function LimitDialog({ client, regional, global }: LimitDialogProps) {
   const leave = useLeave();
   const params = { client_id: client.id };
   const places = { 'This region': allQuotasOf(regional), 'All regions': allQuotasOf(global) };
+  const initial = useInitial<Figures>({ kind: '', ...regional, ...global });
+  const notOperator = useNotOperatorReason();
   const form = useForm({
     schema,
     isEdit: true,
-    initial: { kind: '', ...regional, ...global },
+    initial,
     toBody: ({ kind, ...limits }) => {
       if (kind === '') return {};
       const name = `${String(kind)}_limit`;
@@ -58,12 +68,13 @@ function LimitDialog({ client, regional, global }: LimitDialogProps) {
     },
   });
   const kind = String(form.get('kind'));
+  const isUnchanged = form.get(`${kind}_limit`) === initial[`${kind}_limit`];
   return (
     <FormDialog
       title={`Set a limit of ${client.name}`}
       form={form}
       submitLabel="Set limit"
-      disabledReason={kind === '' ? 'Choose a quota' : null}
+      disabledReason={notOperator ?? (kind === '' ? 'Choose a quota' : isUnchanged ? 'Nothing has changed' : null)}
       call={{ operationId: 'updateClientQuotas', method: 'PATCH', path: PATH, params }}
     >
       <div className="field">
