@@ -61,6 +61,21 @@ describe('the tasks', () => {
   });
 });
 
+describe('the tasks that are not acknowledged', () => {
+  it('keep the focus in the list while each is acknowledged, and then in the page', async () => {
+    await failedTask('to-fail-3');
+    await failedTask('to-fail-4');
+    const page = await open('tasks?state=ERROR&acknowledged=no');
+    const buttons = page.getByRole('button', { name: /^Acknowledge Create/ });
+    await expect.poll(() => buttons.count()).toBe(2);
+    await buttons.first().press('Enter');
+    await expect.poll(() => buttons.count()).toBe(1);
+    await buttons.and(page.locator(':focus')).press('Enter');
+    await page.getByText('No task matches the filter').waitFor();
+    await page.locator('main:focus').waitFor();
+  });
+});
+
 describe('a task', () => {
   it('that took almost two minutes shows two minutes', async () => {
     const { yard } = consoleOf;

@@ -1,5 +1,6 @@
 import type { KeyboardEvent, ReactNode } from 'react';
 import { Icon } from './icons.tsx';
+import { useTableFocus } from './table-focus.ts';
 
 export interface Column<T> {
   /** Name in the URL when the list is sorted by it. */
@@ -23,9 +24,10 @@ interface TableProps<T> {
 
 /** A table of at most one page of rows. Arrow keys move between the links of the rows. */
 export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: TableProps<T>) {
+  const table = useTableFocus();
   return (
     <div className="table-wrap" role="group" aria-label={label} tabIndex={0}>
-      <table aria-label={label} onKeyDown={moveBetweenRows}>
+      <table ref={table} aria-label={label} onKeyDown={moveBetweenRows}>
         <thead>
           <tr>
             {columns.map((column) => (
