@@ -67,6 +67,28 @@ describe('the pages of API keys', () => {
     expect((await consoleOf.yard.get(`${keys}/first-key`)).status).toBe(404);
   });
 
+  it('counts a copy of the command with the secret as a copy of the secret', async () => {
+    const page = await open('api-keys');
+    await page.getByRole('link', { name: 'Create API key' }).first().click();
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await page.getByLabel('Name', { exact: true }).fill('copied-key');
+    await page.getByLabel('Namespace 1').fill('default');
+    await page.getByLabel('Container 1').fill('web');
+    await submit(page, 'Create API key');
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await expect.poll(() => questions).toEqual(['Close without a copy of the secret?']);
+    const copy = page.getByRole('button', { name: 'Copy curl command' });
+    await copy.click();
+    await copy.getByText('Copied', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(questions).toHaveLength(1);
+  });
+
   it('shows an error at its field, keeps the text, and has no accessibility violations', async () => {
     await consoleOf.yard.post(keys, { name: 'taken', containers: [] });
     const page = await open('api-keys');

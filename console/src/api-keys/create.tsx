@@ -25,8 +25,16 @@ export function CreateApiKey() {
   if (created) {
     return (
       <SecretOnce title={`Secret of API key ${created.name}`} what="secret" secret={created.secret}>
-        <p className="muted">Clients send it in the header X-API-Key:</p>
-        <CodeBlock what="curl command" text={`curl -H 'X-API-Key: ${created.secret}' https://CONTAINER_HOST/`} />
+        {(keep) => (
+          <>
+            <p className="muted">Clients send it in the header X-API-Key:</p>
+            <CodeBlock
+              what="curl command"
+              text={`curl -H 'X-API-Key: ${created.secret}' https://CONTAINER_HOST/`}
+              onCopied={keep}
+            />
+          </>
+        )}
       </SecretOnce>
     );
   }

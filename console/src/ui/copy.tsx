@@ -58,7 +58,9 @@ function copySelected(text: string): boolean {
 export function CodeBlock(props: CopyProps) {
   return (
     <div className="code">
-      <pre tabIndex={0}>{props.text}</pre>
+      <pre tabIndex={0} onCopy={props.onCopied}>
+        {props.text}
+      </pre>
       <CopyButton {...props} />
     </div>
   );

@@ -11,8 +11,8 @@ interface SecretOnceProps {
   readonly secret: string;
   /** How many segments of the URL belong to the dialog. */
   readonly segments?: number;
-  /** How to use it. */
-  readonly children?: ReactNode;
+  /** How to use it. A function gets what reports a copy of a text that contains the secret. */
+  readonly children?: ReactNode | ((keep: () => void) => ReactNode);
 }
 
 /** A secret that the server returns only once, in the place of the form that created it. Asks before it is lost. */
@@ -30,10 +30,8 @@ export function SecretOnce({ title, what, secret, segments, children }: SecretOn
     <Dialog title={title} close={close} className="side-panel">
       <div className="form">
         <p className="notice warn">Copy the {what} now. It is shown only once and cannot be read again.</p>
-        <div onCopy={keep}>
-          <CodeBlock text={secret} what={what} onCopied={keep} />
-        </div>
-        {children}
+        <CodeBlock text={secret} what={what} onCopied={keep} />
+        {typeof children === 'function' ? children(keep) : children}
         <div className="dialog-actions">
           <button
             type="button"
