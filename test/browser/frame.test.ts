@@ -157,15 +157,14 @@ describe('sign-in', () => {
   it('opens the sign-in also if the session has ended', async () => {
     const page = await open('file-shares', { ownContext: true });
     await page.getByRole('button', { name: 'Account and settings' }).click();
-    await page.route('**/cloudyard/v1/session', (route) =>
-      route.request().method() === 'DELETE'
-        ? route.fulfill({ status: 401, json: { message: 'send the header' } })
-        : route.continue(),
-    );
-    const loading = page.waitForEvent('domcontentloaded');
+    // The session ends with this request, before the page notices it.
+    await page.route('**/cloudyard/v1/session', async (route) => {
+      if (route.request().method() === 'DELETE') await route.fetch();
+      await route.continue();
+    });
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await loading;
-    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.getByLabel('API token').waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/');
   });
 
   it('says that the browser did not keep the cookie', async () => {
@@ -321,6 +320,17 @@ describe('the frame', () => {
     await page.keyboard.press('Control+k');
     await page.locator('[role=option][aria-selected=true]').waitFor();
     await hasOutline('document.querySelector("[role=option][aria-selected=true]")');
+  });
+
+  it('shows the current page and tab where the system chooses the colors', async () => {
+    const page = await open('clients/1', { forcedColors: 'active' });
+    await page.locator('.tabs a').first().waitFor();
+    const stylesOf = (selector: string, property: string) =>
+      page.evaluate<string[]>(
+        `[...document.querySelectorAll('${selector}')].map((each) => getComputedStyle(each).${property})`,
+      );
+    expect(await stylesOf('.tabs a', 'borderBottomStyle')).toEqual(['solid', 'none', 'none']);
+    expect(await stylesOf('.side [aria-current=page]', 'textDecorationLine')).toEqual(['underline']);
   });
 
   it('keeps the chosen theme over a reload', async () => {
