@@ -77,6 +77,12 @@ export function useSession(): Session {
   return data ?? lastSession!;
 }
 
+/** Whether the session manages all clients. A token that is limited to projects calls no operation of the operator. */
+export function useManagesClients(): boolean {
+  const { is_operator, role, project_ids } = useSession();
+  return is_operator && role === 'admin' && project_ids === null;
+}
+
 /** Why this session may not change anything; null when it may. */
 export function useReadOnlyReason(): string | null {
   const { role } = useSession();

@@ -1,7 +1,7 @@
+import { useManagesClients } from '../api/session.ts';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { type ListState, useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
-import { useManagesClients } from '../tokens/client-choice.tsx';
 import type { AuditFilter } from './data.ts';
 
 /** Texts of the URL that are filters of the API by the same name. */

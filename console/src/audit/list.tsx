@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useManagesClients } from '../tokens/client-choice.tsx';
+import { useManagesClients } from '../api/session.ts';
 import { ActionButton } from '../ui/action-button.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useLimitedReason, useNotOperatorReason, useSession } from '../api/session.ts';
+import { useLimitedReason, useManagesClients, useNotOperatorReason, useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
-import { useManagesClients } from '../tokens/client-choice.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { Rows } from '../ui/list-page.tsx';
 import { formatNumber } from '../ui/numbers.ts';
@@ -18,8 +17,8 @@ import { quotaTitle } from './gauges.tsx';
 /** The requests of the client; for an admin of the operator, of all clients. */
 export function QuotaRequests() {
   const scope = useScope();
-  const ofAll = useManagesClients();
-  const clients = useQuery({ ...clientsQuery, enabled: ofAll }).data?.results ?? [];
+  const isOfAll = useManagesClients();
+  const clients = useQuery({ ...clientsQuery, enabled: isOfAll }).data?.results ?? [];
   const nameOf = ({ client_id }: QuotaRequest) => clients.find(({ id }) => id === client_id)?.name ?? String(client_id);
   const client: Column<QuotaRequest> = {
     key: 'client',
@@ -36,9 +35,11 @@ export function QuotaRequests() {
       <Rows
         title="Limit requests"
         query={useQuery(quotaRequestsQuery)}
-        columns={[...(ofAll ? [client] : []), ...COLUMNS]}
+        columns={[...(isOfAll ? [client] : []), ...COLUMNS]}
         rowKey={(each) => each.id}
-        textOf={(each) => [nameOf(each), ...limitsOf(each), each.description, each.reason].join(' ')}
+        textOf={(each) =>
+          [...(isOfAll ? [nameOf(each)] : []), ...limitsOf(each), each.description, each.reason].join(' ')
+        }
         filters={[{ name: 'status', label: 'Status', valueOf: (each) => each.status }]}
         empty={{
           title: 'No limit was requested',

@@ -1,13 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { useSession } from '../api/session.ts';
+import { useManagesClients, useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
 import { useListState } from '../ui/list-state.ts';
-
-/** Whether the session manages all clients. */
-export function useManagesClients(): boolean {
-  const { is_operator, role, project_ids } = useSession();
-  return is_operator && role === 'admin' && project_ids === null;
-}
 
 /** For the operator: the client whose tokens the list shows, in the URL. */
 export function ClientChoice() {

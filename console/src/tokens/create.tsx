@@ -3,7 +3,7 @@ import schema from 'schema:CreateToken';
 import { useEffect, useId, useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
-import { useSession } from '../api/session.ts';
+import { useManagesClients, useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
 import { DateField } from '../ui/form/date-field.tsx';
 import { Field, FieldErrors } from '../ui/form/field.tsx';
@@ -13,7 +13,6 @@ import type { Form } from '../ui/form/use-form.ts';
 import { useListState } from '../ui/list-state.ts';
 import { projectsQuery } from '../ui/scope.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
-import { useManagesClients } from './client-choice.tsx';
 import { KIND } from './data.ts';
 
 const PATH = '/cloudyard/v1/tokens';

@@ -1,4 +1,4 @@
-import { useSession } from '../api/session.ts';
+import { useManagesClients, useSession } from '../api/session.ts';
 import { pages } from '../pages.ts';
 import type { Page } from './page.ts';
 
@@ -6,8 +6,7 @@ import type { Page } from './page.ts';
 export function useVisiblePages(): readonly Page[] {
   const session = useSession();
   const isAdmin = session.role === 'admin';
-  // A token that is limited to projects calls no operation of the operator.
-  const isOperator = session.is_operator && isAdmin && session.project_ids === null;
+  const isOperator = useManagesClients();
   return pages.filter(
     (page) =>
       (!page.adminOnly || isAdmin) &&
