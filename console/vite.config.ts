@@ -49,5 +49,9 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { '/cloud': proxied, '/cloudyard': proxied, '/healthz': proxied, '/v1': proxied } },
+  server: {
+    proxy: Object.fromEntries(
+      ['/cloud', '/cloudyard', '/docs', '/healthz', '/openapi.json', '/v1'].map((path) => [path, proxied]),
+    ),
+  },
 });
