@@ -76,7 +76,9 @@ describe('a token whose only project was deleted', () => {
     await yard.delete(`/cloud/v1/projects/${project.id}`);
     const page = await open('overview', { token: body.token });
     await page.getByRole('link', { name: 'Go to your first project' }).click();
-    await page.getByRole('heading', { name: 'No project' }).waitFor();
+    await page.getByRole('heading', { name: 'No project', level: 1 }).waitFor();
+    expect(await page.title()).toBe('No project · Cloudyard');
+    await checkPage(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API token').waitFor();
   });

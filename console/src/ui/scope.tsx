@@ -3,7 +3,8 @@ import { Navigate, useParams } from '@tanstack/react-router';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import { SignOutButton } from './sign-out.tsx';
-import { EmptyState, ErrorState, Loading } from './states.tsx';
+import { ErrorState, Loading } from './states.tsx';
+import { useTitle } from './title.ts';
 import { Toasts } from './toasts.tsx';
 
 /** The project and region of the URL. */
@@ -88,13 +89,16 @@ export function EnterScope() {
   return <Navigate to={scopeOf(project.id, region.id).path(HOME)} replace />;
 }
 
-/** Of a token that is limited to projects that were deleted. There is no frame, whose menu has the sign-out. */
+/** Shown when all projects of the token were deleted. Has its own sign-out, because the frame is not rendered. */
 function NothingToOpen() {
+  useTitle('No project');
   return (
     <main className="main">
-      <EmptyState title="No project" action={<SignOutButton className="button" />}>
-        This token has access to no project.
-      </EmptyState>
+      <div className="state">
+        <h1>No project</h1>
+        <p>This token has access to no project.</p>
+        <SignOutButton className="button" />
+      </div>
       <Toasts />
     </main>
   );
