@@ -100,6 +100,15 @@ describe('the pages of registries', () => {
     await page.getByRole('table', { name: 'Artifacts of team/app-1' }).waitFor();
     await page.getByText('1–50 of 60').waitFor();
     await checkPage(page);
+    await yard.sql(
+      `insert into registry_users (registry_id, name, secret_mac, duration, read_only, created_at)
+       select $1, 'robot-' || n, '', -1, true, $2 from generate_series(1, 60) n`,
+      [id, now],
+    );
+    await page.goto(`${yard.url}/console/p/1/r/1/registries/${id}?tab=users`);
+    await page.getByText('1–50 of 60').waitFor();
+    await page.getByLabel('Filter', { exact: true }).fill('robot-6');
+    await page.getByText('2 of 60 rows').waitFor();
   });
 
   it('has no accessibility violations on the list and on every tab', async () => {
