@@ -15,7 +15,8 @@ interface FileFieldProps {
 export function FileField({ form, path, label, help }: FileFieldProps) {
   const id = useId();
   const [failure, setFailure] = useState<string[]>([]);
-  const errors = [...failure, ...form.errorsAt(path)];
+  // A file that was not read is also a missing value.
+  const errors = failure.length > 0 ? failure : form.errorsAt(path);
   // Base64 has four characters for three bytes.
   const largest = Math.floor(((schemaAt(form.schema, path)?.maxLength ?? Infinity) / 4) * 3);
   useEffect(() => form.register(path));
@@ -24,7 +25,8 @@ export function FileField({ form, path, label, help }: FileFieldProps) {
     form.set(path, undefined);
     if (!file) return;
     // Before it is read: gigabytes would end the page.
-    if (file.size > largest) return setFailure([`has ${formatBytes(file.size)}, more than the server accepts`]);
+    if (file.size > largest)
+      return setFailure([`must have at most ${formatBytes(largest)}, but has ${formatBytes(file.size)}`]);
     try {
       form.set(path, base64Of(new Uint8Array(await file.arrayBuffer())));
     } catch {
