@@ -277,7 +277,11 @@ describe('a task that is followed', () => {
     await page.getByRole('link', { name: 'Subnets', exact: true }).click();
     await read;
     await yard.delete(faults);
-    await page.locator('.toast.ok').getByText('Created volume stalled-6').waitFor();
+    await page
+      .locator('.toast.ok')
+      .getByText(/^Created volume stalled-/)
+      .first()
+      .waitFor();
   });
 });
 

@@ -11,6 +11,7 @@ interface Toast {
 }
 
 const SHOWN_MS = 8000;
+const MOST_SHOWN = 4;
 let toasts: readonly Toast[] = [];
 let lastId = 0;
 const listeners = new Set<() => void>();
@@ -28,10 +29,17 @@ function subscribe(listener: () => void): () => void {
 /** Shows a toast; `busy` ones stay until they are replaced. Returns its ID. */
 export function showToast(toast: Omit<Toast, 'id'>, replaced?: number): number {
   const id = replaced ?? ++lastId;
-  publish([...toasts.filter((each) => each.id !== id), { ...toast, id }].slice(-4));
+  publish([...withRoom(toasts.filter((each) => each.id !== id)), { ...toast, id }]);
   // Failures stay until they are read.
   if (toast.tone === 'ok') setTimeout(() => dismissToast(id), SHOWN_MS);
   return id;
+}
+
+/** Makes room for the next toast: evicts the oldest one that is not a failure, and a failure only if all are failures. */
+function withRoom(shown: readonly Toast[]): readonly Toast[] {
+  if (shown.length < MOST_SHOWN) return shown;
+  const evicted = shown.find(({ tone }) => tone !== 'bad') ?? shown[0];
+  return shown.filter((each) => each !== evicted);
 }
 
 function dismissToast(id: number): void {
