@@ -11,11 +11,7 @@ export function createDataDirectory(dataDir: string): void {
       ENOTDIR: 'a file is in the place of a parent folder',
     };
     const reason = reasons[code!] ?? code;
-    throw new Error(
-      `the data directory ${dataDir} cannot be created (${reason}); set CLOUDYARD_DATA_DIR to another one`,
-      {
-        cause,
-      },
-    );
+    const advice = 'set CLOUDYARD_DATA_DIR to another one';
+    throw new Error(`the data directory ${dataDir} cannot be created (${reason}); ${advice}`, { cause });
   }
 }
