@@ -13,8 +13,9 @@ import type { Logger } from 'pino';
 import { descriptorLimit } from '../platform/descriptors.ts';
 import { isInNetworks, sourceOf } from '../platform/network-address.ts';
 import { createServer } from '../platform/node-http.ts';
+import { inTurn } from '../platform/requests-in-turn.ts';
 import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
-import { currentResponse, refuseConnection, refuseRequest } from './error-handling.ts';
+import { refuseConnection, refuseRequest } from './error-handling.ts';
 
 export interface ConnectionLimits {
   /** From the first byte of a request, or from the start of the connection, until all headers have arrived. */
@@ -143,31 +144,6 @@ function errorOfHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: Incomin
 export function declaresBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   const length = headers['content-length'];
   return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
-}
-
-interface Queue {
-  last: ServerResponse;
-  waiting: number;
-}
-
-/** Handles the requests of a connection one after another, and closes the connection of a client that pipelines too many. */
-function inTurn(maxPipelined: number, handle: RequestListener): RequestListener {
-  const queues = new WeakMap<Socket, Queue>();
-  return (request, response) => {
-    // Node assigns the socket to a response once the previous responses are finished.
-    if (response.socket) return handle(request, response);
-    const { socket } = request;
-    const queue = queues.get(socket) ?? { last: response, waiting: 0 };
-    queues.set(socket, queue);
-    const previous = queue.waiting === 0 ? currentResponse(socket)! : queue.last;
-    queue.last = response;
-    queue.waiting += 1;
-    if (queue.waiting >= maxPipelined) return socket.destroy();
-    previous.once('close', () => {
-      queue.waiting -= 1;
-      if (!socket.destroyed) handle(request, response);
-    });
-  };
 }
 
 function limitAddresses(

@@ -9,8 +9,8 @@ import type { Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { currentResponse } from '../platform/requests-in-turn.ts';
 import { connectionEvent } from './connection-limits.ts';
-import { currentResponse } from './error-handling.ts';
 
 interface Drain {
   /** Closes the listening socket. Open connections are served as before. */

@@ -15,6 +15,7 @@ import {
 import { KeyFileError } from '../platform/key-file.ts';
 import { readOnly } from '../platform/primary-client.ts';
 import { STATUS_CODES } from '../platform/node-http.ts';
+import { currentResponse } from '../platform/requests-in-turn.ts';
 import { methodNotAllowed } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { bodyTooLarge } from './json-body.ts';
@@ -88,12 +89,6 @@ function awaitsAnswer(socket: Socket): boolean {
   const response = currentResponse(socket);
   if (socket.bytesRead === 0) return false;
   return response ? response.req === incomplete && !response.headersSent : incomplete === null;
-}
-
-/** The response that is being written to the socket. Node has no public name for it. */
-export function currentResponse(socket: Socket): ServerResponse | null {
-  const { _httpMessage: response } = socket as Socket & { _httpMessage?: ServerResponse | null };
-  return response ?? null;
 }
 
 /** Sends an error to a client with too many connections, and closes the connection. */

@@ -93,6 +93,15 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(await exchange(yard.port, text)).toMatch(/^HTTP\/1\.1 401 /);
   });
 
+  it('cannot start many requests at once by pipelining them', async () => {
+    const pipelined = async (count: number) => {
+      const text = 'GET /v2/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count);
+      return (await exchange(yard.port, text)).match(/^HTTP\/1\.1 401 /gm)?.length ?? 0;
+    };
+    expect(await pipelined(10)).toBe(10);
+    expect(await pipelined(2000)).toBeLessThan(16);
+  });
+
   it('cannot smuggle a second request past the gate', async () => {
     const first = 'POST /v2/ HTTP/1.1\r\nHost: x\r\n';
     for (const [attack, text] of Object.entries({

@@ -42,7 +42,7 @@ const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid']
 const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
 const main = programFile('drivers/distribution/gate/main.ts');
 /** Increment it with a change that must replace running gates instead of adopting them. */
-const version = 3;
+const version = 4;
 
 /** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {

@@ -40,9 +40,8 @@ export async function sendBlob(
  */
 async function copy(file: FileHandle, { socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   let proceed = () => {};
-  // The event of the socket: a response that is queued behind another one emits none.
   const onClose = () => proceed();
-  socket.once('close', onClose);
+  response.once('close', onClose);
   const write = (part: Buffer) =>
     new Promise<void>((resolve) => {
       proceed = resolve;
@@ -61,6 +60,6 @@ async function copy(file: FileHandle, { socket }: IncomingMessage, response: Ser
     }
     response.end();
   } finally {
-    socket.off('close', onClose);
+    response.off('close', onClose);
   }
 }

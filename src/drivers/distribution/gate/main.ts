@@ -5,9 +5,10 @@
  * Usage: main.ts <configuration file>
  */
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { readFile } from 'node:fs/promises';
+import { inTurn } from '../../../platform/requests-in-turn.ts';
 import { type Layout, layoutIn } from '../layout.ts';
 import { sendBlob } from './blob.ts';
 import { limitConnections } from './connections.ts';
@@ -45,6 +46,8 @@ export interface GateConfiguration {
 const silentMs = 20_000;
 /** How long a request or its response may make no progress. */
 const stalledMs = 300_000;
+/** As many as the API accepts. Clients of registries pipeline none. */
+const pipelinedRequests = 16;
 const readMethods = new Set(['GET', 'HEAD']);
 
 function start(configuration: GateConfiguration): void {
@@ -74,14 +77,14 @@ function start(configuration: GateConfiguration): void {
     if (method === 'DELETE') return forward(request, response, forwarding);
     return writes.handle(request, response, target);
   };
-  const onRequest: RequestListener = (request, response) => {
+  const onRequest = inTurn(pipelinedRequests, (request, response) => {
     request.setTimeout(stalledMs);
     response.on('error', () => undefined);
     handle(request, response).catch((error: unknown) => {
       if (!(error instanceof Refusal)) console.error(error);
       refuse(request, response, error instanceof Refusal ? error : new Refusal(500, 'UNKNOWN', 'internal error'));
     });
-  };
+  });
 
   // Bodies have no time limit while they make progress.
   const times = {
