@@ -25,7 +25,12 @@ export function negotiate(
 function encodingFor(header: string | string[] | undefined, variants: Variants<unknown>['variants']): Encoding {
   const accepted = String(header ?? '')
     .split(',')
-    .map((each) => each.trim().toLowerCase().split(/ *; */))
+    .map((each) =>
+      each
+        .toLowerCase()
+        .split(';')
+        .map((part) => part.trim()),
+    )
     .filter(([, weight]) => !/^q=0(\.0*)?$/.test(weight ?? ''))
     .map(([name]) => name);
   return (['br', 'gzip'] as const).find((name) => variants[name] && accepted.includes(name)) ?? 'identity';

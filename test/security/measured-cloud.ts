@@ -24,7 +24,14 @@ type Requests = () => Promise<Received[]>;
 interface MeasuredCloud {
   cloud: Cloudyard;
   /** Sends a request from another thread with a new `Idempotency-Key`. The default `token` is the operator's. */
-  send(method: string, path: string, body?: string, token?: string | null, type?: string): Promise<Received>;
+  send(
+    method: string,
+    path: string,
+    body?: string,
+    token?: string | null,
+    type?: string,
+    headers?: Record<string, string>,
+  ): Promise<Received>;
   /** Returns the cheapest of several attempts. `prepare` runs before each. */
   measure(requests: Requests, prepare?: () => Promise<void>): Promise<Measured>;
   /** Expects that the requests stay within the bounds. Returns the responses. */
@@ -47,7 +54,7 @@ export function useMeasuredCloud(): MeasuredCloud {
   });
   afterAll(() => sender?.stop());
 
-  const send: MeasuredCloud['send'] = (method, path, body, token = cloud.admin, type = 'application/json') =>
+  const send: MeasuredCloud['send'] = (method, path, body, token = cloud.admin, type = 'application/json', headers) =>
     sender.send({
       port,
       method: method.toUpperCase(),
@@ -56,6 +63,7 @@ export function useMeasuredCloud(): MeasuredCloud {
         ...(token && { authorization: `apikey ${token}` }),
         ...(body !== undefined && { 'content-type': type }),
         'idempotency-key': `cost-${Math.random()}`,
+        ...headers,
       },
       ...(body !== undefined && { body }),
     });

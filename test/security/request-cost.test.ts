@@ -166,6 +166,14 @@ describe('known attacks do not block the event loop', () => {
     expect(answer!.status).toBe(400);
   });
 
+  it('a header with thousands of spaces', async () => {
+    const headers = { 'accept-encoding': `a${' '.repeat(15_000)}b` };
+    for (const path of ['/openapi.json', '/docs/']) {
+      const [answer] = await expectCheap(async () => [await send('GET', path, undefined, null, undefined, headers)]);
+      expect(answer!.status).toBe(200);
+    }
+  });
+
   it('schedules that never fire, previews of rare ones, and estimates of dense ones', async () => {
     const owner = await cloud.newClient('reader');
     const path = `${project}/lifecycle_policy/${owner.projectId}/1`;
