@@ -5,6 +5,7 @@
  * A request enters after its token is authenticated and before its body is read. It holds a slot until its handler has
  * finished: a client that disconnects does not get the slot back earlier, or else it could run any number of handlers.
  */
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestSlot } from '../authz/actor.ts';
 import { ClientError, tooManyRequests } from '../errors/catalogue.ts';
@@ -129,8 +130,23 @@ export function clientLimits(
     const operation = route.schema?.operationId;
     if (operation === undefined || route.config?.access?.reach === 'public') return;
     route.onRequest = [...[route.onRequest ?? []].flat(), enter(costOf(route.method, operation))];
-    route.onSend = [...[route.onSend ?? []].flat(), leave];
+    const isHead = route.method === 'HEAD';
+    route.onSend = [...(isHead ? [discardStream] : []), ...[route.onSend ?? []].flat(), leave];
   });
+}
+
+/**
+ * Ends the stream of a response that has no body. Fastify would read it to its end after the response, when the request has no
+ * slot any more: any number of HEAD requests for the whole audit log would run at once.
+ */
+function discardStream(
+  _request: FastifyRequest,
+  _reply: FastifyReply,
+  payload: unknown,
+  done: (error: null, payload: unknown) => void,
+): void {
+  if (payload instanceof Readable) payload.destroy();
+  done(null, payload);
 }
 
 /** Uses a callback, because it runs for every request: see telemetry.ts. */

@@ -1,4 +1,5 @@
 /** Exports of the audit log: complete, streamed, and safe to open in a spreadsheet. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { RequestOptions } from '../../../test/harness.ts';
@@ -53,6 +54,23 @@ describe('an export', () => {
     expect(await lines(`format=jsonl&table=volumes&before=${ids[1000]}`)).toHaveLength(1499);
     expect(await lines('format=jsonl&row_id=17&table=volumes')).toHaveLength(1);
     expect(await lines('format=jsonl&row_id=17&table=networks')).toEqual(['']);
+  });
+
+  it('reads nothing for HEAD, whose response has no body', async () => {
+    const client = await cloud.newClient();
+    await insertEntries(client.clientId, 5000);
+    const { $client: pool } = cloud.db;
+    const query = pool.query.bind(pool);
+    let reads = 0;
+    pool.query = ((...args: Parameters<typeof query>) => {
+      if (JSON.stringify(args[0]).includes('audit_entries')) reads += 1;
+      return query(...args);
+    }) as typeof query;
+    const { status, headers, body } = await cloud.request('HEAD', `${log}?format=csv`, undefined, client);
+    await sleep(500);
+    pool.query = query;
+    expect([status, headers['content-type'], body]).toEqual([200, 'text/csv; charset=utf-8; header=present', '']);
+    expect(reads).toBeLessThan(2);
   });
 
   it('as CSV has the fields of the entry, and text that no spreadsheet runs', async () => {
