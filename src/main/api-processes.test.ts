@@ -9,7 +9,9 @@ import { startApiProcesses } from './api-processes.ts';
 /** Starts this number of processes, which are the workers in turn. `forks`: how many were started so far. */
 function start(count: number, workers: EventEmitter[], pid?: number) {
   let forks = 0;
-  const fork = () => {
+  const settings: Record<string, string>[] = [];
+  const fork = (own: Record<string, string>) => {
+    settings.push(own);
     // One that never listens follows the last.
     const worker = workers[forks++] ?? new EventEmitter();
     let isDead = false;
@@ -17,14 +19,35 @@ function start(count: number, workers: EventEmitter[], pid?: number) {
     return Object.assign(worker, {
       process: { pid },
       isDead: () => isDead,
-      send: () => {},
+      send: (message: unknown) => worker.emit('sent', message),
     }) as unknown as ServerProcess;
   };
-  return { starting: startApiProcesses(count, createMetrics(), silentLogger, fork), forks: () => forks };
+  const metrics = createMetrics();
+  return { starting: startApiProcesses(count, metrics, silentLogger, fork), metrics, settings, forks: () => forks };
 }
 
-const listens = (worker: EventEmitter) =>
-  worker.emit('message', { cloudyard: 'call', id: 1, name: 'listening', value: 'http://127.0.0.1:8080' });
+const listens = (worker: EventEmitter, url = 'http://127.0.0.1:8080') =>
+  worker.emit('message', { cloudyard: 'call', id: 1, name: 'listening', value: url });
+
+/** Answers requests for metrics, as a process that has served this many requests. */
+async function serves(worker: EventEmitter, requests: number): Promise<void> {
+  const metrics = createMetrics();
+  for (let i = 0; i < requests; i++) metrics.observeRequest('getRegion', 200, 0.1);
+  const value = await metrics.json();
+  worker.on('sent', ({ name, id }: { name?: string; id: number }) => {
+    if (name === 'metrics') worker.emit('message', { cloudyard: 'result', id, value });
+  });
+}
+
+/** The number of requests that /metrics shows when this process is asked for it. */
+async function requestsShown(worker: EventEmitter): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  worker.on('sent', ({ cloudyard, id, value }: { cloudyard: string; id: number; value: string }) => {
+    if (cloudyard === 'result' && id === 2) resolve(value);
+  });
+  worker.emit('message', { cloudyard: 'call', id: 2, name: 'metrics' });
+  return Number(/^cloudyard_http_request_seconds_count.* (\d+)$/m.exec(await promise)![1]);
+}
 
 it('a message to a process that has just died does not end the first process', async () => {
   const worker = new EventEmitter();
@@ -65,4 +88,33 @@ it('a further process that does not start is started again', async () => {
     one.emit('exit', 0, null);
   }
   await stopping;
+});
+
+it('further processes listen on the port of HTTPS, which the URL of the first one omits', async () => {
+  const workers = [new EventEmitter(), new EventEmitter()] as const;
+  const { starting, settings } = start(2, [...workers]);
+  listens(workers[0], 'https://127.0.0.1:443');
+  await expect.poll(() => settings).toEqual([{}, { CLOUDYARD_PORT: '443' }]);
+  listens(workers[1], 'https://127.0.0.1:443');
+  await starting;
+});
+
+it('counters do not decrease when a process ends, and are those of before while one does not respond', async () => {
+  const workers = [new EventEmitter(), new EventEmitter(), new EventEmitter()] as const;
+  const { starting, forks } = start(2, [...workers]);
+  await serves(workers[0], 2);
+  await serves(workers[1], 3);
+  listens(workers[0]);
+  await expect.poll(forks).toBe(2);
+  listens(workers[1]);
+  await starting;
+  expect(await requestsShown(workers[0])).toBe(5);
+  workers[1].emit('exit', null, 'SIGKILL');
+  await expect.poll(forks).toBe(3);
+  expect(await requestsShown(workers[0])).toBe(5);
+  listens(workers[2]);
+  await serves(workers[2], 1);
+  expect(await requestsShown(workers[0])).toBe(6);
+  workers[2].removeAllListeners('sent');
+  expect(await requestsShown(workers[0])).toBe(6);
 });

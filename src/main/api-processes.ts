@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics, MetricsJson } from '../platform/metrics.ts';
+import { portOf } from '../platform/own-ports.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import type { Calls } from '../platform/process-calls.ts';
 import { bindToProcessor, usableProcessors } from '../platform/processor-affinity.ts';
@@ -109,7 +110,7 @@ export async function startApiProcesses(
 
   try {
     const url = await startOne();
-    port = new URL(url).port || '80';
+    port = String(portOf(url));
     await Promise.all(Array.from({ length: count - 1 }, startOrRetry));
     return {
       url,

@@ -2,6 +2,7 @@
 import { startHttpsRedirect } from '../http/https-redirect.ts';
 import type { Acme, AcmeOptions } from '../platform/acme/acme.ts';
 import type { AcmeSettings } from '../platform/acme/settings.ts';
+import { portOf } from '../platform/own-ports.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
@@ -51,9 +52,8 @@ export async function openRedirect(parts: Parts, url: string, source: Certificat
   const { settings, log, closing } = parts;
   const { host, publicUrl, tls } = settings;
   if (tls.redirectPort === 0) return;
-  const httpsPort = Number(new URL(url).port) || 443;
   const findChallenge = tls.acme && { findChallenge: (source as Acme).findChallenge };
-  const options = { host, publicUrl, httpsPort, log, port: tls.redirectPort, ...findChallenge };
+  const options = { host, publicUrl, httpsPort: portOf(url), log, port: tls.redirectPort, ...findChallenge };
   const place = { host, port: tls.redirectPort, setting: 'CLOUDYARD_HTTP_REDIRECT_PORT' };
   const redirect = await listenOnceFree(place, () => startHttpsRedirect(options));
   closing.push(redirect.stop);

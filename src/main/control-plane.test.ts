@@ -29,6 +29,16 @@ describe('the control plane', () => {
     expect(api.map(({ port }) => port)).toEqual([34567, 34568]);
   });
 
+  it.each([
+    ['https://127.0.0.1:443', 443],
+    ['http://127.0.0.1:80', 80],
+  ])('has the port of an API server at %s', async (url, port) => {
+    const plane = await planeOf({ CLOUDYARD_PORT: '0' });
+    await plane.add('API', url);
+    expect(plane.ownPorts()).toContainEqual(expect.objectContaining({ port }));
+    expect(plane.ownPorts()).not.toContainEqual(expect.objectContaining({ port: port === 443 ? 80 : 443 }));
+  });
+
   it('has the ports of a database and a mail server that are on this host', async () => {
     const smtp = { CLOUDYARD_SMTP_URL: 'smtp://127.0.0.1:2525', CLOUDYARD_SMTP_FROM: 'a@example.org' };
     const ports = await portsOf({ DATABASE_URL: 'postgres://u:p@localhost/db', ...smtp });

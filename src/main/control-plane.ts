@@ -10,7 +10,7 @@ import { localNetworks } from '../platform/local-networks.ts';
 import type { Logger } from '../platform/log.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { isInNetworks } from '../platform/network-address.ts';
-import { controlPlaneEndpoints, endpointOf, ownPorts } from '../platform/own-ports.ts';
+import { controlPlaneEndpoints, ownPorts, webEndpointOf } from '../platform/own-ports.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
 import { driverEndpoints, driverPorts } from './drivers.ts';
 import type { Settings } from './settings.ts';
@@ -50,7 +50,7 @@ export async function findControlPlane(settings: Settings, log: Logger): Promise
     controlPlane: () => [...addresses.values()].flat(),
     ownPorts: () => [...fixed, ...ports.values()],
     async add(name, url) {
-      for (const endpoint of endpointOf(name, url, 80)) {
+      for (const endpoint of webEndpointOf(name, url)) {
         const key = `${name} at ${url}`;
         if (endpoints.has(key)) continue;
         endpoints.set(key, endpoint);

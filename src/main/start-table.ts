@@ -1,5 +1,6 @@
 /** Prints what an operator needs after a start: the URL, the token, and which drivers are real. */
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { portOf } from '../platform/own-ports.ts';
 import { program } from './program.ts';
 import { isCheckout } from '../platform/program-files.ts';
 import type { Settings } from './settings.ts';
@@ -46,8 +47,9 @@ export function printStart(facts: {
 
 /** Without CLOUDYARD_PORT, a busy port is replaced by the next free one. */
 function portNote({ port, portIsFixed }: Settings, url: string | null): string[] {
-  const actual = url === null ? undefined : new URL(url).port;
-  if (portIsFixed || actual === undefined || actual === String(port)) return [];
+  if (portIsFixed || url === null) return [];
+  const actual = portOf(url);
+  if (actual === port) return [];
   return [`             (port ${port} is in use by another program, so the API listens on port ${actual})`];
 }
 

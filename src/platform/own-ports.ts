@@ -36,9 +36,20 @@ export interface ControlPlaneEndpoint {
 export function controlPlaneEndpoints(settings: Settings): ControlPlaneEndpoint[] {
   return [
     ...endpointOf('database', settings.databaseUrl, 5432),
-    ...endpointOf('public URL', settings.publicUrl, settings.publicUrl?.startsWith('https:') ? 443 : 80),
+    ...webEndpointOf('public URL', settings.publicUrl),
     { name: 'API', host: settings.host, port: null },
   ];
+}
+
+/** The endpoint of an HTTP or HTTPS URL. */
+export function webEndpointOf(name: string, url: string | undefined): ControlPlaneEndpoint[] {
+  return url === undefined ? [] : endpointOf(name, url, portOf(url));
+}
+
+/** The port of an HTTP or HTTPS URL, which omits the usual one. */
+export function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
 
 /** A database URL may name a unix socket (`postgres:///db?host=/run/postgresql`), which has no endpoint. */
