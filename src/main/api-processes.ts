@@ -29,6 +29,8 @@ interface ApiProcess {
   calls: Calls;
   /** The one that it is bound to. */
   processor: number | undefined;
+  /** As it reported them last. */
+  metrics: MetricsJson;
 }
 
 const restartDelayMs = 1000;
@@ -49,10 +51,12 @@ export async function startApiProcesses(
   const rates = createRateBuckets();
   let port: string | null = null;
   let [areAdmitted, isStopping] = [false, false];
+  /** Counters of processes that have ended: Prometheus takes a sum that decreases for a restart, and counts all of it again. */
+  let ended: MetricsJson = [];
 
   const metricsText = async () => {
-    const others = await Promise.all([...running].map(({ calls }) => metricsOf(calls)));
-    return metrics.sum([await metrics.json(), ...others.filter((json) => json !== null)]);
+    const [own] = await Promise.all([metrics.json(), ...[...running].map(updateMetrics)]);
+    return metrics.sum([own, ended, ...[...running].map((one) => one.metrics)]);
   };
 
   const startOne = async (): Promise<string> => {
@@ -61,7 +65,7 @@ export async function startApiProcesses(
     const worker = fork(port === null ? {} : { CLOUDYARD_PORT: port });
     const calls = openCalls(worker, { listening: resolve, metrics: metricsText, lease: rates.lease });
     const processor = processors.find((each) => ![...running].some((one) => one.processor === each));
-    const one = { worker, calls, processor };
+    const one: ApiProcess = { worker, calls, processor, metrics: [] };
     running.add(one);
     let url: string | null = null;
     // Of a start without descriptors, and of a message to a process that has just died. Without a listener this process would end.
@@ -71,6 +75,7 @@ export async function startApiProcesses(
     });
     worker.once('exit', (code, signal) => {
       running.delete(one);
+      ended = metrics.sumCounters([ended, one.metrics]);
       reject(new Error(`a process of the API ended with ${signal ?? code} before it listened`));
       if (url === null || isStopping) return;
       log.error({ apiPid: worker.process.pid, code, signal }, 'a process of the API ended; starting another one');
@@ -132,10 +137,10 @@ function processorsFor(count: number): number[] {
   return count > 1 && usable.length === count ? usable : [];
 }
 
-/** Null for a process that does not respond. */
-function metricsOf(calls: Calls): Promise<MetricsJson | null> {
-  const json = calls.call<MetricsJson>('metrics').catch(() => null);
-  return Promise.race([json, sleep(metricsTimeoutMs, null, { ref: false })]);
+/** Keeps those of before if the process does not respond. */
+async function updateMetrics(one: ApiProcess): Promise<void> {
+  const update = async () => void (one.metrics = await one.calls.call<MetricsJson>('metrics'));
+  await Promise.race([update().catch(() => {}), sleep(metricsTimeoutMs, undefined, { ref: false })]);
 }
 
 async function callAll(processes: ApiProcess[], name: string): Promise<void> {

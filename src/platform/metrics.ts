@@ -38,8 +38,14 @@ export function createMetrics() {
     json: (): Promise<MetricsJson> => registry.getMetricsAsJSON(),
     /** The text of the metrics of several processes of one server. */
     sum: (processes: MetricsJson[]): Promise<string> => AggregatorRegistry.aggregate(processes).metrics(),
+    /** The sum of the counters and histograms of several processes, which outlive them. */
+    sumCounters: (processes: MetricsJson[]): MetricsJson =>
+      AggregatorRegistry.aggregate(processes.map(withoutGauges)).getMetricsAsArray() as MetricsJson,
   };
 }
+
+/** The type of a metric is text. Its declaration has numbers. */
+const withoutGauges = (process: MetricsJson) => process.filter(({ type }) => String(type) !== 'gauge');
 
 type Define = ReturnType<typeof definitionsIn>;
 
@@ -70,7 +76,7 @@ function definitionsIn(registry: Registry) {
       new Histogram({ name, help, labelNames, buckets, registers }),
     gauges,
     gauge: (name: string, help: string, read: () => number | Promise<number>, options?: { shared: boolean }): void =>
-      gauges(name, help, [], async () => [[{}, await read()]], options),
+      gauges(name, help, [], async () => sampleOf(await read()), options),
   };
 }
 
@@ -82,6 +88,9 @@ function byState(counts: object): LabelledValue[] {
 
 /** The value of a gauge while the database is away. */
 const unknown = () => Number.NaN;
+
+/** A gauge whose value is unknown is absent. JSON between processes would make it 0. */
+const sampleOf = (value: number): LabelledValue[] => (Number.isNaN(value) ? [] : [[{}, value]]);
 
 /** Requests of clients. */
 function requestMetrics(define: Define) {
