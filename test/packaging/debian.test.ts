@@ -60,6 +60,9 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
   it('contain units that systemd-analyze accepts', () => {
     const units = globSync('usr/lib/systemd/system/*', { cwd: tree }).sort();
     expect(units.map((path) => path.split('/').at(-1))).toEqual([agent, server, worker]);
+    for (const path of units) {
+      expect(readFileSync(join(tree, path), 'utf8').split('[Service]')[0]).toContain('StartLimitIntervalSec=0');
+    }
     const names = [server, worker.replace('@', '@1'), agent.replace('@', '@1')];
     const args = ['verify', '--man=no', '--recursive-errors=no', '--root', tree, ...names];
     const verified = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
