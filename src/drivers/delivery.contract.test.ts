@@ -173,14 +173,49 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     server.close();
   });
 
-  it('aborts while the server does not respond', async () => {
-    const server = createServer((socket) => void socket.on('error', () => undefined));
+  it('aborts while the server does not respond, and sends nothing more', async () => {
+    const closed = Promise.withResolvers<void>();
+    const server = createServer((socket) => void socket.on('error', () => undefined).on('close', closed.resolve));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
     const began = performance.now();
     await expect(driver.send(email(), AbortSignal.timeout(100))).rejects.toMatchObject({ retryable: true });
+    await closed.promise;
     expect(performance.now() - began).toBeLessThan(5000);
+    expect(driver.status().healthy).toBe(true);
     server.close();
+  });
+
+  it('retries, and is unhealthy, if the server is never silent and does not accept the message', async () => {
+    const server = createServer((socket) => {
+      const waiting = setInterval(() => socket.write('220-wait\r\n'), 50);
+      socket.on('error', () => undefined).on('close', () => clearInterval(waiting));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const driver = createSmtpDriver({ url, from, limitMs: 500 });
+    const late = 'the mail server did not accept the message within 0.5 s';
+    await expect(driver.send(email(), neverAborted)).rejects.toMatchObject({ retryable: true, customerMessage: late });
+    expect(driver.status()).toMatchObject({ healthy: false, detail: expect.stringContaining(late) });
+    server.close();
+  });
+
+  it.each([
+    ['alerts@example.com', 'alerts@example.com'],
+    ['<alerts@example.com>', 'alerts@example.com'],
+    ['Example, Inc. <alerts@example.com>', '"Example, Inc." <alerts@example.com>'],
+    ['"Example, Inc." <alerts@example.com>', '"Example, Inc." <alerts@example.com>'],
+    ['Alerts: Cloud (test); <alerts@example.com>', '"Alerts: Cloud (test);" <alerts@example.com>'],
+  ])('sends from %s', async (sender, shown) => {
+    const server = await startSmtpServer();
+    const message = email();
+    await createSmtpDriver({ url: server.url, from: sender }).send(message, neverAborted);
+    expect(headersOf(server.messages()[0]!)).toMatchObject({
+      from: shown,
+      'message-id': `<${message.id}@example.com>`,
+      'x-mailfrom': 'alerts@example.com',
+    });
+    await server.stop();
   });
 
   it('is unhealthy while its server is down, and its status shows no password', async () => {

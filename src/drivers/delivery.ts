@@ -10,7 +10,7 @@ export interface DeliveryDriver<Message> {
   readonly real: boolean;
   status(): DriverStatus;
   /**
-   * Sends a message and returns the reply of the receiver, within about 30 s.
+   * Sends a message and returns the reply of the receiver, within about a minute.
    * @throws DriverError; its `customerMessage` contains the reply, or why the receiver was not reached
    */
   send(message: Message, signal: AbortSignal): Promise<Receipt>;

@@ -5,17 +5,26 @@
 import { refuseAborted } from '../command.ts';
 import { presentable, type Email, type EmailDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
-import { unlessAborted } from '../ends-within.ts';
+import { type Sender, senderOf } from './settings.ts';
 
 const connectMs = 10_000;
 const silenceMs = 20_000;
+const wholeMs = 60_000;
+const late = 'the mail server did not accept the message within';
 
-/**
- * Connects with each message, not before. `url`: `smtp[s]://[user:password@]host[:port]`; `from`: an address, optionally with
- * a name; `mailErrors` has checked both.
- */
-export function createSmtpDriver({ url, from }: { url: string; from: string }): EmailDriver {
+interface SmtpOptions {
+  /** `smtp[s]://[user:password@]host[:port]` */
+  url: string;
+  /** An address, optionally with a name. */
+  from: string;
+  /** How long a message may take: a server that sends a line now and then is never silent. */
+  limitMs?: number;
+}
+
+/** Connects with each message, not before. `mailErrors` has checked `url` and `from`. */
+export function createSmtpDriver({ url, from, limitMs = wholeMs }: SmtpOptions): EmailDriver {
   const { host } = new URL(url);
+  const sender = senderOf(from);
   let opened: ReturnType<typeof openTransport> | undefined;
   /** Why the server does not work; null if it accepted or rejected the last message. */
   let failureOfServer: string | null = null;
@@ -33,15 +42,17 @@ export function createSmtpDriver({ url, from }: { url: string; from: string }): 
     }),
     async send(email, signal) {
       refuseAborted(signal);
+      const limit = AbortSignal.timeout(limitMs);
       try {
         opened ??= openTransport(url);
-        const sending = opened.then((transport) => transport.sendMail(messageOf(email, from)));
-        // nodemailer does not support signals: an aborted message may still be sent.
-        const sent = await unlessAborted(sending, signal);
+        const transport = await opened;
+        const message = { ...messageOf(email, sender), signal: AbortSignal.any([signal, limit]) };
+        const sent = await transport.sendMail(message);
         failureOfServer = null;
         return { answer: presentable(sent.response) };
       } catch (error) {
-        const failure = classify(error);
+        refuseAborted(signal);
+        const failure = classify(limit.aborted ? new Error(`${late} ${limitMs / 1000} s`) : error);
         failureOfServer = failure.aboutMessage ? null : failure.error.customerMessage;
         throw failure.error;
       }
@@ -63,21 +74,16 @@ async function openTransport(url: string) {
   });
 }
 
-function messageOf({ id, to, subject, text, html }: Email, from: string) {
+function messageOf({ id, to, subject, text, html }: Email, sender: Sender) {
   return {
-    from,
+    from: sender,
     to: { name: '', address: to },
     subject: presentable(subject),
     text,
     html,
-    messageId: `<${id}@${domainOf(from)}>`,
+    messageId: `<${id}@${sender.address.split('@')[1]}>`,
     headers: { 'Auto-Submitted': 'auto-generated', 'Cloudyard-Id': id },
   };
-}
-
-/** `example.com` of `Cloudyard <alerts@example.com>`. */
-function domainOf(from: string): string {
-  return /@([\w.-]+)>?\s*$/.exec(from)?.[1] ?? 'cloudyard';
 }
 
 interface SmtpError {

@@ -15,3 +15,15 @@ export function mailErrors(url: string | undefined, from: string | undefined): s
   }
   return errors;
 }
+
+export interface Sender {
+  /** Empty without one. */
+  name: string;
+  address: string;
+}
+
+/** The parts of a sender that `mailErrors` has checked. A name may have a comma, with or without quotes around the name. */
+export function senderOf(from: string): Sender {
+  const [, name = '', address = from] = /^(.*)<(.*)>$/.exec(from) ?? [];
+  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
+}
