@@ -54,6 +54,8 @@ function headersOf(call: WebhookCall, timestamp: string): Record<string, string 
 
 interface Reply {
   status: number;
+  /** The header `Retry-After`. */
+  retryAfter: string;
   text: string;
 }
 
@@ -101,16 +103,23 @@ async function beginningOf(response: IncomingMessage): Promise<Reply> {
     // The body does not matter.
   }
   const text = Buffer.concat(chunks).subarray(0, responseBytes).toString();
-  return { status: response.statusCode ?? 0, text };
+  return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? '', text };
 }
 
 /** @throws DriverError unless the status is 2xx */
-function receiptOf({ status, text }: Reply, call: WebhookCall): Receipt {
+function receiptOf({ status, retryAfter, text }: Reply, call: WebhookCall): Receipt {
   const redirect = status >= 300 && status < 400 ? ' (redirects are not followed)' : '';
   const whole = presentable(`answered ${status}${redirect}${text.trim() === '' ? '' : `: ${text}`}`);
   const answer = presentable(withoutSecrets(whole, call));
   if (status >= 200 && status < 300) return { answer };
-  throw new DriverError(answer, { customerMessage: answer, retryable: status !== gone });
+  const minRetrySeconds = secondsOf(retryAfter);
+  throw new DriverError(answer, { customerMessage: answer, retryable: status !== gone, minRetrySeconds });
+}
+
+/** Of `Retry-After`: a number, or a date. 0 for anything else. */
+function secondsOf(retryAfter: string): number {
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);
+  return Math.max(0, (Date.parse(retryAfter) - Date.now()) / 1000) || 0;
 }
 
 function asDriverError(error: unknown): DriverError {

@@ -4,6 +4,7 @@ import type { LookupAddress } from 'node:dns';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookCall } from '../delivery.ts';
+import type { DriverError } from '../driver.ts';
 import { createWebhookDriver } from './driver.ts';
 import { refusalOfAddress } from '../public-address.ts';
 import { errorOfUrl, refusalOfUrl } from './allowed-url.ts';
@@ -144,6 +145,25 @@ describe('a call', () => {
       await expect(sending).rejects.toMatchObject({ retryable, customerMessage: expect.stringContaining(`${status}`) });
     expect(receiver.calls).toHaveLength(1);
   });
+
+  it.each([
+    ['120', 120],
+    [new Date(Date.now() + 120_000).toUTCString(), 120],
+    [new Date(Date.now() - 120_000).toUTCString(), 0],
+    ['soon', 0],
+    [undefined, 0],
+  ])(
+    'with a 429 response and Retry-After: %s is not retryable earlier than after %i s',
+    async (retryAfter, seconds) => {
+      receiver.answer((response) =>
+        response.writeHead(429, { ...(retryAfter && { 'retry-after': retryAfter }) }).end(),
+      );
+      const failure = await permissive.send(call(receiver.url), signal).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ retryable: true });
+      expect((failure as DriverError).minRetrySeconds).toBeLessThanOrEqual(seconds);
+      expect((failure as DriverError).minRetrySeconds).toBeGreaterThan(seconds - 5);
+    },
+  );
 
   it('stores only the beginning of a response, without control characters', async () => {
     receiver.answer((response) => response.writeHead(200).end(`\0a\r\nb${'x'.repeat(1_000_000)}`));

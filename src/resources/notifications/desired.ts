@@ -9,9 +9,9 @@ const maxDelayMs = 3_600_000;
 /** A delivery without success for this time has failed. */
 export const expiresAfterMs = 24 * 3_600_000;
 
-/** The delay after this number of failures: 5, 10, 20 s … and then an hour. */
-export function retryDelayMs(failures: number): number {
-  return Math.min(firstDelayMs * 2 ** (failures - 1), maxDelayMs);
+/** The delay after this number of failures: 5, 10, 20 s … and then an hour. A receiver may ask for more, up to an hour. */
+export function retryDelayMs(failures: number, askedSeconds = 0): number {
+  return Math.min(Math.max(firstDelayMs * 2 ** (failures - 1), askedSeconds * 1000), maxDelayMs);
 }
 
 /** The body of a webhook call: the same text at each attempt. */

@@ -37,6 +37,8 @@ interface DeliveriesDeps {
 interface Outcome {
   state: 'delivered' | 'simulated' | 'retry' | 'failed';
   answer: string;
+  /** The receiver asked for this wait. */
+  askedSeconds?: number;
 }
 
 const realDrivers: Record<Channel, string> = { email: 'smtp', webhook: 'webhook' };
@@ -82,17 +84,19 @@ export function createDeliveries(deps: DeliveriesDeps) {
         return { state: 'retry', answer: 'internal error; see the server log' };
       }
       deps.log.warn({ err: error, deliveryId: delivery.id }, 'a message was not accepted');
-      return { state: error.retryable ? 'retry' : 'failed', answer: presentable(error.customerMessage) };
+      const { retryable, minRetrySeconds: askedSeconds } = error;
+      return { state: retryable ? 'retry' : 'failed', answer: presentable(error.customerMessage), askedSeconds };
     }
   };
 
-  const record = (id: string, { state, answer }: Outcome): Promise<void> =>
+  const record = (id: string, { state, answer, askedSeconds }: Outcome): Promise<void> =>
     transaction(db, async (tx) => {
       const row = await store.lock(tx, id);
       if (row?.state !== 'pending') return;
       const now = clock.now();
       const failures = row.failures + (state === 'retry' ? 1 : 0);
-      const next = new Date(now.getTime() + retryDelayMs(failures));
+      const delayMs = retryDelayMs(failures, askedSeconds);
+      const next = new Date(now.getTime() + delayMs);
       const ended = state === 'retry' && next > row.giveUpAt ? 'failed' : state;
       await store.update(tx, id, {
         attempts: [...row.attempts, { at: withZone(now), answer }].slice(-keptAttempts),
@@ -100,7 +104,7 @@ export function createDeliveries(deps: DeliveriesDeps) {
         failures,
         ...(ended === 'retry' ? { nextAttemptAt: next } : { state: ended, nextAttemptAt: null, endedAt: now }),
       });
-      if (ended === 'retry') await store.requestAttempts(tx, [id], retryDelayMs(failures) / 1000);
+      if (ended === 'retry') await store.requestAttempts(tx, [id], delayMs / 1000);
     });
 
   return {

@@ -142,7 +142,7 @@ async function sendAction(
     return { ...done, state, attempt: attemptOf(answer) };
   } catch (error) {
     if (signal.aborted || !(error instanceof DriverError)) throw error;
-    const delayMs = retryDelayMs(failures + 1);
+    const delayMs = retryDelayMs(failures + 1, error.minRetrySeconds);
     const expires = entry.at.getTime() + expiresAfterMs;
     const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;
     onAttempt('user_actions', isFinal ? 'failed' : 'retry');

@@ -1,0 +1,63 @@
+/** Deliveries to receivers that ask for a wait (`Retry-After`). */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
+import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { createSimulatedDeliveryDriver } from '../../drivers/simulated/delivery.ts';
+import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { transaction } from '../../platform/db.ts';
+import { createUserActionDeliveries } from '../user-actions/reconcile.ts';
+
+const webhook = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
+const cloud = useCloudyard({
+  webhookAllowPrivate: true,
+  deliveryDrivers: { webhook, email: createSimulatedDeliveryDriver('e-mail', '', '') },
+});
+
+let receiver: WebhookReceiver;
+beforeAll(async () => {
+  receiver = await startWebhookReceiver();
+});
+afterAll(() => receiver.stop());
+
+/** Seconds from the last attempt to the next one. */
+function waitOf({ attempts, next_attempt_at: next }: { attempts: { at: string }[]; next_attempt_at: string }): number {
+  return (Date.parse(next) - Date.parse(attempts.at(-1)!.at)) / 1000;
+}
+
+it.each([
+  ['2', 5],
+  ['120', 120],
+  ['86400', 3600],
+])('with Retry-After: %s have their next attempt after %i s', async (retryAfter, seconds) => {
+  receiver.answer((response) => void response.writeHead(429, { 'retry-after': retryAfter }).end());
+  const client = await cloud.newClient();
+  const path = `/cloudyard/v1/clients/${client.clientId}`;
+  await cloud.post(`${path}/webhooks`, { url: receiver.url }, client);
+  const message = { clientId: client.clientId, subject: 'a message', body: { paragraphs: [] }, data: {} };
+  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, { ...message, type: 'quota_threshold' }));
+  const delivery = async () => (await cloud.get(`${path}/notifications`, client)).body.results[0].deliveries[0];
+  await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
+  expect(waitOf(await delivery())).toBe(seconds);
+});
+
+it('of user actions wait, too', async () => {
+  receiver.answer((response) => void response.writeHead(503, { 'retry-after': '120' }).end());
+  const client = await cloud.newClient();
+  const header = { auth_header_name: 'X-Key', auth_header_value: 'the key' };
+  await cloud.post('/cloud/v1/user_actions/subscribe', { url: receiver.url, ...header }, client);
+  await cloud.post('/cloud/v1/projects', { name: 'an action' }, client);
+  const deliveries = createUserActionDeliveries({
+    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver: webhook },
+    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
+  });
+  await deliveries.deliverDue();
+  await deliveries.idle();
+  await deliveries.stop();
+  const { id } = (await cloud.get('/cloud/v1/user_actions?limit=1', client)).body.results[0];
+  const delivery = await cloud.get(`/cloudyard/v1/user_actions/${id}/delivery`, client);
+  expect(delivery.body).toMatchObject({ state: 'pending', failures: 1 });
+  expect(waitOf(delivery.body)).toBeCloseTo(120, -1);
+});
