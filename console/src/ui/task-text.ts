@@ -1,7 +1,10 @@
 /** `create_sfs` is `Create file share`. */
 const WORDS: Readonly<Record<string, string>> = {
+  patch: 'update',
+  put: 'update',
   sfs: 'file share',
   loadbalancer: 'load balancer',
+  lbmetadata: 'tags of load balancer',
   lblistener: 'listener',
   lbpool: 'pool',
   lbmember: 'pool member',

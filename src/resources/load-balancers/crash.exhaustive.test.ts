@@ -218,7 +218,7 @@ const scenarios: Record<string, Scenario> = {
       ...working,
       loadBalancer: shownAs('ERROR'),
       pools: [`a pool ERROR ${both} 10.0.0.3:80`],
-      tasks: ['create_loadbalancer FINISHED', 'update_lbpool ERROR'],
+      tasks: ['create_loadbalancer FINISHED', 'patch_lbpool ERROR'],
     },
   },
   'deleting a load balancer, with a permanent driver error': {
@@ -243,7 +243,7 @@ const concurrentRequests: Record<string, Scenario> = {
       ...working,
       pools: ['a pool ACTIVE 10.0.0.2:80'],
       host: { ...working.host, pools: ['10.0.0.2:80'] },
-      tasks: ['create_loadbalancer FINISHED', 'update_lbpool FINISHED', 'update_lbpool FINISHED'],
+      tasks: ['create_loadbalancer FINISHED', 'patch_lbpool FINISHED', 'patch_lbpool FINISHED'],
     },
   },
   'replacing the members after a permanent driver error': {
@@ -257,8 +257,8 @@ const concurrentRequests: Record<string, Scenario> = {
       host: { ...working.host, pools: ['10.0.0.2:80'] },
       tasks: [
         'create_loadbalancer FINISHED',
-        expect.stringMatching(/^update_lbpool (FINISHED|ERROR)$/),
-        'update_lbpool FINISHED',
+        expect.stringMatching(/^patch_lbpool (FINISHED|ERROR)$/),
+        'patch_lbpool FINISHED',
       ],
     },
   },

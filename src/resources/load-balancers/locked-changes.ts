@@ -18,7 +18,7 @@ type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;
 
 /** Tasks of these types do not lock each other out: they run in the order of their requests. */
 export const queuedTasks = [
-  'update_lbpool',
+  'patch_lbpool',
   'create_lbmember',
   'update_lbmember',
   'delete_lbmember',
@@ -28,7 +28,7 @@ export const queuedTasks = [
   'update_l7policy',
   'delete_l7policy',
   'create_l7rule',
-  'update_l7rule',
+  'put_l7rule',
   'delete_l7rule',
 ] as const;
 

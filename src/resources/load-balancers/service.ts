@@ -81,10 +81,10 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
   ): Promise<T> =>
     idempotency.auditedTransaction(db, context, async (tx) => write(tx, await changes.lock(tx, scope, id)));
 
-  const writeTags = (context: RequestContext, tagChange: TagChange) => (tx: Tx, loadBalancer: LoadBalancerRow) => {
-    const tags = tagChange(loadBalancer.tags);
-    return record(tx, context, loadBalancer, 'update_loadbalancer', changedColumns(loadBalancer, { tags }));
-  };
+  const writeTags =
+    (context: RequestContext, tagChange: TagChange, type = 'update_lbmetadata') =>
+    (tx: Tx, loadBalancer: LoadBalancerRow) =>
+      record(tx, context, loadBalancer, type, changedColumns(loadBalancer, { tags: tagChange(loadBalancer.tags) }));
 
   const update = (context: RequestContext, scope: Scope, id: string, body: UpdateLoadBalancer): Promise<TaskIds> =>
     change(context, scope, id, async (tx, loadBalancer) => {
@@ -169,8 +169,13 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
 
     tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
-    changeTags: (context: RequestContext, scope: Scope, id: string, tagChange: TagChange): Promise<TaskIds> =>
-      change(context, scope, id, writeTags(context, tagChange)),
+    changeTags: (
+      context: RequestContext,
+      scope: Scope,
+      id: string,
+      tagChange: TagChange,
+      type?: 'replace_lbmetadata' | 'delete_lbmetadata',
+    ): Promise<TaskIds> => change(context, scope, id, writeTags(context, tagChange, type)),
 
     /** The v1 operations return nothing. */
     changeTagsV1: (context: RequestContext, scope: Scope, id: string, tagChange: TagChange): Promise<void> =>

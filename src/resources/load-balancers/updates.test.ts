@@ -157,17 +157,19 @@ describe('metadata of a load balancer', () => {
   it('v2 returns a finished task, and no task without a change', async () => {
     const { id } = await aBalancer({ tags: { a: '1' } });
     const path = `${v2(id)}/metadata`;
-    const finished = async (answer: Answer) =>
-      expect((await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`)).body.state).toBe('FINISHED');
-    await finished(await cloud.post(path, { b: '2', 'any key at all': '', ['__proto__']: 'x' }));
+    const finished = async (answer: Answer, task_type: string) => {
+      const { body } = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`);
+      expect(body).toMatchObject({ state: 'FINISHED', task_type });
+    };
+    await finished(await cloud.post(path, { b: '2', 'any key at all': '', ['__proto__']: 'x' }), 'update_lbmetadata');
     expect(keys(await get(id))).toEqual(['__proto__=x', 'a=1', 'any key at all=', 'b=2']);
     expect((await cloud.post(path, { b: '2' })).body).toEqual({ tasks: [] });
-    await finished(await cloud.request('PUT', path, { c: '3' }));
+    await finished(await cloud.request('PUT', path, { c: '3' }), 'replace_lbmetadata');
     expect(keys(await get(id))).toEqual(['c=3']);
     expect((await cloud.request('PUT', path, { c: '3' })).body).toEqual({ tasks: [] });
     expect((await cloud.delete(`${path}_item?key=a`)).status).toBe(404);
     expect((await cloud.delete(`${path}_item`)).body).toEqual({ tasks: [] });
-    await finished(await cloud.delete(`${path}_item?key=c`));
+    await finished(await cloud.delete(`${path}_item?key=c`), 'delete_lbmetadata');
     expect(keys(await get(id))).toEqual([]);
   });
 

@@ -214,7 +214,7 @@ describe('updating a listener', () => {
     });
     const before = await getListener(id);
     const task = await cloud.ended(await update(id, { name: 'renamed', connection_limit: 7, admin_state_up: false }));
-    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_lblistener' });
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'patch_lblistener' });
     expect(await getListener(id)).toMatchObject({
       ...before,
       name: 'renamed',
@@ -246,7 +246,7 @@ describe('updating a listener', () => {
     const before = [await getListener(id), host.log.length];
     const { tasks } = (await update(id, {})).body;
     const task = await cloud.get(`/cloud/v1/tasks/${tasks[0]}`);
-    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_lblistener', resource_id: balancer });
+    expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'patch_lblistener', resource_id: balancer });
     expect([await getListener(id), host.log.length]).toEqual(before);
   });
 

@@ -94,7 +94,7 @@ export function createListeners(deps: ListenersDeps) {
         ...(await referenceErrors(tx, secrets, scope, { secrets: listenerSecrets(settings, listener, '') })),
       ]);
       const changed = changedColumns<ListenerSettings, ListenerSettings>(listener, settings);
-      const type = 'update_lblistener';
+      const type = 'patch_lblistener';
       // After a failure the same update is a retry. The Terraform provider sends an empty body, and crashes without a task.
       if (isEmpty(changed) && listener.provisioningStatus !== 'ERROR') {
         return isEmpty(body) ? { type, isDone: true } : null;

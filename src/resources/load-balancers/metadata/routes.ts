@@ -38,7 +38,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       bodyErrors: errorsOfTagMap,
       response: TaskIds,
       handle: ({ by, scope, params, body }) =>
-        loadBalancers.changeTags(by, scope, params.load_balancer_id, replacingBy(body)),
+        loadBalancers.changeTags(by, scope, params.load_balancer_id, replacingBy(body), 'replace_lbmetadata'),
     }),
     operation('DELETE', `${v2}/metadata_item`, {
       ...shared,
@@ -48,7 +48,7 @@ export function loadBalancerMetadataOperations(loadBalancers: LoadBalancers, tag
       query: OptionalMetadataKey,
       response: TaskIds,
       handle: ({ by, scope, params, query }) =>
-        loadBalancers.changeTags(by, scope, params.load_balancer_id, deleting(query.key)),
+        loadBalancers.changeTags(by, scope, params.load_balancer_id, deleting(query.key), 'delete_lbmetadata'),
     }),
     ...metadataOperations({ ...loadBalancers, changeTags: loadBalancers.changeTagsV1 }, v1, {
       ...{ tag, parameter, name: 'LoadBalancer', noun: 'load balancer' },

@@ -63,7 +63,7 @@ export function createHealthMonitors({ change, view, untilEnd }: HealthMonitorsD
       const { tasks } = await change(context, scope, poolId, async (tx, pool) => {
         if (!pool.healthMonitor) throw noMonitor(pool.id);
         await store.update(tx, pool.id, { healthMonitor: null, provisioningStatus: 'PENDING_UPDATE' });
-        return { type: 'update_lbpool' };
+        return { type: 'patch_lbpool' };
       });
       await whileWaiting(context, () => untilEnd(tasks[0]!, waitSeconds));
     },

@@ -145,7 +145,7 @@ export function createPools(deps: PoolsDeps) {
       // The Terraform provider reports a failed update of a member if the task names no member.
       const members = (replacement?.members ?? []).map((member) => member.id);
       return {
-        type: 'update_lbpool',
+        type: 'patch_lbpool',
         createdResources: { pools: [pool.id], ...(members.length > 0 && { members }) },
       };
     });

@@ -47,7 +47,7 @@ describe('fields of an update', () => {
     const task = await cloud.ended(await update(id, { name: 'renamed' }));
     expect(task.body).toMatchObject({
       state: 'FINISHED',
-      task_type: 'update_lbpool',
+      task_type: 'patch_lbpool',
       created_resources: { pools: [id] },
     });
     expect(await getPool(id)).toEqual({ ...before, name: 'renamed' });
@@ -102,7 +102,7 @@ describe('fields of an update', () => {
     const id = await aPool({ load_balancer_id: balancer, ...full });
     const answer = await cloud.patch(`${pools}/${id}`, { members: [] });
     expect(answer.headers['deprecation']).toBe('true');
-    expect((await cloud.ended(answer)).body).toMatchObject({ state: 'FINISHED', task_type: 'update_lbpool' });
+    expect((await cloud.ended(answer)).body).toMatchObject({ state: 'FINISHED', task_type: 'patch_lbpool' });
     expect((await getPool(id))['members']).toEqual([]);
     expect((await update(id, {})).headers['deprecation']).toBeUndefined();
   });
@@ -177,7 +177,7 @@ describe('concurrent updates of pools', () => {
     const bodies = Array.from({ length: 20 }, (_, n) => ({ members: [member(n + 1), member(0, { weight: n + 2 })] }));
     const answers = await Promise.all(bodies.map((body) => update(id, body)));
     const tasks = await Promise.all(answers.map((answer) => cloud.ended(answer)));
-    for (const task of tasks) expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_lbpool' });
+    for (const task of tasks) expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'patch_lbpool' });
 
     const { rows } = await cloud.db.$client.query<{ id: string; finished_on: Date }>(
       `select id, finished_on from tasks where id = any($1) order by generation`,

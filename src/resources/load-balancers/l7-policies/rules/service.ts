@@ -99,7 +99,7 @@ export function createL7Rules(deps: L7RulesDeps) {
         // After a failure the same update is a retry.
         if (isEmpty(changed) && rule.provisioningStatus !== 'ERROR') return null;
         await store.update(tx, rule.id, { ...changed, provisioningStatus: 'PENDING_UPDATE' });
-        return { type: 'update_l7rule', createdResources: { l7rules: [rule.id] } };
+        return { type: 'put_l7rule', createdResources: { l7rules: [rule.id] } };
       });
     },
 
