@@ -108,6 +108,9 @@ export const Paging = (defaultLimit: number) => ({
   ),
 });
 
+/** The query of a list without filters. */
+export const Page = Type.Object(Paging(1000));
+
 /** GiB. The bound keeps sums of sizes far below the largest integer of a quota counter. */
 export const maxSizeGib = 1_000_000_000;
 export const SizeGib = Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' });

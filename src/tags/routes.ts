@@ -5,13 +5,12 @@ import { projectMember, projectReader } from '../authz/access.ts';
 import type { RequestContext, Scope } from '../authz/actor.ts';
 import { operationsOf } from '../http/operations.ts';
 import type { Operation, OperationTag } from '../http/operations.ts';
-import { Described } from '../http/shapes.ts';
+import { Described, Page } from '../http/shapes.ts';
 import {
   AnyTagKey,
   CreateTags,
   deleting,
   errorsOfTagMap,
-  ListTags,
   merging,
   pageOfTags,
   replacingBy,
@@ -87,7 +86,7 @@ export function metadataOperations(
       id: `list${name}Metadata`,
       summary: `List the tags of a ${noun}`,
       access: projectReader,
-      query: ListTags,
+      query: Page,
       response: TagCollection,
       handle: async (request) => pageOfTags(await tagged.tagsOf(request.scope, idOf(request)), request.query),
     }),

@@ -8,7 +8,7 @@ import { type Static, Type } from 'typebox';
 import { pattern } from '../http/patterns.ts';
 import { type FieldError, notFound, requireNoErrors } from '../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../errors/valid-fields.ts';
-import { Collection, Described, Paging } from '../http/shapes.ts';
+import { Collection, Described, Page } from '../http/shapes.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
@@ -105,10 +105,8 @@ export function tagWithKey(tags: Tags, key: string): Tag {
   return tag;
 }
 
-export const ListTags = Type.Object(Paging(1000));
-
 /** A page of the tags, sorted by key. */
-export function pageOfTags(tags: Tags, { limit = maxTags, offset = 0 }: Static<typeof ListTags>) {
+export function pageOfTags(tags: Tags, { limit = maxTags, offset = 0 }: Static<typeof Page>) {
   const all = toTagList(tags);
   return { count: all.length, results: all.slice(offset, offset + limit) };
 }

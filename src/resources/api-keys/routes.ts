@@ -6,7 +6,7 @@ import type { App, Routes } from '../../http/app.ts';
 import { declaresBody } from '../../http/connection-limits.ts';
 import type { QuickAnswer } from '../../http/connection-limits.ts';
 import { operationsOf, routesOf } from '../../http/operations.ts';
-import { Described } from '../../http/shapes.ts';
+import { Described, Page } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import type { ContainerRequest } from './key-cache.ts';
 import {
@@ -15,7 +15,6 @@ import {
   AuthorizeQuery,
   CreateApiKey,
   CreatedApiKey,
-  ListApiKeys,
   Namespace,
   PlatformName,
   UpdateApiKey,
@@ -68,7 +67,7 @@ const apiKeyOperations = (apiKeys: ApiKeys) => [
     summary: 'List API keys',
     description: 'Sorted by name.',
     access: projectReader,
-    query: ListApiKeys,
+    query: Page,
     response: ApiKeyCollection,
     handle: async ({ scope, query }, reply) => {
       const { count, keys } = await apiKeys.list(scope, query);

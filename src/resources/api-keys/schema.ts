@@ -10,7 +10,6 @@ import {
   IntegerId,
   noControlCharacters,
   Nullable,
-  Paging,
 } from '../../http/shapes.ts';
 
 const nameRule = '2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
@@ -75,9 +74,6 @@ export const UpdateApiKey = Type.Object(
   },
 );
 export type UpdateApiKey = Static<typeof UpdateApiKey>;
-
-export const ListApiKeys = Type.Object(Paging(1000));
-export type ListApiKeys = Static<typeof ListApiKeys>;
 
 const ApiKeyContainer = Type.Object(
   {

@@ -10,9 +10,10 @@ import type { Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
 import { changedColumns, isEmpty, orNameTaken, readExpiry, requireFound, requireProject } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
+import type { PageQuery } from '../store-kit.ts';
 import { refusals } from './key-cache.ts';
 import type { ContainerRequest, KeyCache } from './key-cache.ts';
-import type { ApiKey, Container, CreateApiKey, CreatedApiKey, ListApiKeys, UpdateApiKey } from './schema.ts';
+import type { ApiKey, Container, CreateApiKey, CreatedApiKey, UpdateApiKey } from './schema.ts';
 import * as store from './store.ts';
 import type { ApiKeyRow } from './store.ts';
 
@@ -109,7 +110,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
     },
 
     /** A page, by name, in groups: a thousand keys may be large. */
-    async list(scope: Scope, page: ListApiKeys): Promise<{ count: number; keys: AsyncIterable<ApiKey[]> }> {
+    async list(scope: Scope, page: PageQuery): Promise<{ count: number; keys: AsyncIterable<ApiKey[]> }> {
       const { count, rows } = await store.list(db, scope, page);
       return { count, keys: readInGroups(rows, (ids) => store.findRows(db, ids), toResponse) };
     },

@@ -1,7 +1,8 @@
 /** The operations of clients. */
 import { clientAdmin, clientReader, operatorAdmin } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
-import { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
+import { Page } from '../../http/shapes.ts';
+import { Client, ClientCollection, CreateClient, UpdateClient } from './schema.ts';
 import { errorsOfClient } from './service.ts';
 import type { Clients } from './service.ts';
 
@@ -28,7 +29,7 @@ export const clientOperations = (clients: Clients) => [
     summary: 'List clients',
     description: 'The oldest client comes first.',
     access: operatorAdmin,
-    query: ListClients,
+    query: Page,
     response: ClientCollection,
     handle: ({ query }) => clients.page(query),
   }),

@@ -1,7 +1,7 @@
 /** Requests and responses of clients. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, noControlCharacters, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters } from '../../http/shapes.ts';
 
 /** The format allows no line breaks, quotes or comments. */
 const EmailAddress = Type.String({ format: 'email', maxLength: 254 });
@@ -18,9 +18,6 @@ export const CreateClient = Type.Object(
   { title: 'CreateClient', additionalProperties: false, examples: [{ name: 'Example' }] },
 );
 export type CreateClient = Static<typeof CreateClient>;
-
-export const ListClients = Type.Object(Paging(1000));
-export type ListClients = Static<typeof ListClients>;
 
 export const Client = Type.Object(
   {

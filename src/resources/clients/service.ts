@@ -10,7 +10,8 @@ import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
 import { orNameTaken, requireFound, type ServiceDeps, toCollection } from '../service-kit.ts';
-import type { Client, ClientCollection, CreateClient, ListClients, UpdateClient } from './schema.ts';
+import type { PageQuery } from '../store-kit.ts';
+import type { Client, ClientCollection, CreateClient, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
 import type { ClientRow } from './store.ts';
 
@@ -71,7 +72,7 @@ export function createClients(deps: ClientsDeps) {
       });
     },
 
-    async page(query: ListClients): Promise<ClientCollection> {
+    async page(query: PageQuery): Promise<ClientCollection> {
       return toCollection(await store.page(db, query), toResponse);
     },
 

@@ -2,7 +2,7 @@
 import { projectMember, projectReader } from '../../authz/access.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
-import { TaskIds } from '../../http/shapes.ts';
+import { Page, TaskIds } from '../../http/shapes.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import { errorsOfTagPatch } from '../../tags/tags.ts';
 import {
@@ -16,7 +16,6 @@ import {
   FileShareCollection,
   FileShareRequiredQuota,
   FileShareUsageCollection,
-  ListAccessRules,
   ListFileShares,
   ListFileShareUsage,
   UpdateFileShare,
@@ -127,7 +126,7 @@ export const fileShareOperations = (fileShares: FileShares) => [
     summary: 'List the access rules of a file share',
     description: 'The oldest rule comes first.',
     access: projectReader,
-    query: ListAccessRules,
+    query: Page,
     response: AccessRuleCollection,
     handle: ({ scope, params, query }) => fileShares.listAccessRules(scope, params.file_share_id, query),
   }),

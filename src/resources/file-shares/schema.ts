@@ -184,9 +184,6 @@ export const ListFileShares = Type.Object({
 });
 export type ListFileShares = Static<typeof ListFileShares>;
 
-export const ListAccessRules = Type.Object(Paging(1000));
-export type ListAccessRules = Static<typeof ListAccessRules>;
-
 const networkFields = {
   network_id: Described(Uuid, 'ID of the network'),
   network_name: Type.String({ description: 'Name of the network' }),

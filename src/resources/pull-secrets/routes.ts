@@ -1,11 +1,10 @@
 /** The operations of pull secrets. */
 import { projectMember, projectReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
-import { Described } from '../../http/shapes.ts';
+import { Described, Page } from '../../http/shapes.ts';
 import {
   CreatePullSecret,
   DockerConfigJson,
-  ListPullSecrets,
   PullSecret,
   PullSecretCollection,
   PullSecretName,
@@ -44,7 +43,7 @@ export const pullSecretOperations = (pullSecrets: PullSecrets) => [
     summary: 'List pull secrets',
     description: 'Sorted by name, without passwords.',
     access: projectReader,
-    query: ListPullSecrets,
+    query: Page,
     response: PullSecretCollection,
     handle: ({ scope, query }) => pullSecrets.list(scope, query),
   }),

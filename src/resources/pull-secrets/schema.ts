@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
-import { Collection, DateTime, Described, noControlCharacters, Nullable, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters, Nullable } from '../../http/shapes.ts';
 
 const nameRule = '1 to 250 letters, digits, `.`, `_` and `-`';
 
@@ -58,9 +58,6 @@ export const UpdatePullSecret = Type.Object(
   },
 );
 export type UpdatePullSecret = Static<typeof UpdatePullSecret>;
-
-export const ListPullSecrets = Type.Object(Paging(1000));
-export type ListPullSecrets = Static<typeof ListPullSecrets>;
 
 /** Invariant: does not contain the password. */
 export const PullSecret = Type.Object(

@@ -13,11 +13,11 @@ import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
+import type { PageQuery } from '../store-kit.ts';
 import { dockerConfigJson, errorOfLogin, hasCredentials, parseRegistry, type Registry } from './registry.ts';
 import type {
   CreatePullSecret,
   DockerConfigJson,
-  ListPullSecrets,
   PullSecret,
   PullSecretCollection,
   UpdatePullSecret,
@@ -96,7 +96,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       );
     },
 
-    async list(scope: Scope, page: ListPullSecrets): Promise<PullSecretCollection> {
+    async list(scope: Scope, page: PageQuery): Promise<PullSecretCollection> {
       return toCollection(await store.list(db, scope, page), toResponse);
     },
 

@@ -3,11 +3,11 @@ import { projectMember, projectReader } from '../../authz/access.ts';
 import type { Routes } from '../../http/app.ts';
 import { NumberOf } from '../../http/path-parameters.ts';
 import { operationsOf, routesOf } from '../../http/operations.ts';
+import { Page } from '../../http/shapes.ts';
 import { registryContentsOperations } from './contents/routes.ts';
 import {
   CheckRegistryLimits,
   CreateRegistry,
-  Page,
   Registry,
   RegistryCollection,
   RegistryRequiredQuota,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { digestGrammar, repositoryGrammar, tagGrammar } from '../../drivers/registry.ts';
 import { pattern } from '../../http/patterns.ts';
-import { Collection, DateTime, Described, noControlCharacters, Paging } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters } from '../../http/shapes.ts';
 
 export const repositoryPattern = pattern(
   `^${repositoryGrammar}$`,
@@ -36,10 +36,6 @@ const StorageLimit = Type.Integer({
   default: 5,
   description: 'Storage limit in GiB',
 });
-
-/** The query of every list. */
-export const Page = Type.Object(Paging(1000));
-export type Page = Static<typeof Page>;
 
 const registryNameRule = '2 to 24 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
 

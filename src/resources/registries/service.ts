@@ -11,10 +11,11 @@ import { hostAndPort } from '../../platform/network-address.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import { orNameTaken, requireFound, requireProject, toCollection, toQuotaFields } from '../service-kit.ts';
 import type { ServiceDeps } from '../service-kit.ts';
+import type { PageQuery } from '../store-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
 import { createRegistryContents } from './contents/service.ts';
-import type { CreateRegistry, Page, Registry, RegistryCollection, RegistryRequiredQuota } from './schema.ts';
+import type { CreateRegistry, Registry, RegistryCollection, RegistryRequiredQuota } from './schema.ts';
 import * as store from './store.ts';
 import type { RegistryView } from './store.ts';
 import { announceApi, announcedApi, issuer, openAuthority, reencryptAuthority } from './token-server/authority.ts';
@@ -73,7 +74,7 @@ export function createRegistries(deps: RegistriesDeps) {
       );
     },
 
-    async list(scope: Scope, page: Page): Promise<RegistryCollection> {
+    async list(scope: Scope, page: PageQuery): Promise<RegistryCollection> {
       return toCollection(await store.list(db, scope, page), toResponse);
     },
 

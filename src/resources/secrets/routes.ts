@@ -2,8 +2,8 @@
 import { projectMember, projectReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { IdOf } from '../../http/path-parameters.ts';
-import { TaskIds } from '../../http/shapes.ts';
-import { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollection } from './schema.ts';
+import { Page, TaskIds } from '../../http/shapes.ts';
+import { CreateSecret, CreateSecretV1, Secret, SecretCollection } from './schema.ts';
 import type { Secrets } from './service.ts';
 
 const operation = operationsOf(
@@ -45,7 +45,7 @@ export const secretOperations = (secrets: Secrets) => [
     summary: 'List secrets',
     description: 'The oldest secret comes first. Payloads are omitted.',
     access: projectReader,
-    query: ListSecrets,
+    query: Page,
     response: SecretCollection,
     handle: ({ scope, query }) => secrets.list(scope, query),
   }),

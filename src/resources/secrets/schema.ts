@@ -9,7 +9,6 @@ import {
   noControlCharacters,
   Nullable,
   OrNull,
-  Paging,
   Uuid,
 } from '../../http/shapes.ts';
 import { exampleCertificate, examplePrivateKey } from './example-certificate.ts';
@@ -125,9 +124,6 @@ export const CreateSecretV1 = Type.Object(
   },
 );
 export type CreateSecretV1 = Static<typeof CreateSecretV1>;
-
-export const ListSecrets = Type.Object(Paging(1000));
-export type ListSecrets = Static<typeof ListSecrets>;
 
 /** Never contains the payload. */
 export const Secret = Type.Object(

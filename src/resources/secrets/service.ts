@@ -14,10 +14,10 @@ import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { createRowResource } from '../row-kit.ts';
 import { readExpiry, requireFound, requireProject, toCollection } from '../service-kit.ts';
 import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
-import type { ProjectRegion } from '../store-kit.ts';
+import type { PageQuery, ProjectRegion } from '../store-kit.ts';
 import type { Contents } from './contents.ts';
 import { type Reading, readPayload, readTlsPayload } from './payload.ts';
-import type { CreateSecret, CreateSecretV1, ListSecrets, Secret, SecretCollection, SecretKind } from './schema.ts';
+import type { CreateSecret, CreateSecretV1, Secret, SecretCollection, SecretKind } from './schema.ts';
 import * as store from './store.ts';
 import type { HeldSecret, NewSecret, SecretRow } from './store.ts';
 
@@ -109,8 +109,8 @@ export function createSecrets(deps: SecretsDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListSecrets): Promise<SecretCollection> {
-      return toCollection(await store.list(db, scope, filter), toResponse);
+    async list(scope: Scope, page: PageQuery): Promise<SecretCollection> {
+      return toCollection(await store.list(db, scope, page), toResponse);
     },
 
     async get(scope: Scope, id: string): Promise<Secret> {

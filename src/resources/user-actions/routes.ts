@@ -1,9 +1,9 @@
 /** The operations of user actions. */
 import { tokenAdmin, tokenReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
+import { Page } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import {
-  ListSubscriptions,
   ListUserActions,
   Subscribe,
   SubscriptionCollection,
@@ -55,7 +55,7 @@ export const userActionOperations = (userActions: UserActions) => [
     id: 'listUserActionSubscriptions',
     summary: 'List the subscriptions of the client',
     access: tokenAdmin,
-    query: ListSubscriptions,
+    query: Page,
     response: SubscriptionCollection,
     handle: ({ by, query }) => userActions.listSubscriptions(by.actor, query),
   }),

@@ -117,9 +117,6 @@ export const Subscribe = Type.Object(
 );
 export type Subscribe = Static<typeof Subscribe>;
 
-export const ListSubscriptions = Type.Object(Paging(1000));
-export type ListSubscriptions = Static<typeof ListSubscriptions>;
-
 export const Subscription = Type.Object(
   {
     id: Type.Integer({ description: 'ID of the subscription' }),

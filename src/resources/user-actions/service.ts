@@ -12,10 +12,10 @@ import { withZone } from '../../platform/clock.ts';
 import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
 import { readEnd, readInstant, requireAllProjects, requireFound, type ServiceDeps } from '../service-kit.ts';
+import type { PageQuery } from '../store-kit.ts';
 import { operationsOf } from './actions.ts';
 import { toUserAction } from './response.ts';
 import type {
-  ListSubscriptions,
   ListUserActions,
   Subscribe,
   Subscription,
@@ -110,7 +110,7 @@ export function createUserActions(deps: UserActionsDeps) {
 
     async listSubscriptions(
       actor: Actor,
-      page: ListSubscriptions,
+      page: PageQuery,
     ): Promise<{ count: number; results: Subscription[] }> {
       requireAllProjects(actor, scopeOfSubscriptions);
       const { count, rows } = await store.listSubscriptions(db, actor.clientId, page);

@@ -2,11 +2,11 @@
 import { projectMember, projectReader } from '../../../authz/access.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
-import { TaskIds } from '../../../http/shapes.ts';
+import { Page, TaskIds } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
 import { errorsOfL7Policy, errorsOfL7Rule, errorsOfL7RuleUpdate } from '../body-errors.ts';
-import { CreateL7Rule, L7Rule, L7RuleCollection, ListL7Rules, UpdateL7Rule } from './rules/schema.ts';
-import { CreateL7Policy, l7Limits, L7Policy, L7PolicyCollection, ListL7Policies, UpdateL7Policy } from './schema.ts';
+import { CreateL7Rule, L7Rule, L7RuleCollection, UpdateL7Rule } from './rules/schema.ts';
+import { CreateL7Policy, l7Limits, L7Policy, L7PolicyCollection, UpdateL7Policy } from './schema.ts';
 import type { L7Policies } from './service.ts';
 
 /** With a comma after the thousands. `toLocaleString` would load the data of all languages, which takes 20 ms of each start. */
@@ -43,7 +43,7 @@ export const l7PolicyOperations = (policies: L7Policies) => [
     summary: 'List L7 policies',
     description: 'The oldest policy comes first.',
     access: projectReader,
-    query: ListL7Policies,
+    query: Page,
     response: L7PolicyCollection,
     handle: async ({ scope, query }, reply) => sendInGroups(reply, await policies.list(scope, query)),
   }),
@@ -105,7 +105,7 @@ function ruleOperations(policies: L7Policies) {
       summary: 'List the rules of an L7 policy',
       description: 'The oldest rule comes first.',
       access: projectReader,
-      query: ListL7Rules,
+      query: Page,
       response: L7RuleCollection,
       handle: ({ scope, params, query }) => policies.listRules(scope, params.l7policy_id, query),
     }),

@@ -11,7 +11,6 @@ import {
   nameRule,
   Nullable,
   OrNull,
-  Paging,
   PlaceFields,
   Uuid,
 } from '../../../http/shapes.ts';
@@ -95,9 +94,6 @@ export const UpdateL7Policy = Type.Object(
   },
 );
 export type UpdateL7Policy = Static<typeof UpdateL7Policy>;
-
-export const ListL7Policies = Type.Object(Paging(1000));
-export type ListL7Policies = Static<typeof ListL7Policies>;
 
 export const TaskId = Described(Nullable(Uuid), 'ID of the task that locks the load balancer; null: not locked');
 

@@ -14,6 +14,7 @@ import { pageInGroups } from '../../../platform/large-rows.ts';
 import type { PageInGroups } from '../../../platform/large-rows.ts';
 import { changedColumns, isEmpty, requireFound } from '../../service-kit.ts';
 import type { TaskIds } from '../../service-kit.ts';
+import type { PageQuery } from '../../store-kit.ts';
 import * as listenerStore from '../listeners/store.ts';
 import { createPartChanges, queuedTasks, requireNotDeleted } from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
@@ -24,7 +25,7 @@ import { policyToResponse } from './response.ts';
 import { createL7Rules } from './rules/service.ts';
 import type { L7RulesDeps } from './rules/service.ts';
 import { nameRule } from './schema.ts';
-import type { CreateL7Policy, L7Policy, ListL7Policies, UpdateL7Policy } from './schema.ts';
+import type { CreateL7Policy, L7Policy, UpdateL7Policy } from './schema.ts';
 import * as store from './store.ts';
 import { l7PolicyErrors, policyLimit } from './validation.ts';
 import { policyErrors, unknownPoolErrors } from './redirect-pool.ts';
@@ -99,7 +100,7 @@ export function createL7Policies(deps: L7RulesDeps) {
         return { type: 'delete_l7policy' };
       }),
 
-    async list(scope: Scope, page: ListL7Policies): Promise<PageInGroups<L7Policy>> {
+    async list(scope: Scope, page: PageQuery): Promise<PageInGroups<L7Policy>> {
       const read = (ids: string[]) => store.viewsById(db, ids);
       return pageInGroups(await store.list(db, scope, page), read, (row) => policyToResponse(row, scope.regionName));
     },

@@ -2,8 +2,9 @@
 import { projectMember, projectReader } from '../../../authz/access.ts';
 import { NumberOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
+import { Page } from '../../../http/shapes.ts';
 import { sendInGroups } from '../../../http/streamed-list.ts';
-import { ArtifactCollection, Digest, Page, RepositoryCollection, RepositoryName, TagName } from '../schema.ts';
+import { ArtifactCollection, Digest, RepositoryCollection, RepositoryName, TagName } from '../schema.ts';
 import type { RegistryContents } from './service.ts';
 
 const tag = {

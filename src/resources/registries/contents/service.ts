@@ -9,7 +9,8 @@ import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { pageInGroups, type PageInGroups } from '../../../platform/large-rows.ts';
 import { requireFound, type ServiceDeps } from '../../service-kit.ts';
-import type { Artifact, Page, RepositoryCollection } from '../schema.ts';
+import type { PageQuery } from '../../store-kit.ts';
+import type { Artifact, RepositoryCollection } from '../schema.ts';
 import { find, hasRemoval, hasRemovalOf, insertRemoval, lock } from '../store.ts';
 import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
@@ -46,7 +47,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   };
 
   return {
-    async listRepositories(scope: Scope, registryId: number, page: Page): Promise<RepositoryCollection> {
+    async listRepositories(scope: Scope, registryId: number, page: PageQuery): Promise<RepositoryCollection> {
       await requireRegistry(scope, registryId);
       const { count, rows } = await store.listRepositories(db, registryId, page);
       const results = rows.map((row) => ({
@@ -65,7 +66,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
       scope: Scope,
       registryId: number,
       repository: string,
-      page: Page,
+      page: PageQuery,
     ): Promise<PageInGroups<Artifact>> {
       await requireRegistry(scope, registryId);
       const { id } = await requireRepository(db, registryId, repository);

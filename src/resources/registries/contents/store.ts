@@ -5,8 +5,7 @@ import { columnsOf, prepared, preparedColumn, preparedExists, preparedValue } fr
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import { bytewise, firstRow, pageReader, toJson } from '../../store-kit.ts';
-import type { Found } from '../../store-kit.ts';
-import type { Page } from '../schema.ts';
+import type { Found, PageQuery } from '../../store-kit.ts';
 import { registries } from '../table.ts';
 import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
 
@@ -22,7 +21,7 @@ const readRepositories = pageReader<RepositoryView>(registryRepositories, {
 });
 
 /** By name. */
-export async function listRepositories(db: Db, registryId: number, page: Page): Promise<Found<RepositoryView>> {
+export async function listRepositories(db: Db, registryId: number, page: PageQuery): Promise<Found<RepositoryView>> {
   const where = eq(registryRepositories.registryId, registryId);
   return readRepositories(db, { where, order: [bytewise(registryRepositories.name)], page });
 }
@@ -37,7 +36,7 @@ const bytes = sql<number>`(
 const readSizes = pageReader<SizedRow<number>>(registryArtifacts, { columns: { id: registryArtifacts.id, bytes } });
 
 /** Newest first. An artifact may have any number of tags, so the rows are read separately. */
-export async function listArtifacts(db: Db, repositoryId: number, page: Page): Promise<Found<SizedRow<number>>> {
+export async function listArtifacts(db: Db, repositoryId: number, page: PageQuery): Promise<Found<SizedRow<number>>> {
   const where = eq(registryArtifacts.repositoryId, repositoryId);
   return readSizes(db, { where, order: [desc(registryArtifacts.pushedAt), desc(registryArtifacts.id)], page });
 }

@@ -2,10 +2,10 @@
 import { projectMember, projectReader } from '../../../authz/access.ts';
 import { NumberOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
+import { Page } from '../../../http/shapes.ts';
 import {
   CreateRegistryUser,
   CreateRegistryUsers,
-  Page,
   RegistryUser,
   RegistryUserCollection,
   RegistryUsersWithSecrets,

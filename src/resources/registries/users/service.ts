@@ -11,9 +11,9 @@ import { withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
 import { requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
+import type { PageQuery } from '../../store-kit.ts';
 import type {
   CreateRegistryUser,
-  Page,
   RegistryUser,
   RegistryUserCollection,
   RegistryUsersWithSecrets,
@@ -97,7 +97,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       }));
     },
 
-    async list(scope: Scope, registryId: number, page: Page): Promise<RegistryUserCollection> {
+    async list(scope: Scope, registryId: number, page: PageQuery): Promise<RegistryUserCollection> {
       requireFound(await find(db, scope, registryId), 'registry', registryId);
       return toCollection(await store.list(db, registryId, page), toResponse);
     },

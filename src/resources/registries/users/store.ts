@@ -1,8 +1,7 @@
 /** SQL of the users of registries. */
 import { and, asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../../platform/db.ts';
-import { firstRow, pageReader } from '../../store-kit.ts';
-import type { Page } from '../schema.ts';
+import { firstRow, type PageQuery, pageReader } from '../../store-kit.ts';
 import { registryUsers } from '../table.ts';
 
 export type UserRow = typeof registryUsers.$inferSelect;
@@ -13,7 +12,7 @@ export async function insert(tx: Tx, users: Omit<UserRow, 'id'>[]): Promise<User
 
 const readPage = pageReader<UserRow>(registryUsers);
 
-export const list = (db: Db, registryId: number, page: Page) =>
+export const list = (db: Db, registryId: number, page: PageQuery) =>
   readPage(db, { where: eq(registryUsers.registryId, registryId), order: [asc(registryUsers.id)], page });
 
 export async function names(tx: Tx, registryId: number): Promise<Set<string>> {

@@ -1,6 +1,6 @@
 /** Requests and responses of L7 rules. */
 import { type Static, Type } from 'typebox';
-import { Collection, Described, Nullable, OrNull, Paging, PlaceFields, Uuid } from '../../../../http/shapes.ts';
+import { Collection, Described, Nullable, OrNull, PlaceFields, Uuid } from '../../../../http/shapes.ts';
 import { statuses } from '../../shapes.ts';
 import { L7Tags, TaskId } from '../schema.ts';
 
@@ -61,9 +61,6 @@ export const UpdateL7Rule = Type.Object(
   },
 );
 export type UpdateL7Rule = Static<typeof UpdateL7Rule>;
-
-export const ListL7Rules = Type.Object(Paging(1000));
-export type ListL7Rules = Static<typeof ListL7Rules>;
 
 export const L7Rule = Type.Object(
   {

@@ -6,7 +6,6 @@ import type { ProjectRegion } from '../../../store-kit.ts';
 import type { OperatingStatus } from '../../shapes.ts';
 import { lockPart } from '../../store.ts';
 import { type L7RuleRow, lbL7Rules } from '../../table.ts';
-import type { ListL7Rules } from './schema.ts';
 
 export const update = kit.updateRow(lbL7Rules);
 export const lockL7Rule = lockPart<kit.Locked<L7RuleRow>>(lbL7Rules);
@@ -28,5 +27,5 @@ const viewColumns = {
 export const view = kit.viewOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
 const readPage = kit.pagesOf<L7RuleView>(lbL7Rules, { columns: viewColumns });
 
-export const list = (db: Db, scope: ProjectRegion, policyId: string, page: ListL7Rules) =>
+export const list = (db: Db, scope: ProjectRegion, policyId: string, page: kit.PageQuery) =>
   readPage(db, scope, page, [eq(lbL7Rules.policyId, policyId)]);
