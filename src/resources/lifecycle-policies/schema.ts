@@ -129,7 +129,6 @@ export const LifecyclePolicy = Type.Object(
 );
 export type LifecyclePolicy = Static<typeof LifecyclePolicy>;
 export const LifecyclePolicyCollection = Collection(LifecyclePolicy);
-export type LifecyclePolicyCollection = Static<typeof LifecyclePolicyCollection>;
 
 export const LifecyclePolicyUsage = Type.Object(
   {

@@ -321,7 +321,6 @@ export const LoadBalancer = Type.Object(
 );
 export type LoadBalancer = Static<typeof LoadBalancer>;
 export const LoadBalancerCollection = Collection(LoadBalancer);
-export type LoadBalancerCollection = Static<typeof LoadBalancerCollection>;
 
 const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
 

@@ -134,7 +134,6 @@ export const ApproveQuotaRequest = Type.Object(
   { reason: Type.Optional(Nullable(Reason)) },
   { title: 'ApproveQuotaRequest', additionalProperties: false, examples: [{}] },
 );
-export type ApproveQuotaRequest = Static<typeof ApproveQuotaRequest>;
 
 export const DeclineQuotaRequest = Type.Object(
   { reason: Reason },
@@ -144,4 +143,3 @@ export const DeclineQuotaRequest = Type.Object(
     examples: [{ reason: 'The region has no space for 50 TB; write to us about another one.' }],
   },
 );
-export type DeclineQuotaRequest = Static<typeof DeclineQuotaRequest>;

@@ -86,4 +86,3 @@ export const QuotasFile = Type.Object(
   },
   { additionalProperties: false },
 );
-export type QuotasFile = Static<typeof QuotasFile>;

@@ -56,7 +56,6 @@ export const ResizeRegistry = Type.Object(
   { storage_limit: Type.Optional(Described(StorageLimit, 'New storage limit in GiB')) },
   { title: 'ResizeRegistry', additionalProperties: false, examples: [{ storage_limit: 20 }] },
 );
-export type ResizeRegistry = Static<typeof ResizeRegistry>;
 
 export const CheckRegistryLimits = Type.Object(
   {

@@ -16,7 +16,6 @@ export const CreateSession = Type.Object(
   },
   { title: 'CreateSession', additionalProperties: false, examples: [{ token: '0123456789ab$secret' }] },
 );
-export type CreateSession = Static<typeof CreateSession>;
 
 export const Session = Type.Object(
   {

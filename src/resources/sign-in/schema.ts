@@ -1,5 +1,5 @@
 /** Requests and responses of sign-in. */
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { DateTime, Described, Nullable, OrNull } from '../../http/shapes.ts';
 
 export const SignInMethods = Type.Object(
@@ -9,7 +9,6 @@ export const SignInMethods = Type.Object(
   },
   { title: 'SignInMethods' },
 );
-export type SignInMethods = Static<typeof SignInMethods>;
 
 /** The provider decides what it sends. */
 export const Callback = Type.Object({}, { additionalProperties: true });
@@ -25,7 +24,6 @@ export const DeviceSignIn = Type.Object(
   },
   { title: 'DeviceSignIn' },
 );
-export type DeviceSignIn = Static<typeof DeviceSignIn>;
 
 export const FinishDeviceSignIn = Type.Object(
   { device: Type.String({ minLength: 1, maxLength: 4000, description: '`device` of the sign-in that was started' }) },
@@ -40,4 +38,3 @@ export const DeviceToken = Type.Object(
   },
   { title: 'DeviceToken' },
 );
-export type DeviceToken = Static<typeof DeviceToken>;

@@ -98,4 +98,3 @@ export const Task = Type.Object(
 );
 export type Task = Static<typeof Task>;
 export const TaskCollection = Collection(Task);
-export type TaskCollection = Static<typeof TaskCollection>;

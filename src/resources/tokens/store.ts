@@ -9,7 +9,7 @@ import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
 
-export interface TokenFacts extends TokenRights {
+interface TokenFacts extends TokenRights {
   id: number;
   secret_hash: Buffer;
   expires_at: Date | null;

@@ -43,4 +43,3 @@ export const Run = Type.Object(
 );
 export type Run = Static<typeof Run>;
 export const RunCollection = Collection(Run);
-export type RunCollection = Static<typeof RunCollection>;

@@ -68,4 +68,3 @@ export const LoadBalancerStatus = Type.Object(
 );
 export type LoadBalancerStatus = Static<typeof LoadBalancerStatus>;
 export const LoadBalancerStatusCollection = Collection(LoadBalancerStatus);
-export type LoadBalancerStatusCollection = Static<typeof LoadBalancerStatusCollection>;
