@@ -8,6 +8,9 @@ import { fileShareOperations } from './routes.ts';
 import type { FileShares } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
+const share = { kind: 'file_share', access: projectReader };
+const owner = { table: 'file_shares', id: 'c.file_share_id' };
+
 export const fileShares = {
   operations: (services: { fileShares: FileShares }) => fileShareOperations(services.fileShares),
   usageOfRows,
@@ -19,18 +22,8 @@ export const fileShares = {
     duties: ({ db }: ReconcilerDeps, driver) => [{ seconds: 60, work: createUsageRecorder({ db, driver }) }],
   }),
   events: [
-    { table: 'file_shares', kind: 'file_share', access: projectReader },
-    {
-      table: 'file_share_access_rules',
-      kind: 'file_share',
-      access: projectReader,
-      owner: { table: 'file_shares', id: 'c.file_share_id' },
-    },
-    {
-      table: 'file_share_usage',
-      kind: 'file_share',
-      access: projectReader,
-      owner: { table: 'file_shares', id: 'c.file_share_id' },
-    },
+    { ...share, table: 'file_shares' },
+    { ...share, table: 'file_share_access_rules', owner },
+    { ...share, table: 'file_share_usage', owner },
   ],
 } satisfies Resource;
