@@ -16,7 +16,7 @@ import { type Clock, instantOf, wholeSecond } from '../platform/clock.ts';
 import { violatedConstraint } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
-import { mergeTags, type Tags, type UpdateTags } from '../tags/tags.ts';
+import { mergeTags, type TagChange, type Tags, type UpdateTags } from '../tags/tags.ts';
 import type { NewTask, Tasks } from '../tasks/tasks.ts';
 import type { Found } from './read-kit.ts';
 
@@ -78,6 +78,22 @@ export function changesInRow<Row extends { id: string; updatedAt: Date }>(
     return { row, isChanged };
   };
 }
+
+type Tagged = { tags: Tags };
+
+/** The operations on the tags of a resource whose host does not have them. */
+export const tagsInRow = (
+  { db, idempotency }: Pick<ServiceDeps, 'db' | 'idempotency'>,
+  view: (scope: Scope, id: string) => Promise<Tagged>,
+  changeInRow: (tx: Tx, scope: Scope, id: string, changesOf: (row: Tagged) => Tagged) => Promise<unknown>,
+) => ({
+  tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
+
+  changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
+    idempotency.auditedTransaction(db, context, async (tx) => {
+      await changeInRow(tx, scope, id, ({ tags }) => ({ tags: change(tags) }));
+    }),
+});
 
 /** @throws ClientError 404 */
 export function requireFound<Row>(row: Row | null, what: string, id: string | number): Row {

@@ -5,9 +5,9 @@ import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { newTags, toTagList } from '../../tags/tags.ts';
 import { createRowResource } from '../row-kit.ts';
-import { changesInRow, patchedTags, requireFound, requireProject, toCollection } from '../service-kit.ts';
+import { changesInRow, patchedTags, requireFound, requireProject, tagsInRow, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { CreateNetwork, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
@@ -106,12 +106,7 @@ export function createNetworks(deps: ServiceDeps) {
       });
     },
 
-    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
-
-    changeTags: (context: RequestContext, scope: Scope, id: string, changeOfTags: TagChange) =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        await change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) }));
-      }),
+    ...tagsInRow(deps, view, change),
 
     delete: networks.delete,
 

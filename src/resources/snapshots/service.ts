@@ -9,8 +9,8 @@ import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalog
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { newTags, replacingBy, toTagList, toTagMap } from '../../tags/tags.ts';
-import type { TagChange, Tags, UpdateTags } from '../../tags/tags.ts';
-import { changesInRow, patchedTags, requireFound, requireUnlocked, toCollection } from '../service-kit.ts';
+import type { UpdateTags } from '../../tags/tags.ts';
+import { changesInRow, patchedTags, requireFound, requireUnlocked, tagsInRow, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
@@ -78,8 +78,6 @@ export function createSnapshots(deps: ServiceDeps) {
     update: (context: RequestContext, scope: Scope, id: string, body: UpdateSnapshot): Promise<Snapshot> =>
       updateAndShow(context, scope, id, ({ tags }) => ({ name: body.name, tags: patchedTags(tags, body.tags) })),
 
-    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
-
     replaceTags: (
       context: RequestContext,
       scope: Scope,
@@ -87,10 +85,7 @@ export function createSnapshots(deps: ServiceDeps) {
       given: NonNullable<UpdateTags>,
     ): Promise<Snapshot> => updateAndShow(context, scope, id, ({ tags }) => ({ tags: replacingBy(given)(tags) })),
 
-    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        await changeInRow(tx, scope, id, ({ tags }) => ({ tags: change(tags) }));
-      }),
+    ...tagsInRow(deps, view, changeInRow),
 
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {

@@ -10,10 +10,10 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { type PageInGroups, readInGroups } from '../../platform/large-rows.ts';
 import { type Address, canonicalNetwork, contains, isAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
-import { errorsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { errorsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import { createRowResource } from '../row-kit.ts';
-import { changesInRow, patchedTags, requireFound, toCollection } from '../service-kit.ts';
+import { changesInRow, patchedTags, requireFound, tagsInRow, toCollection } from '../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   AvailableNetwork,
@@ -87,12 +87,7 @@ export function createSubnets(deps: SubnetsDeps) {
       });
     },
 
-    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(db, scope, id)).tags,
-
-    changeTags: (context: RequestContext, scope: Scope, id: string, changeOfTags: TagChange) =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        await change(tx, scope, id, ({ tags }) => ({ tags: changeOfTags(tags) }));
-      }),
+    ...tagsInRow(deps, (scope, id) => view(db, scope, id), change),
 
     /** A page of networks. The subnets of each are read on demand: together they may be large. */
     async listByNetwork(scope: Scope, filter: ListAvailableNetworks): Promise<PageInGroups<AvailableNetwork>> {

@@ -8,7 +8,6 @@ import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { errorsOfNewTags, newTags, toTagList, toTagMap } from '../../tags/tags.ts';
-import type { TagChange, Tags } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
 import type { Regions } from '../regions/service.ts';
 import {
@@ -20,6 +19,7 @@ import {
   requireProject,
   requireUnlocked,
   sizeErrors,
+  tagsInRow,
   toCollection,
   withErrors,
 } from '../service-kit.ts';
@@ -154,12 +154,7 @@ export function createVolumes(deps: VolumesDeps) {
       throw invalidInput([{ path: 'instance_id', message }]);
     },
 
-    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
-
-    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        await changeInRow(tx, scope, id, (volume) => ({ tags: change(volume.tags) }));
-      }),
+    ...tagsInRow(deps, view, changeInRow),
 
     async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
