@@ -3,8 +3,8 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { Collection, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
 
-const channels = ['email', 'webhook'] as const;
-export type Channel = (typeof channels)[number];
+const Channel = Type.Enum(['email', 'webhook'], { description: '`email` or `webhook`' });
+export type Channel = Static<typeof Channel>;
 
 /** `simulated`: a simulated driver accepted it. `failed`: not delivered, and not retried. */
 const deliveryStates = ['pending', 'delivered', 'simulated', 'failed'] as const;
@@ -59,7 +59,7 @@ export type Attempt = Static<typeof Attempt>;
 export const Delivery = Type.Object(
   {
     id: Described(Uuid, 'ID of the delivery'),
-    channel: Type.Enum([...channels], { description: '`email` or `webhook`' }),
+    channel: Channel,
     target: Type.String({
       description: 'E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted',
     }),

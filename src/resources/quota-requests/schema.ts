@@ -18,9 +18,6 @@ import { GlobalLimits, RegionalLimits } from '../quotas/schema.ts';
 const maxLimit = Number.MAX_SAFE_INTEGER;
 const maxRegions = 100;
 
-const quotaRequestStatuses = ['done', 'in progress', 'rejected'] as const;
-export type QuotaRequestStatus = (typeof quotaRequestStatuses)[number];
-
 /** `region_id` and limits by `<kind>_limit`. */
 type LimitsOfRegion = Record<string, number | undefined>;
 export interface RequestedLimits {
@@ -85,9 +82,10 @@ export const CreateQuotaRequest = Type.Object(
 );
 export type CreateQuotaRequest = Static<typeof CreateQuotaRequest>;
 
-const Status = Type.Enum([...quotaRequestStatuses], {
+const Status = Type.Enum(['done', 'in progress', 'rejected'], {
   description: '`in progress`, `done` (approved) or `rejected`',
 });
+export type QuotaRequestStatus = Static<typeof Status>;
 
 export const ListQuotaRequests = Type.Object({
   ...Paging(1000),

@@ -21,8 +21,7 @@ export const userActionSubscriptions = pgTable('user_action_subscriptions', {
 });
 
 /** `simulated`: a simulated driver accepted it. `skipped`: no user action. `failed`: not delivered, and not retried. */
-const userActionDeliveryStates = ['pending', 'delivered', 'simulated', 'skipped', 'failed'] as const;
-export type UserActionDeliveryState = (typeof userActionDeliveryStates)[number];
+export type UserActionDeliveryState = 'pending' | 'delivered' | 'simulated' | 'skipped' | 'failed';
 
 /** The outbox: one row for each audit entry of a client with a subscription, written in the transaction of the entry. */
 export const userActionDeliveries = pgTable(

@@ -23,12 +23,11 @@ import { selectBranch } from '../../http/validation.ts';
 import { TagFilterQuery } from '../../tags/filter.ts';
 import { newTagFields, Tag, UpdateTags } from '../../tags/tags.ts';
 
-const volumeTypeNames = ['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'] as const;
-export const VolumeTypeName = Type.Enum([...volumeTypeNames], {
+export const VolumeTypeName = Type.Enum(['cold', 'ssd_hiiops', 'ssd_local', 'ssd_lowlatency', 'standard', 'ultra'], {
   title: 'VolumeTypeName',
   description: 'Type of the volume',
 });
-export type VolumeTypeName = (typeof volumeTypeNames)[number];
+export type VolumeTypeName = Static<typeof VolumeTypeName>;
 
 const volumeStatuses = [
   'attaching',

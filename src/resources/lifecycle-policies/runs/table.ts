@@ -30,8 +30,7 @@ export const lifecyclePolicyRuns = pgTable(
 );
 
 /** `pending`: the snapshot is not yet requested. `running`: it is in creation. Settled: `made` and `failed`. */
-const runVolumeStates = ['pending', 'running', 'made', 'failed'] as const;
-type RunVolumeState = (typeof runVolumeStates)[number];
+type RunVolumeState = 'pending' | 'running' | 'made' | 'failed';
 
 /** The run volumes: one row for each volume of a run. */
 export const lifecyclePolicyRunVolumes = pgTable(
