@@ -201,9 +201,9 @@ async function placeExport(
   { id, name, nfsAddresses }: RegionFacts,
 ): Promise<Pick<FileShareRow, 'nfsGroup' | 'exportId'>> {
   if (nfsAddresses === null) return { nfsGroup: null, exportId: null };
-  const found = await store.placeExport(tx, id, nfsAddresses);
-  if (!found) throw noRoom(name, nfsAddresses.length);
-  return { nfsGroup: found.group, exportId: found.exportId };
+  const place = await store.placeExport(tx, id, nfsAddresses);
+  if (!place) throw noRoom(name, nfsAddresses.length);
+  return place;
 }
 
 function noRoom(region: string, addresses: number): ClientError {

@@ -110,8 +110,8 @@ const writeLastExportId = prepared<object, [number, string, number], Tx>(
   'update nfs_groups set last_export_id = $3 where region_id = $1 and address = $2',
 );
 
-/** Reserves an export id in the group with the fewest shares; null: every group is full. */
-export async function placeExport(tx: Tx, regionId: number, addresses: string[]): Promise<ExportPlace | null> {
+/** In a region of several hosts: reserves an export id in the group with the fewest shares; null: every group is full. */
+export async function placeExport(tx: Tx, regionId: number, addresses: string[]) {
   // The second statement sees what others have committed while the first one waited for the rows.
   await lockGroups(tx, regionId, [...addresses].sort());
   const groups = await lockGroups(tx, regionId, addresses);
@@ -119,13 +119,7 @@ export async function placeExport(tx: Tx, regionId: number, addresses: string[])
   if (!group || group.exportIds.length >= exportsOfGroup) return null;
   const exportId = nextExportId(group.lastExportId, new Set(group.exportIds));
   await writeLastExportId(tx, regionId, group.address, exportId);
-  return { group: group.address, exportId };
-}
-
-/** The address and number that a share is exported with in a region of several hosts. */
-interface ExportPlace {
-  group: string;
-  exportId: number;
+  return { nfsGroup: group.address, exportId };
 }
 
 /** Each export is a client of Ceph, which costs 0.1 s when another host takes the group over. */
