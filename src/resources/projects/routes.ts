@@ -2,7 +2,7 @@
 import { projectAdmin, projectReader, tokenAdmin, tokenReader } from '../../authz/access.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
-import { CreateProject, ListProjects, Project, ProjectCollection, ReplaceProject, UpdateProject } from './schema.ts';
+import { CreateProject, ListProjects, Project, ProjectCollection, UpdateProject } from './schema.ts';
 import type { Projects } from './service.ts';
 
 const operation = operationsOf({
@@ -53,7 +53,7 @@ export const projectOperations = (projects: Projects) => [
     description: 'Use PATCH.',
     deprecated: true,
     access: projectAdmin,
-    body: ReplaceProject,
+    body: CreateProject,
     response: Project,
     handle: ({ by, scope, body }) => projects.replace(by, scope, body),
   }),

@@ -20,9 +20,6 @@ export const UpdateProject = Type.Object(
 );
 export type UpdateProject = Static<typeof UpdateProject>;
 
-export const ReplaceProject = CreateProject;
-export type ReplaceProject = CreateProject;
-
 export const ListProjects = Type.Object({
   ...Paging(100),
   include_deleted: Type.Optional(Type.Boolean({ default: false, description: 'Whether to list deleted projects too' })),

@@ -7,14 +7,7 @@ import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import { globalRegion } from '../../quota/kinds.ts';
 import { orNameTaken, requireFound, requireUnused, toCollection } from '../service-kit.ts';
 import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
-import type {
-  CreateProject,
-  ListProjects,
-  Project,
-  ProjectCollection,
-  ReplaceProject,
-  UpdateProject,
-} from './schema.ts';
+import type { CreateProject, ListProjects, Project, ProjectCollection, UpdateProject } from './schema.ts';
 import * as store from './store.ts';
 import type { NewProject, ProjectRow } from './store.ts';
 
@@ -89,7 +82,7 @@ export function createProjects(deps: ProjectsDeps) {
     },
 
     /** The deprecated form: an omitted description is cleared. */
-    async replace(context: RequestContext, scope: ProjectScope, body: ReplaceProject): Promise<Project> {
+    async replace(context: RequestContext, scope: ProjectScope, body: CreateProject): Promise<Project> {
       return change(context, scope.projectId, { name: body.name, description: body.description ?? null });
     },
 
