@@ -94,7 +94,7 @@ export function createVolumes(deps: VolumesDeps) {
     async create(context: RequestContext, scope: Scope, body: CreateVolume): Promise<TaskIds> {
       const { clientId, projectId, regionId } = scope;
       const { tags, errors } = newTags(body);
-      errors.push(...createErrors(offeredTypes(deps, scope), body));
+      errors.push(...instanceErrors(body), ...newTypeErrors(offeredTypes(deps, scope), body));
       const policyIds = body.lifecycle_policy_ids ?? [];
       return idempotency.auditedTransaction(db, context, async (tx) => {
         await requireProject(tx, projectId);
@@ -210,11 +210,6 @@ function keyOf({ id, regionId }: Pick<VolumeRow, 'id' | 'regionId'>): ResourceKe
 
 function offeredTypes({ regions }: VolumesDeps, { regionId }: Scope): VolumeTypeName[] {
   return regions.get(regionId)!.volumeTypes;
-}
-
-/** All errors but those of the source and the policies. */
-function createErrors(offered: VolumeTypeName[], body: CreateVolume): FieldError[] {
-  return [...instanceErrors(body), ...newTypeErrors(offered, body)];
 }
 
 function instanceErrors({ instance_id_to_attach_to: instance }: ValidFields<CreateVolume>): FieldError[] {
