@@ -36,6 +36,9 @@ export interface TaskIds {
   tasks: string[];
 }
 
+/** A page of a list as a response. */
+export type Collection<Item> = { count: number; results: Item[] };
+
 interface ReconciledRow {
   id: string;
   projectId: number;
@@ -194,12 +197,12 @@ export function toQuotaFields(figures: Omit<QuotaFigure, 'requested'>[]): Record
   );
 }
 
-/** A page of a list as a response. `rest`: further arguments of `toItem`. */
+/** `rest`: further arguments of `toItem`. */
 export function toCollection<Row, Item, Rest extends unknown[]>(
   { count, rows }: Found<Row>,
   toItem: (row: Row, ...rest: Rest) => Item,
   ...rest: Rest
-) {
+): Collection<Item> {
   return { count, results: rows.map((row) => toItem(row, ...rest)) };
 }
 

@@ -30,7 +30,6 @@ export const Client = Type.Object(
 );
 export type Client = Static<typeof Client>;
 export const ClientCollection = Collection(Client);
-export type ClientCollection = Static<typeof ClientCollection>;
 
 export const UpdateClient = Type.Object(
   {

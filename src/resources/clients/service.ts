@@ -9,9 +9,9 @@ import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import type { Networks } from '../networks/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { orNameTaken, requireFound, type ServiceDeps, toCollection } from '../service-kit.ts';
+import { type Collection, orNameTaken, requireFound, type ServiceDeps, toCollection } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
-import type { Client, ClientCollection, CreateClient, UpdateClient } from './schema.ts';
+import type { Client, CreateClient, UpdateClient } from './schema.ts';
 import * as store from './store.ts';
 import type { ClientRow } from './store.ts';
 
@@ -72,7 +72,7 @@ export function createClients(deps: ClientsDeps) {
       });
     },
 
-    async page(query: PageQuery): Promise<ClientCollection> {
+    async page(query: PageQuery): Promise<Collection<Client>> {
       return toCollection(await store.page(db, query), toResponse);
     },
 

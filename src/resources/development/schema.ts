@@ -92,4 +92,3 @@ export const Fault = Type.Object(
 );
 export type Fault = Static<typeof Fault>;
 export const FaultCollection = Collection(Fault);
-export type FaultCollection = Static<typeof FaultCollection>;

@@ -12,9 +12,9 @@ import { instantOf, withZone } from '../../platform/clock.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
 import type { LifecyclePolicyRuns } from '../lifecycle-policies/runs/service.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { Snapshots } from '../snapshots/service.ts';
-import type { CreateFault, Fault, FaultCollection, FaultyOperation, MoveClock, MovedClock } from './schema.ts';
+import type { CreateFault, Fault, FaultyOperation, MoveClock, MovedClock } from './schema.ts';
 import * as store from './store.ts';
 
 interface DevelopmentDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
@@ -120,7 +120,7 @@ export function createDevelopment(deps: DevelopmentDeps) {
       );
     },
 
-    async listFaults(): Promise<FaultCollection> {
+    async listFaults(): Promise<Collection<Fault>> {
       const results = await store.list(db);
       return { count: results.length, results };
     },

@@ -5,11 +5,11 @@ import { ClientError, type FieldError, requireNoErrors } from '../../errors/cata
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Tx } from '../../platform/db.ts';
-import { requireFound, type ServiceDeps } from '../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { isDenied } from './desired.ts';
 import { maxAccessRules } from './schema.ts';
-import type { AccessRule, AccessRuleCollection, CreateAccessRule } from './schema.ts';
+import type { AccessRule, CreateAccessRule } from './schema.ts';
 import * as store from './store.ts';
 import type { AccessRuleRow, FileShareRow } from './store.ts';
 
@@ -62,7 +62,7 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
       });
     },
 
-    async listAccessRules(scope: Scope, id: string, page: PageQuery): Promise<AccessRuleCollection> {
+    async listAccessRules(scope: Scope, id: string, page: PageQuery): Promise<Collection<AccessRule>> {
       await deps.requireShare(scope, id);
       const rules = await store.accessRules(db, id);
       const { limit = maxAccessRules, offset = 0 } = page;

@@ -233,7 +233,6 @@ export const FileShare = Type.Object(
 );
 export type FileShare = Static<typeof FileShare>;
 export const FileShareCollection = Collection(FileShare);
-export type FileShareCollection = Static<typeof FileShareCollection>;
 
 export const ListFileShareUsage = Type.Object({
   ...Paging(1000),
@@ -251,7 +250,6 @@ export const FileShareUsage = Type.Object(
 );
 export type FileShareUsage = Static<typeof FileShareUsage>;
 export const FileShareUsageCollection = Collection(FileShareUsage);
-export type FileShareUsageCollection = Static<typeof FileShareUsageCollection>;
 
 const accessRuleStates = [
   'active',
@@ -275,7 +273,6 @@ export const AccessRule = Type.Object(
 );
 export type AccessRule = Static<typeof AccessRule>;
 export const AccessRuleCollection = Collection(AccessRule);
-export type AccessRuleCollection = Static<typeof AccessRuleCollection>;
 
 const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
 

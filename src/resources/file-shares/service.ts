@@ -21,17 +21,15 @@ import {
   toQuotaFields,
   withErrors,
 } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
 import { accessErrors, createAccessRules, keyOf, newAccessRules, requireOnHost } from './access-rules.ts';
 import {
   type CreateAccessRule,
   type CreateFileShare,
   type FileShare,
-  type FileShareCollection,
   type FileShareRequiredQuota,
   type FileShareTypeName,
   type FileShareUsage,
-  type FileShareUsageCollection,
   type ListFileShares,
   type ListFileShareUsage,
   type ShareSettingsInput,
@@ -136,11 +134,11 @@ export function createFileShares(deps: FileSharesDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListFileShares): Promise<FileShareCollection> {
+    async list(scope: Scope, filter: ListFileShares): Promise<Collection<FileShare>> {
       return toCollection(await store.list(db, scope, filter), toResponse, scope.regionName);
     },
 
-    async usage(scope: Scope, filter: ListFileShareUsage): Promise<FileShareUsageCollection> {
+    async usage(scope: Scope, filter: ListFileShareUsage): Promise<Collection<FileShareUsage>> {
       return toCollection(await store.listUsage(db, scope, filter), toUsage);
     },
 

@@ -50,4 +50,3 @@ export const Host = Type.Object(
 );
 export type Host = Static<typeof Host>;
 export const HostCollection = Collection(Host);
-export type HostCollection = Static<typeof HostCollection>;

@@ -8,8 +8,8 @@ import type { HostRow } from '../../hosts/store.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { requireFound } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
-import type { Host, HostCollection, ListHosts } from './schema.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
+import type { Host, ListHosts } from './schema.ts';
 import * as store from './store.ts';
 
 interface HostsDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
@@ -52,7 +52,7 @@ export function createHosts({ db, idempotency, audit }: HostsDeps) {
   return {
     get: (regionId: number, name: string): Promise<Host> => read(db, regionId, name),
 
-    async list({ region_id: regionId, limit = defaultLimit, offset = 0 }: ListHosts): Promise<HostCollection> {
+    async list({ region_id: regionId, limit = defaultLimit, offset = 0 }: ListHosts): Promise<Collection<Host>> {
       const rows = await listHosts(db, regionId === undefined ? null : [regionId], null);
       return { count: rows.length, results: rows.slice(offset, offset + limit).map(toResponse) };
     },

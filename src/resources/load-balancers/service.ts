@@ -5,7 +5,7 @@ import { ClientError, type FieldError, requireNoErrors } from '../../errors/cata
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
-import { type Groups, pageInGroups } from '../../platform/large-rows.ts';
+import { pageInGroups } from '../../platform/large-rows.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
@@ -44,7 +44,6 @@ interface LoadBalancersDeps extends ServiceDeps {
 }
 
 export type LoadBalancers = ReturnType<typeof createLoadBalancers>;
-type Page = { count: number; results: LoadBalancer[] | Groups<LoadBalancer> };
 
 export function createLoadBalancers(deps: LoadBalancersDeps) {
   const { db, clock, quota, idempotency, changes } = deps;
@@ -123,7 +122,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       ];
     },
 
-    async list(scope: Scope, filter: ListLoadBalancers): Promise<Page> {
+    async list(scope: Scope, filter: ListLoadBalancers) {
       const tags = tagFilterOf(filter);
       // No load balancer has a floating IP.
       if (filter.assigned_floating) return { count: 0, results: [] };

@@ -74,4 +74,3 @@ export const Network = Type.Object(
 );
 export type Network = Static<typeof Network>;
 export const NetworkCollection = Collection(Network);
-export type NetworkCollection = Static<typeof NetworkCollection>;

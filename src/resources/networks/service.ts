@@ -8,8 +8,8 @@ import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import { createRowResource } from '../row-kit.ts';
 import { changesInRow, patchedTags, requireFound, requireProject, tagsInRow, toCollection } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
-import type { CreateNetwork, Network, NetworkCollection, NetworkType, UpdateNetwork } from './schema.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { CreateNetwork, Network, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
 import type { NetworkFilter, NetworkRow, NetworkView } from './store.ts';
 
@@ -81,7 +81,7 @@ export function createNetworks(deps: ServiceDeps) {
       });
     },
 
-    async list(scope: Scope, filter: NetworkFilter): Promise<NetworkCollection> {
+    async list(scope: Scope, filter: NetworkFilter): Promise<Collection<Network>> {
       const tags = tagFilterOf(filter);
       if (filter.external || filter.shared) return { count: 0, results: [] };
       return toCollection(await store.list(db, scope, filter, tags), toResponse, scope.regionName);

@@ -93,4 +93,3 @@ export const Notification = Type.Object(
 export type Notification = Static<typeof Notification>;
 
 export const NotificationCollection = Collection(Notification);
-export type NotificationCollection = Static<typeof NotificationCollection>;

@@ -10,17 +10,10 @@ import { ClientError, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Clients } from '../clients/service.ts';
-import { requireFound, type ServiceDeps } from '../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { Visible } from '../store-kit.ts';
 import { expiresAfterMs } from './desired.ts';
-import type {
-  Delivery,
-  ListNotifications,
-  MessageBody,
-  Notification,
-  NotificationCollection,
-  NotificationType,
-} from './schema.ts';
+import type { Delivery, ListNotifications, MessageBody, Notification, NotificationType } from './schema.ts';
 import * as store from './store.ts';
 import type { DeliveryRow, NotificationRow } from './store.ts';
 
@@ -81,7 +74,7 @@ export function createNotifications(deps: NotificationsDeps) {
   return {
     get: (actor: Actor, clientId: number, id: string) => get(db, visibleTo(actor, clientId), id),
 
-    async list(actor: Actor, clientId: number, filter: ListNotifications): Promise<NotificationCollection> {
+    async list(actor: Actor, clientId: number, filter: ListNotifications): Promise<Collection<Notification>> {
       await deps.clients.require(clientId);
       const { count, rows } = await store.list(db, visibleTo(actor, clientId), filter);
       return { count, results: await toResponses(db, rows) };

@@ -144,8 +144,8 @@ const LoadBalancerFlavor = Type.Object(
   },
   { title: 'LoadBalancerFlavor' },
 );
+export type LoadBalancerFlavor = Static<typeof LoadBalancerFlavor>;
 export const FlavorCollection = Collection(LoadBalancerFlavor);
-export type FlavorCollection = Static<typeof FlavorCollection>;
 
 export const ListFlavors = Type.Object({
   ...Paging(1000),

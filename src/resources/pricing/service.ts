@@ -8,12 +8,13 @@ import type { Scope } from '../../authz/actor.ts';
 import { ClientError, errorsOfRepeated, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
+import type { Collection } from '../service-kit.ts';
 import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import type { Volumes } from '../volumes/service.ts';
 import type {
-  FlavorCollection,
   ListFlavors,
+  LoadBalancerFlavor,
   LoadBalancerPrice,
   Price,
   PriceBook,
@@ -101,7 +102,7 @@ export function createPricing(
     },
 
     /** The flavors of load balancers, with prices on request. */
-    flavors(scope: Scope, clientId: number, query: ListFlavors): FlavorCollection {
+    flavors(scope: Scope, clientId: number, query: ListFlavors): Collection<LoadBalancerFlavor> {
       const { include_prices, limit = 1000, offset = 0 } = query;
       const all = flavorsOf(scope).map(({ name, vcpus, ram }) => {
         const flavor = { flavor_id: name, flavor_name: name, vcpus, ram };

@@ -44,4 +44,3 @@ export const Project = Type.Object(
 );
 export type Project = Static<typeof Project>;
 export const ProjectCollection = Collection(Project);
-export type ProjectCollection = Static<typeof ProjectCollection>;

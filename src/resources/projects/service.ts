@@ -6,8 +6,8 @@ import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import { globalRegion } from '../../quota/kinds.ts';
 import { orNameTaken, requireFound, requireUnused, toCollection } from '../service-kit.ts';
-import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
-import type { CreateProject, ListProjects, Project, ProjectCollection, UpdateProject } from './schema.ts';
+import type { Collection, FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { CreateProject, ListProjects, Project, UpdateProject } from './schema.ts';
 import * as store from './store.ts';
 import type { NewProject, ProjectRow } from './store.ts';
 
@@ -67,7 +67,7 @@ export function createProjects(deps: ProjectsDeps) {
       });
     },
 
-    async list(context: RequestContext, scope: ClientScope, filter: ListProjects): Promise<ProjectCollection> {
+    async list(context: RequestContext, scope: ClientScope, filter: ListProjects): Promise<Collection<Project>> {
       return toCollection(await store.list(db, scope.clientId, context.actor.projectIds, filter), toResponse);
     },
 

@@ -71,7 +71,6 @@ export const PullSecret = Type.Object(
 );
 export type PullSecret = Static<typeof PullSecret>;
 export const PullSecretCollection = Collection(PullSecret);
-export type PullSecretCollection = Static<typeof PullSecretCollection>;
 
 export const Verification = Type.Object(
   {

@@ -12,17 +12,10 @@ import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject, toCollection } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { dockerConfigJson, errorOfLogin, hasCredentials, parseRegistry, type Registry } from './registry.ts';
-import type {
-  CreatePullSecret,
-  DockerConfigJson,
-  PullSecret,
-  PullSecretCollection,
-  UpdatePullSecret,
-  Verification,
-} from './schema.ts';
+import type { CreatePullSecret, DockerConfigJson, PullSecret, UpdatePullSecret, Verification } from './schema.ts';
 import * as store from './store.ts';
 import type { PullSecretRow, WholeRow } from './store.ts';
 
@@ -96,7 +89,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       );
     },
 
-    async list(scope: Scope, page: PageQuery): Promise<PullSecretCollection> {
+    async list(scope: Scope, page: PageQuery): Promise<Collection<PullSecret>> {
       return toCollection(await store.list(db, scope, page), toResponse);
     },
 

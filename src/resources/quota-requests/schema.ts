@@ -124,7 +124,6 @@ export const QuotaRequest = Type.Object(
 export type QuotaRequest = Static<typeof QuotaRequest>;
 
 export const QuotaRequestCollection = Collection(QuotaRequest);
-export type QuotaRequestCollection = Static<typeof QuotaRequestCollection>;
 
 const Reason = Type.String({ minLength: 1, maxLength: 1000, description: 'For the client; part of the notification' });
 

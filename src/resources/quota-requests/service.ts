@@ -15,15 +15,9 @@ import type { Kind } from '../../quota/kinds.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { Regions } from '../regions/service.ts';
 import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
 import { decisionMessage, limitsOf, type RequestedLimit } from './desired.ts';
-import type {
-  CreateQuotaRequest,
-  ListQuotaRequests,
-  QuotaRequest,
-  QuotaRequestCollection,
-  RequestedLimits,
-} from './schema.ts';
+import type { CreateQuotaRequest, ListQuotaRequests, QuotaRequest, RequestedLimits } from './schema.ts';
 import * as store from './store.ts';
 import type { QuotaRequestRow } from './store.ts';
 
@@ -120,7 +114,7 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
     },
 
     /** Newest first. */
-    async list(actor: Actor, query: ListQuotaRequests): Promise<QuotaRequestCollection> {
+    async list(actor: Actor, query: ListQuotaRequests): Promise<Collection<QuotaRequest>> {
       const filter = {
         ...query,
         clientId: visibleTo(actor),

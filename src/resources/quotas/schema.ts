@@ -51,8 +51,8 @@ const QuotaDrift = Type.Object(
   },
   { title: 'QuotaDrift' },
 );
+export type QuotaDrift = Static<typeof QuotaDrift>;
 export const QuotaDriftCollection = Collection(QuotaDrift);
-export type QuotaDriftCollection = Static<typeof QuotaDriftCollection>;
 
 const LimitOrDefault = Type.Union([Type.Integer({ minimum: 0, maximum: maxLimit }), Type.Null()], {
   title: 'QuotaLimitOrDefault',

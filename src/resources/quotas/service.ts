@@ -6,8 +6,8 @@ import type { Drift } from '../../quota/audit.ts';
 import { globalKinds, globalRegion, type Kind, regionalKinds } from '../../quota/kinds.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { type ServiceDeps, toQuotaFields } from '../service-kit.ts';
-import type { QuotaDriftCollection, UpdateClientQuotas } from './schema.ts';
+import { type Collection, type ServiceDeps, toQuotaFields } from '../service-kit.ts';
+import type { QuotaDrift, UpdateClientQuotas } from './schema.ts';
 
 type Figures = Record<string, number>;
 
@@ -79,7 +79,7 @@ function kindOf(limitName: string): string {
 }
 
 /** The response of `auditQuotas`. */
-export function toDrifts(drifts: Drift[]): QuotaDriftCollection {
+export function toDrifts(drifts: Drift[]): Collection<QuotaDrift> {
   const results = drifts.map(({ clientId, regionId, kind, counted, inRows }) => ({
     client_id: clientId,
     region_id: regionId === globalRegion ? null : regionId,

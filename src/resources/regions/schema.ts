@@ -166,4 +166,3 @@ export const Region = Type.Object(
 );
 export type Region = Static<typeof Region>;
 export const RegionCollection = Collection(Region);
-export type RegionCollection = Static<typeof RegionCollection>;

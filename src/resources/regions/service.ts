@@ -4,9 +4,10 @@ import { type Clock, withZone } from '../../platform/clock.ts';
 import { type Db, transaction } from '../../platform/db.ts';
 import type { MemberNetworks } from '../../platform/member-networks.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
+import type { Collection } from '../service-kit.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import { type HostedRegion, hostedRegion, hostErrors } from './host-configuration.ts';
-import type { ListRegions, LoadBalancerFlavor, Region, RegionCollection, RegionConfiguration } from './schema.ts';
+import type { ListRegions, LoadBalancerFlavor, Region, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
 import { vipRangeErrors } from './vip-ranges.ts';
 
@@ -40,7 +41,7 @@ export interface Regions {
   /** The name for people, also of a region that the file no longer has. */
   nameOf(id: number): string;
   all(): RegionFacts[];
-  list(filter: ListRegions): RegionCollection;
+  list(filter: ListRegions): Collection<Region>;
   show(id: number, showVolumeTypes?: boolean): Region;
 }
 

@@ -89,7 +89,6 @@ export const Registry = Type.Object(
 );
 export type Registry = Static<typeof Registry>;
 export const RegistryCollection = Collection(Registry);
-export type RegistryCollection = Static<typeof RegistryCollection>;
 
 const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
 
@@ -118,8 +117,8 @@ const Repository = Type.Object(
   },
   { title: 'RegistryRepository' },
 );
+export type Repository = Static<typeof Repository>;
 export const RepositoryCollection = Collection(Repository);
-export type RepositoryCollection = Static<typeof RepositoryCollection>;
 
 const times = {
   pushed_at: Described(DateTime, 'When it was last pushed'),
@@ -220,7 +219,6 @@ const userFields = {
 export const RegistryUser = Type.Object(userFields, { title: 'RegistryUser' });
 export type RegistryUser = Static<typeof RegistryUser>;
 export const RegistryUserCollection = Collection(RegistryUser);
-export type RegistryUserCollection = Static<typeof RegistryUserCollection>;
 
 export const RegistryUserWithSecret = Type.Object(
   { ...userFields, secret: Type.String({ description: 'Secret with which the user logs in; never returned again' }) },

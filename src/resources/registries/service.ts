@@ -10,12 +10,12 @@ import type { Tx } from '../../platform/db.ts';
 import { hostAndPort } from '../../platform/network-address.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import { orNameTaken, requireFound, requireProject, toCollection, toQuotaFields } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
 import { createRegistryContents } from './contents/service.ts';
-import type { CreateRegistry, Registry, RegistryCollection, RegistryRequiredQuota } from './schema.ts';
+import type { CreateRegistry, Registry, RegistryRequiredQuota } from './schema.ts';
 import * as store from './store.ts';
 import type { RegistryView } from './store.ts';
 import { announceApi, announcedApi, issuer, openAuthority, reencryptAuthority } from './token-server/authority.ts';
@@ -74,7 +74,7 @@ export function createRegistries(deps: RegistriesDeps) {
       );
     },
 
-    async list(scope: Scope, page: PageQuery): Promise<RegistryCollection> {
+    async list(scope: Scope, page: PageQuery): Promise<Collection<Registry>> {
       return toCollection(await store.list(db, scope, page), toResponse);
     },
 

@@ -143,4 +143,3 @@ export const Secret = Type.Object(
 );
 export type Secret = Static<typeof Secret>;
 export const SecretCollection = Collection(Secret);
-export type SecretCollection = Static<typeof SecretCollection>;

@@ -13,11 +13,11 @@ import type { Db, Tx } from '../../platform/db.ts';
 import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { createRowResource } from '../row-kit.ts';
 import { readExpiry, requireFound, requireProject, toCollection } from '../service-kit.ts';
-import type { FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { Collection, FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
 import type { PageQuery, ProjectRegion } from '../store-kit.ts';
 import type { Contents } from './contents.ts';
 import { type Reading, readPayload, readTlsPayload } from './payload.ts';
-import type { CreateSecret, CreateSecretV1, Secret, SecretCollection, SecretKind } from './schema.ts';
+import type { CreateSecret, CreateSecretV1, Secret, SecretKind } from './schema.ts';
 import * as store from './store.ts';
 import type { HeldSecret, NewSecret, SecretRow } from './store.ts';
 
@@ -109,7 +109,7 @@ export function createSecrets(deps: SecretsDeps) {
       });
     },
 
-    async list(scope: Scope, page: PageQuery): Promise<SecretCollection> {
+    async list(scope: Scope, page: PageQuery): Promise<Collection<Secret>> {
       return toCollection(await store.list(db, scope, page), toResponse);
     },
 

@@ -97,4 +97,3 @@ export const Snapshot = Type.Object(
 );
 export type Snapshot = Static<typeof Snapshot>;
 export const SnapshotCollection = Collection(Snapshot);
-export type SnapshotCollection = Static<typeof SnapshotCollection>;

@@ -11,10 +11,10 @@ import type { Tx } from '../../platform/db.ts';
 import { newTags, replacingBy, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { UpdateTags } from '../../tags/tags.ts';
 import { changesInRow, patchedTags, requireFound, requireUnlocked, tagsInRow, toCollection } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
-import type { CreateSnapshot, ListSnapshots, Snapshot, SnapshotCollection, UpdateSnapshot } from './schema.ts';
+import type { CreateSnapshot, ListSnapshots, Snapshot, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
 import type { LockedSnapshot, SnapshotOfVolume, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
@@ -65,7 +65,7 @@ export function createSnapshots(deps: ServiceDeps) {
 
     ...createSnapshotsOfRuns(tasks, requests),
 
-    async list(scope: Scope, filter: ListSnapshots): Promise<SnapshotCollection> {
+    async list(scope: Scope, filter: ListSnapshots): Promise<Collection<Snapshot>> {
       // Instances are not supported, so no snapshot belongs to one.
       if (filter.instance_id !== undefined) return { count: 0, results: [] };
       return toCollection(await store.list(db, scope, filter), toResponse, scope.regionName);

@@ -116,7 +116,6 @@ export const Subnet = Type.Object(
 );
 export type Subnet = Static<typeof Subnet>;
 export const SubnetCollection = Collection(Subnet);
-export type SubnetCollection = Static<typeof SubnetCollection>;
 
 const { owned_by: _owner, ...networkFilters } = ListNetworks.properties;
 export const ListAvailableNetworks = Type.Object({

@@ -14,14 +14,13 @@ import { errorsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import { createRowResource } from '../row-kit.ts';
 import { changesInRow, patchedTags, requireFound, tagsInRow, toCollection } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
 import type {
   AvailableNetwork,
   CreateSubnet,
   ListAvailableNetworks,
   ListSubnets,
   Subnet,
-  SubnetCollection,
   UpdateSubnet,
 } from './schema.ts';
 import * as store from './store.ts';
@@ -72,7 +71,7 @@ export function createSubnets(deps: SubnetsDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListSubnets): Promise<SubnetCollection> {
+    async list(scope: Scope, filter: ListSubnets): Promise<Collection<Subnet>> {
       return toCollection(await store.list(db, scope, filter, tagFilterOf(filter)), toResponse, scope.regionName);
     },
 

@@ -78,4 +78,3 @@ export const NewToken = Type.Object(
 export type NewToken = Static<typeof NewToken>;
 
 export const TokenCollection = Collection(Token);
-export type TokenCollection = Static<typeof TokenCollection>;

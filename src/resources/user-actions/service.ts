@@ -11,17 +11,12 @@ import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
-import { readEnd, readInstant, requireAllProjects, requireFound, type ServiceDeps } from '../service-kit.ts';
+import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { operationsOf } from './actions.ts';
 import { toUserAction } from './response.ts';
-import type {
-  ListUserActions,
-  Subscribe,
-  Subscription,
-  UserAction,
-  UserActionDelivery,
-} from './schema.ts';
+import type { ListUserActions, Subscribe, Subscription, UserAction, UserActionDelivery } from './schema.ts';
 import * as store from './store.ts';
 
 interface UserActionsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
@@ -108,17 +103,12 @@ export function createUserActions(deps: UserActionsDeps) {
       });
     },
 
-    async listSubscriptions(
-      actor: Actor,
-      page: PageQuery,
-    ): Promise<{ count: number; results: Subscription[] }> {
+    async listSubscriptions(actor: Actor, page: PageQuery): Promise<Collection<Subscription>> {
       requireAllProjects(actor, scopeOfSubscriptions);
-      const { count, rows } = await store.listSubscriptions(db, actor.clientId, page);
-      const results = rows.map((row) => ({
+      return toCollection(await store.listSubscriptions(db, actor.clientId, page), (row) => ({
         ...{ id: row.id, url: row.url, auth_header_name: row.authHeaderName },
         auth_header_value: valueOf(row),
       }));
-      return { count, results };
     },
 
     /** @throws ClientError 404 */

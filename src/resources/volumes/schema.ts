@@ -228,4 +228,3 @@ export const Volume = Type.Object(
 );
 export type Volume = Static<typeof Volume>;
 export const VolumeCollection = Collection(Volume);
-export type VolumeCollection = Static<typeof VolumeCollection>;

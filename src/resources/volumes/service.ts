@@ -23,10 +23,10 @@ import {
   toCollection,
   withErrors,
 } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
-import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeCollection, VolumeTypeName } from './schema.ts';
+import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeTypeName } from './schema.ts';
 import * as store from './store.ts';
 import type { VolumeRow, VolumeView } from './store.ts';
 
@@ -117,7 +117,7 @@ export function createVolumes(deps: VolumesDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListVolumes): Promise<VolumeCollection> {
+    async list(scope: Scope, filter: ListVolumes): Promise<Collection<Volume>> {
       const tags = tagFilterOf(filter);
       // No volume is bootable or attached: images and instances are not supported.
       const none = filter.bootable || filter.has_attachments || filter.instance_id || filter.cluster_id;

@@ -14,7 +14,7 @@ import { reencryptAll } from '../../platform/encryption.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import type { Clients } from '../clients/service.ts';
 import { requireFound } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { CreateWebhook, NewWebhook, UpdatedWebhook, UpdateWebhook, Webhook } from './schema.ts';
 import * as store from './store.ts';
 import type { WebhookRow } from './store.ts';
@@ -62,7 +62,7 @@ export function createWebhooks(deps: WebhooksDeps) {
       });
     },
 
-    async list(clientId: number): Promise<{ count: number; results: Webhook[] }> {
+    async list(clientId: number): Promise<Collection<Webhook>> {
       await deps.clients.require(clientId);
       const rows = await store.list(db, clientId);
       return { count: rows.length, results: rows.map(toResponse) };

@@ -1,6 +1,7 @@
 /** SQL of missed runs: schedules that are late, and instants that were skipped. */
 import { columnsOf, prepared, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
+import type { Found } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 
 /** A run that started late, or that replaced later instants. */
@@ -102,7 +103,7 @@ export async function list(
   db: Db,
   policyId: number,
   { limit, offset }: { limit: number; offset: number },
-): Promise<{ count: number; rows: MissedRunRow[] }> {
+): Promise<Found<MissedRunRow>> {
   const [count, rows] = await Promise.all([countOfPolicy(db, policyId), readPage(db, policyId, limit, offset)]);
   return { count, rows };
 }

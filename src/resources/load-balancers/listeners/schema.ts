@@ -184,4 +184,3 @@ export const Listener = Type.Object(
 );
 export type Listener = Static<typeof Listener>;
 export const ListenerCollection = Collection(Listener);
-export type ListenerCollection = Static<typeof ListenerCollection>;

@@ -10,7 +10,7 @@ import { violatedConstraint } from '../../../platform/db-errors.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../../service-kit.ts';
 import * as l7PolicyStore from '../l7-policies/store.ts';
 import { createPartChanges, lockNamedLoadBalancer, requireChangeable, requireNotDeleted } from '../locked-changes.ts';
 import type { LoadBalancerChanges } from '../locked-changes.ts';
@@ -28,14 +28,7 @@ import { insertNested, nestedErrors, nestedReferenceErrors, newListener } from '
 import type { NestedListeners } from './nested-listeners.ts';
 import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
 import type { ListenerSettings } from './normalize.ts';
-import type {
-  CreateListener,
-  Listener,
-  ListenerCollection,
-  ListListeners,
-  NestedListener,
-  UpdateListener,
-} from './schema.ts';
+import type { CreateListener, Listener, ListListeners, NestedListener, UpdateListener } from './schema.ts';
 import * as store from './store.ts';
 import type { ListenerView } from './store.ts';
 import { havePortInCommon, listenerErrors, listenerSecrets } from './validation.ts';
@@ -144,7 +137,11 @@ export function createListeners(deps: ListenersDeps) {
       return get(scope, id, { showPasswords: true });
     },
 
-    async list(scope: Scope, filter: ListListeners, options: { showPasswords: boolean }): Promise<ListenerCollection> {
+    async list(
+      scope: Scope,
+      filter: ListListeners,
+      options: { showPasswords: boolean },
+    ): Promise<Collection<Listener>> {
       const { count, rows } = await store.list(db, scope, filter);
       const ids = rows.map((row) => row.id);
       const stats = await statsOf(ids, filter.show_stats);

@@ -88,7 +88,6 @@ export const Member = Type.Object(
 );
 export type Member = Static<typeof Member>;
 export const MemberCollection = Collection(Member);
-export type MemberCollection = Static<typeof MemberCollection>;
 
 export const ListMembers = Type.Object({
   ...Paging(1000),

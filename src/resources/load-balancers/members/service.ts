@@ -6,7 +6,7 @@ import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { compareAddresses } from '../../../platform/network-address.ts';
 import { requireFound } from '../../service-kit.ts';
-import type { TaskIds } from '../../service-kit.ts';
+import type { Collection, TaskIds } from '../../service-kit.ts';
 import type { createPartChanges } from '../locked-changes.ts';
 import type { LbPool } from '../pools/schema.ts';
 import * as poolStore from '../pools/store.ts';
@@ -18,7 +18,7 @@ import type { MemberRow, PoolRow } from '../table.ts';
 import { newMemberSettings, patchedMember } from './normalize.ts';
 import { endpointOf, newMember } from './replacement.ts';
 import { maxMembers } from './schema.ts';
-import type { CreateMember, ListMembers, Member, MemberCollection, UpdateMember } from './schema.ts';
+import type { CreateMember, ListMembers, Member, UpdateMember } from './schema.ts';
 import * as store from './store.ts';
 import { memberErrors, placementErrors } from './validation.ts';
 
@@ -89,7 +89,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         return { type: 'delete_lbmember' };
       }),
 
-    async listMembers(scope: Scope, poolId: string, query: ListMembers): Promise<MemberCollection> {
+    async listMembers(scope: Scope, poolId: string, query: ListMembers): Promise<Collection<Member>> {
       return toPage((await view(scope, poolId)).members, query);
     },
 
@@ -113,7 +113,7 @@ async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {
 function toPage(
   members: Member[],
   { order_by = 'address.asc', limit = 1000, offset = 0 }: ListMembers,
-): MemberCollection {
+): Collection<Member> {
   const [field, direction] = order_by.split('.');
   const byAddress = (a: Member, b: Member) =>
     compareAddresses(a.address, b.address) || a.protocol_port - b.protocol_port;

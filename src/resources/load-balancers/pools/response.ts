@@ -1,13 +1,13 @@
 /** Pure: pools as the API returns them. */
 import type { PoolRow } from '../table.ts';
-import type { LbPool, LbPoolCollection } from './schema.ts';
+import type { LbPool, ListedPool } from './schema.ts';
 import type { MemberView, PoolView } from './store.ts';
 
 export function toResponse(pool: PoolView): LbPool {
   return { ...withoutMembers(pool), members: pool.members.map((member) => memberToResponse(member, pool)) };
 }
 
-export function listedToResponse(pool: PoolView<MemberView | { id: string }>): LbPoolCollection['results'][number] {
+export function listedToResponse(pool: PoolView<MemberView | { id: string }>): ListedPool {
   const members = pool.members.map((member) => ('address' in member ? memberToResponse(member, pool) : member));
   return { ...withoutMembers(pool), members };
 }

@@ -331,5 +331,5 @@ const ListedPool = Type.Object(
   },
   { title: 'ListedLbPool' },
 );
+export type ListedPool = Static<typeof ListedPool>;
 export const LbPoolCollection = { ...Collection(ListedPool), title: 'LbPoolCollection' };
-export type LbPoolCollection = Static<typeof LbPoolCollection>;

@@ -27,7 +27,7 @@ import { createHealthMonitors } from './health-monitors.ts';
 import { newPoolSettings, patchedPoolSettings } from './normalize.ts';
 import type { PoolSettings } from './normalize.ts';
 import { listedToResponse, toResponse } from './response.ts';
-import type { CreatePool, LbPool, LbPoolCollection, ListPools, UpdatePool } from './schema.ts';
+import type { CreatePool, LbPool, ListedPool, ListPools, UpdatePool } from './schema.ts';
 import * as store from './store.ts';
 import type { LockedPool } from './store.ts';
 import { missingMonitorType, poolErrors, poolSecrets } from './validation.ts';
@@ -41,7 +41,6 @@ interface PoolsDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> {
 }
 
 export type Pools = ReturnType<typeof createPools>;
-type ListedPool = LbPoolCollection['results'][number];
 
 /** Where a new listener or pool belongs. */
 export type NewPart = Pick<PoolRow, 'projectId' | 'regionId' | 'loadBalancerId' | 'creatorTaskId' | 'createdAt'>;

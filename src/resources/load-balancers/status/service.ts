@@ -3,7 +3,7 @@ import type { Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Db } from '../../../platform/db.ts';
 import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups, SizedRow } from '../../../platform/large-rows.ts';
+import type { Groups, PageInGroups, SizedRow } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
 import { statusesOf } from '../l7-policies/response.ts';
 import { find, loadWhole } from '../store.ts';
@@ -42,7 +42,7 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
       return status;
     },
 
-    async list(scope: Scope): Promise<{ count: number; results: Groups<LoadBalancerStatus | InGroups> }> {
+    async list(scope: Scope): Promise<PageInGroups<LoadBalancerStatus | InGroups>> {
       const rows = await store.sizes(db, scope);
       const sizes = new Map(rows.map((size) => [size.id, size]));
       // A large load balancer is the only one of its group. The others of a group share a statement.

@@ -50,18 +50,17 @@ export const RequestMetrics = Type.Object(
 );
 export type RequestMetrics = Static<typeof RequestMetrics>;
 
-export const LoadBalancerMetricsCollection = Collection(
-  Type.Object(
-    {
-      cpu_util: OrNull.number('Always null: unknown for a single load balancer'),
-      memory_util: OrNull.number('Always null: unknown for a single load balancer'),
-      network_Bps_egress: OrNull.number('Bytes sent to clients per second'),
-      network_Bps_ingress: OrNull.number('Bytes received from clients per second'),
-      network_pps_egress: OrNull.number('Always null: packets are not counted'),
-      network_pps_ingress: OrNull.number('Always null: packets are not counted'),
-      time: OrNull.text('Start of the step, RFC 3339 in UTC'),
-    },
-    { title: 'LoadBalancerMetrics', description: 'Averages of one step: a minute, ten minutes or an hour' },
-  ),
+const LoadBalancerMetrics = Type.Object(
+  {
+    cpu_util: OrNull.number('Always null: unknown for a single load balancer'),
+    memory_util: OrNull.number('Always null: unknown for a single load balancer'),
+    network_Bps_egress: OrNull.number('Bytes sent to clients per second'),
+    network_Bps_ingress: OrNull.number('Bytes received from clients per second'),
+    network_pps_egress: OrNull.number('Always null: packets are not counted'),
+    network_pps_ingress: OrNull.number('Always null: packets are not counted'),
+    time: OrNull.text('Start of the step, RFC 3339 in UTC'),
+  },
+  { title: 'LoadBalancerMetrics', description: 'Averages of one step: a minute, ten minutes or an hour' },
 );
-export type LoadBalancerMetricsCollection = Static<typeof LoadBalancerMetricsCollection>;
+export type LoadBalancerMetrics = Static<typeof LoadBalancerMetrics>;
+export const LoadBalancerMetricsCollection = Collection(LoadBalancerMetrics);

@@ -6,14 +6,9 @@ import type { Scope } from '../../../authz/actor.ts';
 import { withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
-import { requireFound } from '../../service-kit.ts';
+import { type Collection, requireFound } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';
-import type {
-  LoadBalancerMetricsCollection,
-  LoadBalancerTrafficHistory,
-  RequestMetrics,
-  TrafficQuery,
-} from './schema.ts';
+import type { LoadBalancerMetrics, LoadBalancerTrafficHistory, RequestMetrics, TrafficQuery } from './schema.ts';
 import * as store from './store.ts';
 
 interface LoadBalancerTrafficDeps {
@@ -54,7 +49,7 @@ export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalan
 
   return {
     /** Rates of bytes. */
-    async metrics(scope: Scope, id: string, request: RequestMetrics): Promise<LoadBalancerMetricsCollection> {
+    async metrics(scope: Scope, id: string, request: RequestMetrics): Promise<Collection<LoadBalancerMetrics>> {
       const { createdAt } = await loadBalancer(scope, id);
       const span = request.time_interval * (request.time_unit === 'day' ? 24 * hour : hour);
       const found = await points(store.trafficOfLoadBalancer, id, createdAt, span);

@@ -8,9 +8,9 @@ import { type RequestContext, type Scope, whileWaiting } from '../../../authz/ac
 import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { pageInGroups, type PageInGroups } from '../../../platform/large-rows.ts';
-import { requireFound, type ServiceDeps } from '../../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps } from '../../service-kit.ts';
 import type { PageQuery } from '../../store-kit.ts';
-import type { Artifact, RepositoryCollection } from '../schema.ts';
+import type { Artifact, Repository } from '../schema.ts';
 import { find, hasRemoval, hasRemovalOf, insertRemoval, lock } from '../store.ts';
 import { waitUntilDone } from '../wait-until-done.ts';
 import * as store from './store.ts';
@@ -47,7 +47,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   };
 
   return {
-    async listRepositories(scope: Scope, registryId: number, page: PageQuery): Promise<RepositoryCollection> {
+    async listRepositories(scope: Scope, registryId: number, page: PageQuery): Promise<Collection<Repository>> {
       await requireRegistry(scope, registryId);
       const { count, rows } = await store.listRepositories(db, registryId, page);
       const results = rows.map((row) => ({

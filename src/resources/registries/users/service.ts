@@ -10,12 +10,11 @@ import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
-import { requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
 import type { PageQuery } from '../../store-kit.ts';
 import type {
   CreateRegistryUser,
   RegistryUser,
-  RegistryUserCollection,
   RegistryUsersWithSecrets,
   RegistryUserWithSecret,
   UpdateRegistryUser,
@@ -97,7 +96,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       }));
     },
 
-    async list(scope: Scope, registryId: number, page: PageQuery): Promise<RegistryUserCollection> {
+    async list(scope: Scope, registryId: number, page: PageQuery): Promise<Collection<RegistryUser>> {
       requireFound(await find(db, scope, registryId), 'registry', registryId);
       return toCollection(await store.list(db, registryId, page), toResponse);
     },

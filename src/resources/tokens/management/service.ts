@@ -14,8 +14,8 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Clients } from '../../clients/service.ts';
 import type { Projects } from '../../projects/service.ts';
-import { readExpiry, requireFound, toCollection, withErrors } from '../../service-kit.ts';
-import type { CreateToken, ListTokens, NewToken, Token, TokenCollection } from '../schema.ts';
+import { type Collection, readExpiry, requireFound, toCollection, withErrors } from '../../service-kit.ts';
+import type { CreateToken, ListTokens, NewToken, Token } from '../schema.ts';
 import type { Tokens } from '../service.ts';
 import * as store from '../store.ts';
 import type { TokenRow } from '../store.ts';
@@ -110,7 +110,7 @@ export function createTokenManagement(deps: TokenManagementDeps) {
       });
     },
 
-    async list({ actor }: RequestContext, query: ListTokens): Promise<TokenCollection> {
+    async list({ actor }: RequestContext, query: ListTokens): Promise<Collection<Token>> {
       const clientId = await clientOf(actor, query.client_id);
       const within = { clientId, projectIds: actor.projectIds, state: query.state, now: clock.now() };
       return toCollection(await store.page(db, within, query), toResponse);

@@ -79,4 +79,3 @@ export const L7Rule = Type.Object(
 );
 export type L7Rule = Static<typeof L7Rule>;
 export const L7RuleCollection = Collection(L7Rule);
-export type L7RuleCollection = Static<typeof L7RuleCollection>;

@@ -6,7 +6,7 @@ import type { FieldError } from '../../../../errors/catalogue.ts';
 import { DriverError } from '../../../../errors/driver-error.ts';
 import type { Tx } from '../../../../platform/db.ts';
 import { changedColumns, isEmpty, requireFound, toCollection } from '../../../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../../../service-kit.ts';
+import type { Collection, ServiceDeps, TaskIds } from '../../../service-kit.ts';
 import type { PageQuery } from '../../../store-kit.ts';
 import * as listenerStore from '../../listeners/store.ts';
 import { createPartChanges } from '../../locked-changes.ts';
@@ -17,7 +17,7 @@ import type { L7PolicyRow } from '../store.ts';
 import { l7RuleErrors, l7ValueErrors, ruleLimit } from '../validation.ts';
 import { newL7RuleSettings, patchedL7RuleSettings } from './normalize.ts';
 import type { L7RuleSettings } from './normalize.ts';
-import type { CreateL7Rule, L7Rule, L7RuleCollection, UpdateL7Rule } from './schema.ts';
+import type { CreateL7Rule, L7Rule, UpdateL7Rule } from './schema.ts';
 import * as store from './store.ts';
 import type { L7RuleRow } from './store.ts';
 
@@ -112,7 +112,7 @@ export function createL7Rules(deps: L7RulesDeps) {
       });
     },
 
-    async listRules(scope: Scope, policyId: string, page: PageQuery): Promise<L7RuleCollection> {
+    async listRules(scope: Scope, policyId: string, page: PageQuery): Promise<Collection<L7Rule>> {
       const policy = requireFound(await policyStore.find(db, scope, policyId), 'L7 policy', policyId);
       return toCollection(await store.list(db, scope, policy.id, page), ruleToResponse, scope.regionName);
     },
