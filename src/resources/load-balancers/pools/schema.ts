@@ -261,7 +261,6 @@ export const ListPools = Type.Object({
 export type ListPools = Static<typeof ListPools>;
 
 const MemberReference = Type.Object({ id: Described(Uuid, 'ID of the member') }, { title: 'LbPoolMemberReference' });
-const NullableText = Nullable(Type.String());
 
 export const HealthMonitorView = Type.Object(
   {
@@ -269,23 +268,23 @@ export const HealthMonitorView = Type.Object(
     ...statusesOfPoolPart,
     admin_state_up: Type.Boolean({ description: monitorMeanings.admin_state_up }),
     delay: Type.Integer({ description: monitorMeanings.delay }),
-    domain_name: Described(NullableText, monitorMeanings.domain_name),
-    expected_codes: Described(NullableText, monitorMeanings.expected_codes),
-    http_method: Described(NullableText, monitorMeanings.http_method),
-    http_version: Described(NullableText, monitorMeanings.http_version),
+    domain_name: OrNull.text(monitorMeanings.domain_name),
+    expected_codes: OrNull.text(monitorMeanings.expected_codes),
+    http_method: OrNull.text(monitorMeanings.http_method),
+    http_version: OrNull.text(monitorMeanings.http_version),
     max_retries: Type.Integer({ description: monitorMeanings.max_retries }),
     max_retries_down: Type.Integer({ description: monitorMeanings.max_retries_down }),
     timeout: Type.Integer({ description: monitorMeanings.timeout }),
     type: MonitorType,
-    url_path: Described(NullableText, monitorMeanings.url_path),
+    url_path: OrNull.text(monitorMeanings.url_path),
   },
   { title: 'LbPoolHealthMonitor' },
 );
 
 const SessionPersistenceView = Type.Object(
   {
-    cookie_name: Described(NullableText, cookieName),
-    persistence_granularity: Described(NullableText, granularity),
+    cookie_name: OrNull.text(cookieName),
+    persistence_granularity: OrNull.text(granularity),
     persistence_timeout: OrNull.integer(persistenceTimeout),
     type: PersistenceType,
   },
