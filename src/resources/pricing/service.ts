@@ -10,7 +10,6 @@ import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
 import type { Collection } from '../service-kit.ts';
 import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
-import type { VolumeTypeName } from '../volumes/schema.ts';
 import type { Volumes } from '../volumes/service.ts';
 import type {
   ListFlavors,
@@ -65,13 +64,10 @@ export function createPricing(
     return price(scope, clientId, `load_balancer_${flavor}`, 1);
   };
 
-  const volumeOf = (scope: Scope, clientId: number, typeName: VolumeTypeName, gib: number): Price =>
-    price(scope, clientId, `volume_${typeName}_gib`, gib);
   const snapshotOf = (scope: Scope, clientId: number, gib: number): Price =>
     price(scope, clientId, 'snapshot_gib', gib);
 
   return {
-    volumeOf,
     snapshotOf,
 
     /** The price of a new volume, whose size and type default to those of its snapshot. */
@@ -84,7 +80,8 @@ export function createPricing(
       const size = body.size ?? snapshot?.size;
       if (size === undefined) throw required('size');
       const from = snapshot && !body.type_name ? await volumes.get(scope, snapshot.volume_id) : null;
-      return volumeOf(scope, clientId, body.type_name ?? from?.volume_type ?? 'standard', size);
+      const type = body.type_name ?? from?.volume_type ?? 'standard';
+      return price(scope, clientId, `volume_${type}_gib`, size);
     },
 
     /** The price of a snapshot of a volume, at the current size of the volume. */
