@@ -218,6 +218,7 @@ async function insertSchedules(
       userId: context.actor.tokenId,
       createdAt: at.now,
       nextRunAt: policy.status === 'active' ? times.next(at.now) : null,
+      failing: false,
     })),
   );
   await quota.reserve(tx, policy, { snapshot_schedule_count: schedules.length });

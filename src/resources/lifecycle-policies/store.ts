@@ -3,7 +3,7 @@ import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { columnsOf, prepared, preparedRow } from '../../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
+import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { projects } from '../projects/table.ts';
 import * as kit from '../store-kit.ts';
@@ -88,13 +88,7 @@ export async function updateSchedule(tx: Tx, id: string, changes: Partial<Schedu
   await tx.update(lifecyclePolicySchedules).set(changes).where(eq(lifecyclePolicySchedules.id, id));
 }
 
-const insertScheduleRows = kit.insertRows(lifecyclePolicySchedules);
-
-export const insertSchedules: DeferredWrite<[schedules: Omit<ScheduleRow, 'failing'>[]]> = (tx, schedules) =>
-  insertScheduleRows(
-    tx,
-    schedules.map((schedule) => ({ ...schedule, failing: false })),
-  );
+export const insertSchedules = kit.insertRows(lifecyclePolicySchedules);
 
 /** Returns how many existed. */
 export async function removeSchedules(tx: Tx, policyId: number, ids: string[]): Promise<number> {
