@@ -157,29 +157,28 @@ export function createLifecyclePolicyDuties(
     // Snapshots whose first request failed, or whose worker died.
     {
       seconds: 4 * pollSeconds,
-      work: async () =>
-        inSets(await store.findPendingRunVolumes(db, regionIds), batch, (ids) => requestOrFail(deps, ids)),
+      work: async () => inSets(await store.findPendingRunVolumes(db, regionIds), (ids) => requestOrFail(deps, ids)),
     },
     {
       seconds: pollSeconds,
-      work: async () => inSets(await store.findRunVolumesToSettle(db, regionIds), batch, settleAll),
+      work: async () => inSets(await store.findRunVolumesToSettle(db, regionIds), settleAll),
     },
     {
       seconds: pollSeconds,
       work: async () =>
-        inSets(await findExpiring(db, regionIds, clock.now(), batch), batch, (ids) =>
+        inSets(await findExpiring(db, regionIds, clock.now(), batch), (ids) =>
           withLockTimeout(db, (tx) => expireDue(deps, tx, ids)),
         ),
     },
     // Runs whose worker died between settling the last run volume and ending the run.
     {
       seconds: 120 * pollSeconds,
-      work: async () => inSets(await store.findAbandonedRuns(db, regionIds, batch), batch, (ids) => endRuns(deps, ids)),
+      work: async () => inSets(await store.findAbandonedRuns(db, regionIds, batch), (ids) => endRuns(deps, ids)),
     },
     {
       seconds: 4 * pollSeconds,
       work: async () =>
-        inSets(await findFailed(db, regionIds, clock.now(), batch), batch, (failed) =>
+        inSets(await findFailed(db, regionIds, clock.now(), batch), (failed) =>
           withLockTimeout(db, (tx) => retryExpiry(deps, tx, failed)),
         ),
     },
@@ -275,8 +274,8 @@ const setsOf = <T>(all: T[], size: number): T[][] =>
  * Works set by set. A failing set is halved until the failing item is alone, so that it cannot block the others and the
  * quota is used up to the limit. @throws the error of the first item that failed alone
  */
-async function inSets<T>(all: T[], size: number, work: (set: T[]) => Promise<unknown>): Promise<void> {
-  const left = setsOf(all, size);
+async function inSets<T>(all: T[], work: (set: T[]) => Promise<unknown>): Promise<void> {
+  const left = setsOf(all, batch);
   const failures: unknown[] = [];
   for (let set = left.shift(); set; set = left.shift()) {
     try {
