@@ -9,7 +9,7 @@ import type { FieldError } from '../../../errors/catalogue.ts';
 import { violatedConstraint } from '../../../platform/db-errors.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import { changedColumns, isEmpty, requireFound, requireUnused } from '../../service-kit.ts';
+import { changedColumns, isEmpty, requireFound, requireUnused, toCollection } from '../../service-kit.ts';
 import type { Collection, ServiceDeps, TaskIds } from '../../service-kit.ts';
 import * as l7PolicyStore from '../l7-policies/store.ts';
 import { createPartChanges, lockNamedLoadBalancer, requireChangeable, requireNotDeleted } from '../locked-changes.ts';
@@ -142,10 +142,10 @@ export function createListeners(deps: ListenersDeps) {
       filter: ListListeners,
       options: { showPasswords: boolean },
     ): Promise<Collection<Listener>> {
-      const { count, rows } = await store.list(db, scope, filter);
-      const ids = rows.map((row) => row.id);
+      const found = await store.list(db, scope, filter);
+      const ids = found.rows.map((row) => row.id);
       const stats = await statsOf(ids, filter.show_stats);
-      return { count, results: rows.map((row) => toResponse(row, stats, options)) };
+      return toCollection(found, toResponse, stats, options);
     },
 
     /** For the create of a load balancer; see nested-listeners.ts. */

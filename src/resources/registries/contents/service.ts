@@ -8,7 +8,7 @@ import { type RequestContext, type Scope, whileWaiting } from '../../../authz/ac
 import { withZone } from '../../../platform/clock.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import { pageInGroups, type PageInGroups } from '../../../platform/large-rows.ts';
-import { type Collection, requireFound, type ServiceDeps } from '../../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
 import type { PageQuery } from '../../store-kit.ts';
 import type { Artifact, Repository } from '../schema.ts';
 import { find, hasRemoval, hasRemovalOf, insertRemoval, lock } from '../store.ts';
@@ -49,8 +49,7 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
   return {
     async listRepositories(scope: Scope, registryId: number, page: PageQuery): Promise<Collection<Repository>> {
       await requireRegistry(scope, registryId);
-      const { count, rows } = await store.listRepositories(db, registryId, page);
-      const results = rows.map((row) => ({
+      return toCollection(await store.listRepositories(db, registryId, page), (row) => ({
         id: row.id,
         name: row.name,
         registry_id: registryId,
@@ -59,7 +58,6 @@ export function createRegistryContents({ db, tasks, idempotency }: RegistryConte
         created_at: withZone(row.createdAt),
         updated_at: withZone(row.updatedAt),
       }));
-      return { count, results };
     },
 
     async listArtifacts(
