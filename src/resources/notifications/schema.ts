@@ -1,7 +1,7 @@
 /** Responses about notifications. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
 
 const Channel = Type.Enum(['email', 'webhook'], { description: '`email` or `webhook`' });
 export type Channel = Static<typeof Channel>;
@@ -45,11 +45,9 @@ export const ListNotifications = Type.Object({
 });
 export type ListNotifications = Static<typeof ListNotifications>;
 
-const Time = Type.String({ format: 'date-time' });
-
 export const Attempt = Type.Object(
   {
-    at: Described(Time, 'When the delivery was attempted'),
+    at: Described(DateTime, 'When the delivery was attempted'),
     answer: Type.String({ description: 'The response of the receiver, or why it was not reached' }),
   },
   { title: 'DeliveryAttempt' },
@@ -67,8 +65,8 @@ export const Delivery = Type.Object(
     state: State,
     attempt_count: Type.Integer({ description: 'Number of attempts' }),
     attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
-    next_attempt_at: Described(Nullable(Time), 'When the next attempt is due; null when there is none'),
-    ended_at: Described(Nullable(Time), 'When the delivery succeeded or failed; null until then'),
+    next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
+    ended_at: Described(Nullable(DateTime), 'When the delivery succeeded or failed; null until then'),
   },
   { title: 'Delivery' },
 );
@@ -79,7 +77,7 @@ export const Notification = Type.Object(
     id: Described(Uuid, 'ID of the notification'),
     type: Kind,
     client_id: Type.Integer({ description: 'ID of the client' }),
-    created_at: Described(Time, 'When the notification was created'),
+    created_at: Described(DateTime, 'When the notification was created'),
     subject: Type.String({ description: 'Subject line' }),
     data: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
