@@ -1,12 +1,10 @@
 /** The operations of members at the paths that newer clients use, with the rules of pools. */
 import { projectMember, projectReader } from '../../../authz/access.ts';
-import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';
-import { member_id, pool_id, poolTag } from '../pools/routes.ts';
+import { operation } from '../pools/routes.ts';
 import type { Pools } from '../pools/service.ts';
 import { CreateMember, ListMembers, Member, MemberCollection, ReplaceMembers, UpdateMember } from './schema.ts';
 
-const operation = operationsOf(poolTag, { pool_id, member_id });
 const all = '/cloud/v1/loadbalancers/:project_id/:region_id/pools/:pool_id/members';
 const one = `${all}/:member_id`;
 

@@ -18,7 +18,7 @@ import {
 } from './schema.ts';
 import type { Pools } from './service.ts';
 
-export const poolTag = {
+const tag = {
   name: 'Load balancer pools',
   description:
     'The members of a load balancer, how traffic is distributed among them, and how their health is checked. A pool ' +
@@ -32,9 +32,8 @@ export const poolTag = {
     'A member is identified by its address and port. Changes of members and health monitors of a load balancer run one ' +
     'after the other in the order of the requests; other changes fail with 409 while a task changes the load balancer.',
 };
-export const pool_id = IdOf('the pool');
-export const member_id = IdOf('the member');
-const operation = operationsOf(poolTag, { pool_id, member_id });
+/** Also declares the operations of members. */
+export const operation = operationsOf(tag, { pool_id: IdOf('the pool'), member_id: IdOf('the member') });
 const all = '/cloud/v1/lbpools/:project_id/:region_id';
 const one = `${all}/:pool_id`;
 
