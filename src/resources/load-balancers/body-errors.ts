@@ -50,12 +50,11 @@ export function errorsOfLoadBalancer(
 function partialPortErrors(listeners: Listener[]): FieldError[] {
   const settings = listeners.map(({ protocol, protocol_port: port }, i) => {
     const isKnown = protocol !== undefined && port !== undefined;
-    return newListenerSettings(isKnown ? { name: '', protocol, protocol_port: port } : noPort(i));
+    const place = isKnown ? { protocol, protocol_port: port } : { protocol: 'TCP' as const, protocol_port: -i };
+    return newListenerSettings({ name: '', ...place });
   });
   return portErrors(settings);
 }
-
-const noPort = (i: number) => ({ name: '', protocol: 'TCP' as const, protocol_port: -i });
 
 export function errorsOfListener(body: ValidFields<CreateListener>, isInvalid: IsInvalid): FieldError[] {
   const isGiven = (['load_balancer_id', 'loadbalancer_id'] as const).some((name) => body[name] || isInvalid(name));
