@@ -10,19 +10,12 @@ import { DriverError } from '../driver.ts';
 import { syncPath } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
-export interface Layout {
-  root: string;
-  volumes: string;
-  snapshots: string;
-  quarantine: string;
-  volume(id: string): string;
-  snapshot(id: string): string;
-}
+export type Layout = ReturnType<typeof layoutOf>;
 
 export const ENDING = '.raw';
 
 /** The paths below `volumes` of a data directory. Its functions throw a permanent DriverError for ids that are not UUIDs. */
-export function layoutOf(dataDir: string): Layout {
+export function layoutOf(dataDir: string) {
   const root = join(resolve(dataDir), 'volumes');
   const image = (folder: string, id: string) => join(root, folder, `${checkedId(id, 'a volume or snapshot')}${ENDING}`);
   return {
@@ -30,8 +23,8 @@ export function layoutOf(dataDir: string): Layout {
     volumes: join(root, 'images'),
     snapshots: join(root, 'snapshots'),
     quarantine: join(root, 'quarantine'),
-    volume: (id) => image('images', id),
-    snapshot: (id) => image('snapshots', id),
+    volume: (id: string) => image('images', id),
+    snapshot: (id: string) => image('snapshots', id),
   };
 }
 

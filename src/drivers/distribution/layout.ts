@@ -19,38 +19,7 @@ import {
 import { DriverError } from '../driver.ts';
 import { digestGrammar, repositoryGrammar, tagGrammar } from '../registry.ts';
 
-export interface Layout {
-  root: string;
-  /** The root directory of distribution. */
-  storage: string;
-  repositories: string;
-  blobs: string;
-  /** Blobs that were unreferenced at the last scan. */
-  trash: string;
-  quarantine: string;
-  /** Folders that are permanently out of service and being deleted. */
-  removed: string;
-  /** The folder of the `closed` marks. */
-  marks: string;
-  /** Logs and PID files of distribution and of the gate. */
-  distribution: string;
-  /** The configuration and the certificate that distribution reads. */
-  configuration: string;
-  /** Temporary files of distribution. */
-  temporary: string;
-  /** The socket of distribution, which only the gate can reach. */
-  socket: string;
-  /** Files that the gate writes. */
-  gate: string;
-  /** Bytes of unfinished uploads by registry, as the gate last counted them. */
-  uploads: string;
-  registry(prefix: string): string;
-  repository(prefix: string, name: string): string;
-  blob(digest: string): string;
-  /** A file that exists if the registry was removed recently. */
-  closed(prefix: string): string;
-  trashed(digest: string): string;
-}
+export type Layout = ReturnType<typeof layoutIn>;
 
 const PREFIX = /^[a-z0-9][-a-z0-9]{0,62}$/;
 const REPOSITORY = new RegExp(`^${repositoryGrammar}$`);
@@ -78,7 +47,7 @@ interface Places {
  * The gate enters the folder before it drops root privileges and then uses `.`: its account cannot reach the folders above
  * by a path. The folder of runtime files is outside.
  */
-export function layoutIn(root: string, places: Partial<Places> = {}): Layout {
+export function layoutIn(root: string, places: Partial<Places> = {}) {
   const { runtime = runtimeFolder(root), local = root, replica = null } = places;
   const folder = (name: string) => join(root, name);
   const own = (name: string) => join(local, name);
@@ -86,24 +55,35 @@ export function layoutIn(root: string, places: Partial<Places> = {}): Layout {
   const registry = (prefix: string) => folder(`${v2}/repositories/${checked(PREFIX, prefix)}`);
   return {
     root,
+    /** The root directory of distribution. */
     storage: folder('storage'),
     repositories: folder(`${v2}/repositories`),
     blobs: folder(`${v2}/blobs/sha256`),
+    /** Blobs that were unreferenced at the last scan. */
     trash: folder('trash'),
     quarantine: folder('quarantine'),
+    /** Folders that are permanently out of service and being deleted. */
     removed: folder('removed'),
+    /** The folder of the `closed` marks. */
     marks: folder('closed'),
+    /** Logs and PID files of distribution and of the gate. */
     distribution: own('distribution'),
+    /** The configuration and the certificate that distribution reads. */
     configuration: runsAsRoot() ? join(runtime, 'distribution') : own('distribution'),
+    /** Temporary files of distribution. */
     temporary: runsAsRoot() ? join(runtime, 'distribution/tmp') : own('distribution/tmp'),
+    /** The socket of distribution, which only the gate can reach. */
     socket: runsAsRoot() ? join(runtime, 'distribution/tmp/http.sock') : own('distribution/http.sock'),
+    /** Files that the gate writes. */
     gate: folder('gate'),
+    /** Bytes of unfinished uploads by registry, as the gate last counted them. */
     uploads: folder(`gate/${replica === null ? 'uploads' : `uploads-${replica}`}.json`),
-    closed: (prefix) => folder(`closed/${checked(PREFIX, prefix)}`),
+    /** A file that exists if the registry was removed recently. */
+    closed: (prefix: string) => folder(`closed/${checked(PREFIX, prefix)}`),
     registry,
-    repository: (prefix, name) => join(registry(prefix), checked(REPOSITORY, name)),
-    blob: (digest) => folder(`${v2}/blobs/sha256/${hexOf(digest).slice(0, 2)}/${hexOf(digest)}`),
-    trashed: (digest) => folder(`trash/${hexOf(digest)}`),
+    repository: (prefix: string, name: string) => join(registry(prefix), checked(REPOSITORY, name)),
+    blob: (digest: string) => folder(`${v2}/blobs/sha256/${hexOf(digest).slice(0, 2)}/${hexOf(digest)}`),
+    trashed: (digest: string) => folder(`trash/${hexOf(digest)}`),
   };
 }
 

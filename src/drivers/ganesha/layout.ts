@@ -8,27 +8,12 @@ import { DriverError } from '../driver.ts';
 import { syncPath } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
-export interface Layout {
-  root: string;
-  specs: string;
-  images: string;
-  mounts: string;
-  quarantine: string;
-  ganesha: string;
-  recovery: string;
-  /** Files of the running Ganesha, on a ramfs (jail.ts). */
-  runtime: string;
-  /** Mount point of Ganesha's root directory, in its own namespace (jail.ts). */
-  jail: string;
-  spec(id: string): string;
-  image(id: string): string;
-  mount(id: string): string;
-}
+export type Layout = ReturnType<typeof layoutOf>;
 
 const shareId = (id: string) => checkedId(id, 'a file share');
 
 /** @throws DriverError, permanent, for a data directory that Ganesha's configuration cannot hold */
-export function layoutOf(dataDir: string): Layout {
+export function layoutOf(dataDir: string) {
   // The path is quoted in Ganesha's configuration, whose lexer does not support escapes.
   const root = join(resolve(dataDir), 'file-shares');
   if (!/^[\w./@+:, -]+$/.test(root)) {
@@ -44,11 +29,13 @@ export function layoutOf(dataDir: string): Layout {
     quarantine: folder('quarantine'),
     ganesha: folder('ganesha'),
     recovery: folder('ganesha/recovery'),
+    /** Files of the running Ganesha, on a ramfs (jail.ts). */
     runtime: folder('ganesha/runtime'),
+    /** Mount point of Ganesha's root directory, in its own namespace (jail.ts). */
     jail: folder('ganesha/root'),
-    spec: (id) => folder(`specs/${shareId(id)}.json`),
-    image: (id) => folder(`images/${shareId(id)}.xfs`),
-    mount: (id) => folder(`mounts/${shareId(id)}`),
+    spec: (id: string) => folder(`specs/${shareId(id)}.json`),
+    image: (id: string) => folder(`images/${shareId(id)}.xfs`),
+    mount: (id: string) => folder(`mounts/${shareId(id)}`),
   };
 }
 

@@ -16,37 +16,10 @@ import {
 import { syncPath } from '../durable-files.ts';
 import { id as checkedId, path as checkedPath } from './quote.ts';
 
-export interface Layout {
-  root: string;
-  specs: string;
-  certificates: string;
-  quarantine: string;
-  /** HAProxy reads every `.cfg` file in it: `00-global.cfg`, and one for each load balancer. */
-  configuration: string;
-  /** Files that HAProxy checks before they become configuration. */
-  candidates: string;
-  haproxy: string;
-  /** The log and pid of nginx. */
-  nginx: string;
-  /** The configuration of nginx. */
-  nginxConfiguration: string;
-  /** The files that nginx writes. */
-  nginxState: string;
-  sockets: string;
-  globalFile: string;
-  masterSocket: string;
-  exporterSocket: string;
-  peerSocket: string;
-  stateFile: string;
-  spec(id: string): string;
-  balancerFile(id: string): string;
-  candidate(id: string): string;
-  certificate(name: string): string;
-  adminSocket(revision: string): string;
-}
+export type Layout = ReturnType<typeof layoutOf>;
 
 /** @throws DriverError, permanent, for a data directory that the runtime socket cannot name */
-export function layoutOf(dataDir: string): Layout {
+export function layoutOf(dataDir: string) {
   const root = checkedPath(join(resolve(dataDir), 'load-balancers'));
   const folder = (name: string) => join(root, name);
   const sockets = runtimeFolder(root);
@@ -55,11 +28,16 @@ export function layoutOf(dataDir: string): Layout {
     specs: folder('specs'),
     certificates: folder('certificates'),
     quarantine: folder('quarantine'),
+    /** HAProxy reads every `.cfg` file in it: `00-global.cfg`, and one for each load balancer. */
     configuration: folder('haproxy/configuration'),
+    /** Files that HAProxy checks before they become configuration. */
     candidates: folder('haproxy/candidates'),
     haproxy: folder('haproxy'),
+    /** The log and pid of nginx. */
     nginx: folder('nginx'),
+    /** The configuration of nginx. */
     nginxConfiguration: runsAsRoot() ? join(sockets, 'nginx') : folder('nginx'),
+    /** The files that nginx writes. */
     nginxState: runsAsRoot() ? join(sockets, 'nginx/state') : folder('nginx/state'),
     sockets,
     globalFile: folder('haproxy/configuration/00-global.cfg'),
@@ -67,11 +45,11 @@ export function layoutOf(dataDir: string): Layout {
     exporterSocket: join(sockets, 'exporter.sock'),
     peerSocket: join(sockets, 'peers.sock'),
     stateFile: folder('haproxy/state'),
-    spec: (id) => folder(`specs/${checkedId(id)}.json`),
-    balancerFile: (id) => folder(`haproxy/configuration/balancer-${checkedId(id)}.cfg`),
-    candidate: (id) => folder(`haproxy/candidates/${checkedId(id)}.cfg`),
-    certificate: (name) => folder(`certificates/${name}`),
-    adminSocket: (revision) => join(sockets, `admin-${revision}.sock`),
+    spec: (id: string) => folder(`specs/${checkedId(id)}.json`),
+    balancerFile: (id: string) => folder(`haproxy/configuration/balancer-${checkedId(id)}.cfg`),
+    candidate: (id: string) => folder(`haproxy/candidates/${checkedId(id)}.cfg`),
+    certificate: (name: string) => folder(`certificates/${name}`),
+    adminSocket: (revision: string) => join(sockets, `admin-${revision}.sock`),
   };
 }
 
