@@ -9,6 +9,7 @@
  * HAProxy evaluates them in the thread that carries the traffic of all tenants.
  */
 import type { FieldError } from '../errors/catalogue.ts';
+import { collector } from './load-balancer-rules.ts';
 import { isFreeText, isHeaderName } from './load-balancer-text.ts';
 import type {
   DesiredL7Policy,
@@ -44,8 +45,7 @@ export function l7PolicyViolations(
   listener: ListenerProtocol,
   pool: PoolProtocol | null,
 ): FieldError[] {
-  const violations: FieldError[] = [];
-  const report = (path: string, message: string) => void violations.push({ path, message });
+  const { violations, report } = collector();
   if (!l7Listeners.includes(listener)) {
     report('listener_id', `must be an HTTP or TERMINATED_HTTPS listener, not ${listener}`);
   }
@@ -106,8 +106,7 @@ export function takesKey(type: L7RuleType): boolean {
 /** Violations by field of the API. */
 export function l7RuleViolations(rule: L7RuleSettings, listener: ListenerProtocol): FieldError[] {
   const { type, compareType, key } = rule;
-  const violations: FieldError[] = [];
-  const report = (path: string, message: string) => void violations.push({ path, message });
+  const { violations, report } = collector();
   if (type.startsWith('SSL_') && listener !== 'TERMINATED_HTTPS') {
     report('type', `${type} requires a TERMINATED_HTTPS listener, not ${listener}`);
   }

@@ -296,7 +296,8 @@ export function prefixed(prefix: string, violations: FieldError[]): FieldError[]
   return violations.map(({ path, message }) => ({ path: `${prefix}${path}`, message }));
 }
 
-function collector() {
+/** `violations` has what was reported. */
+export function collector() {
   const violations: FieldError[] = [];
   return { violations, report: (path: string, message: string) => void violations.push({ path, message }) };
 }
