@@ -6,7 +6,8 @@
  * user namespace (`unshare -Ur`); Debian's other plugins need a cluster or keep files in memory. So without it shares cannot
  * be served at all, while without CAP_SYS_ADMIN only their size is not enforced.
  */
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { readOrEmpty } from '../../platform/read-or-empty.ts';
 import { findProgram } from '../programs.ts';
 
 export interface HostFacts {
@@ -110,10 +111,6 @@ function pluginFolders(): string[] {
 }
 
 function effectiveCapabilities(): bigint {
-  try {
-    const hex = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
-    return hex ? BigInt(`0x${hex}`) : 0n;
-  } catch {
-    return 0n;
-  }
+  const hex = /^CapEff:\s*([0-9a-f]+)$/m.exec(readOrEmpty('/proc/self/status'))?.[1];
+  return hex ? BigInt(`0x${hex}`) : 0n;
 }

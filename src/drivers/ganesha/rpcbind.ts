@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
 import { processIn, startedWith } from '../../platform/running-processes.ts';
+import { succeeds } from '../../platform/succeeds.ts';
 import { confined } from '../confined.ts';
 import { holderOf, listenersOn } from '../ports.ts';
 import type { Layout } from './layout.ts';
@@ -85,13 +86,9 @@ const probe = () => callNull({ host: '127.0.0.1', port: PORT }, PORTMAPPER);
 async function responds(timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    try {
-      await probe();
-      return true;
-    } catch {
-      if (performance.now() >= deadline) return false;
-      await sleep(50);
-    }
+    if (await succeeds(probe())) return true;
+    if (performance.now() >= deadline) return false;
+    await sleep(50);
   }
 }
 
