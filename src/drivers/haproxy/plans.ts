@@ -90,11 +90,8 @@ function render(host: Host, plan: Plan, admitOne: (spec: Spec) => Admission): vo
     plan.after = { spec, admission, rendered, files: new Map([...files, ...rendered.files]) };
   }
   plan.changed = changesOf(before?.spec, plan.after?.spec ?? null);
-  if (before && plan.after) plan.changed.push(...memberChanges(before.spec, plan.after.spec, isUdp));
-}
-
-function isUdp({ protocol }: { protocol: string }): boolean {
-  return protocol === 'UDP';
+  if (!before || !plan.after) return;
+  plan.changed.push(...memberChanges(before.spec, plan.after.spec, ({ protocol }) => protocol === 'UDP'));
 }
 
 /** The first change of a batch gets the port. A failed change keeps the ports that it has. */

@@ -9,11 +9,9 @@ interface Challenge {
 /** Returns the bearer challenge of a WWW-Authenticate header, else the basic challenge; null if it has neither. */
 export function challengeOf(header: string | undefined): Challenge | null {
   const challenges = parse(header ?? '');
-  return challenges.find(({ scheme }) => scheme === 'bearer') ?? challenges.find(isBasic) ?? null;
-}
-
-function isBasic({ scheme }: Challenge): boolean {
-  return scheme === 'basic';
+  return (
+    challenges.find(({ scheme }) => scheme === 'bearer') ?? challenges.find(({ scheme }) => scheme === 'basic') ?? null
+  );
 }
 
 /** A word with a value is a parameter of the preceding challenge; a word without one is the scheme of the next challenge. */
