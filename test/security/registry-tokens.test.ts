@@ -167,6 +167,29 @@ describe('the token server', () => {
       cloud.clock.set(null);
     }
   });
+
+  it('limits guesses by a user of the same name in another registry, whose login succeeds', async () => {
+    const { prefix } = await make([{ name: 'same', duration: 1, secret: 'pw-of-victim' }]);
+    const own = await make([{ name: 'same', duration: 1, secret: 'guess' }]);
+    const granted = async (secret: string, address: string) => {
+      const scopes = [prefix, own.prefix].map((each) => `repository:${each}/a:pull`);
+      return accessOf((await login(`same:${secret}`, scopes, address)).json().token).map(({ name }) => name);
+    };
+    cloud.clock.set(new Date('2026-11-20T13:00:00Z'));
+    try {
+      for (let i = 0; i < limits.pair; i += 1) {
+        expect(await granted('guess', '192.0.2.1')).toEqual([`${own.prefix}/a`]);
+      }
+      // The same answer as for a wrong guess.
+      expect(await granted('pw-of-victim', '192.0.2.1')).toEqual([]);
+      expect(await granted('guess', '192.0.2.1')).toEqual([`${own.prefix}/a`]);
+      expect(await granted('pw-of-victim', '192.0.2.2')).toEqual([`${prefix}/a`]);
+      cloud.clock.advance(61);
+      expect(await granted('pw-of-victim', '192.0.2.1')).toEqual([`${prefix}/a`]);
+    } finally {
+      cloud.clock.set(null);
+    }
+  });
 });
 
 describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? 'the host of a registry', () => {

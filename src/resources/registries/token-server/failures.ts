@@ -5,6 +5,7 @@
  * share the address of a proxy; the guesses of one must not lock out the others.
  */
 import type { Clock } from '../../../platform/clock.ts';
+import { sourceOf } from '../../../platform/network-address.ts';
 
 export const limits = {
   /** Failures of a name from an address. */
@@ -14,22 +15,24 @@ export const limits = {
   name: 3000,
 };
 const windowMs = 60_000;
-const maxCounted = 100_000;
+/** Then the older ones are forgotten. If new ones were not counted, a flood of names would allow any number of guesses. */
+const maxCounted = 50_000;
 
 export function createFailures({ now }: Clock) {
   let began = 0;
-  const counts = new Map<string, number>();
-  const keys = (name: string, address: string) => ({
-    pair: `pair ${name} ${address}`,
-    address: `address ${address}`,
-    name: `name ${name}`,
-  });
-  const count = (key: string) => counts.get(key) ?? 0;
+  let counts = new Map<string, number>();
+  let older = new Map<string, number>();
+  const keys = (name: string, address: string) => {
+    const source = sourceOf(address);
+    return { pair: `pair ${name} ${source}`, address: `address ${source}`, name: `name ${name}` };
+  };
+  const count = (key: string) => counts.get(key) ?? older.get(key) ?? 0;
 
   const startWindow = () => {
     const time = now().getTime();
     if (time >= began && time < began + windowMs) return;
     counts.clear();
+    older.clear();
     began = time;
   };
 
@@ -47,8 +50,9 @@ export function createFailures({ now }: Clock) {
     record(name: string, address: string): void {
       startWindow();
       for (const key of Object.values(keys(name, address))) {
-        if (counts.has(key) || counts.size < maxCounted) counts.set(key, count(key) + 1);
+        counts.set(key, count(key) + 1);
       }
+      if (counts.size >= maxCounted) [older, counts] = [counts, new Map()];
     },
   };
 }

@@ -110,6 +110,19 @@ export function createTokenServer(deps: TokenServerDeps) {
     throw new TokenRefused('UNAUTHORIZED', `the user ${name} expired at ${found[0]!.expiresAt!.toISOString()}`);
   };
 
+  /**
+   * The registry, if the login grants access to it. Anyone may have a user of the same name with a guessed secret in another
+   * registry: that login succeeds, and the access to this registry shows whether the guess is right. So a scope of a registry
+   * that the login does not include counts as a failed login of a user of that registry.
+   */
+  const find = (granted: Map<number, RegistryAccess>, id: number, { name, address }: TokenRequest) => {
+    const user = `${name} of ${id}`;
+    if (failures.retryAfter(user, address) !== null) return undefined;
+    const registry = granted.get(id);
+    if (!registry) failures.record(user, address);
+    return registry;
+  };
+
   /** Units: milliseconds of real time. */
   const expiryOf = (expiresAt: Date) => hostClock.now().getTime() + expiresAt.getTime() - clock.now().getTime();
 
@@ -121,7 +134,7 @@ export function createTokenServer(deps: TokenServerDeps) {
       let until = hostClock.now().getTime() + lifetimeMs;
       for (const scope of request.scopes.slice(0, maxScopes)) {
         const requested = parseScope(scope);
-        const registry = requested && registries.get(requested.registryId);
+        const registry = requested && find(registries, requested.registryId, request);
         if (!requested || !registry || prefixOf(registry) !== requested.prefix) continue;
         const actions = permittedActions(registry, requested.actions);
         if (actions.includes('push')) {
