@@ -168,6 +168,29 @@ describe('the token server', () => {
     }
   });
 
+  it('leaves most connections of the database to other requests: the logins of an address are served in turn', async () => {
+    const { prefix } = await make([{ name: 'flood', duration: 1, secret: 'pw' }]);
+    const { $client: pool } = cloud.db;
+    const scopes = ['a', 'b', 'c'].map((name) => `repository:${prefix}/${name}:push`);
+    /** The most connections that were in use or waited for. */
+    const flood = async (addresses: number) => {
+      let [most, isOver] = [0, false];
+      const watch = () => {
+        most = Math.max(most, pool.totalCount - pool.idleCount + pool.waitingCount);
+        if (!isOver) setImmediate(watch);
+      };
+      watch();
+      const from = (i: number) => `203.0.113.${i % addresses}`;
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login('flood:pw', scopes, from(i))));
+      isOver = true;
+      expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+      return most;
+    };
+    // The server itself uses some.
+    expect(await flood(1)).toBeLessThan(8);
+    expect(await flood(20)).toBeLessThan(8);
+  });
+
   it('limits guesses by a user of the same name in another registry, whose login succeeds', async () => {
     const { prefix } = await make([{ name: 'same', duration: 1, secret: 'pw-of-victim' }]);
     const own = await make([{ name: 'same', duration: 1, secret: 'guess' }]);

@@ -91,9 +91,7 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
       const { request } = reply;
       const { service = '', scope = [] } = query;
       const scopes = scope.flatMap((each) => each.split(' '));
-      return answer(request, reply, () =>
-        tokenServer.issue({ ...basicOf(request), address: request.ip, service, scopes }),
-      );
+      return answer(request, reply, (client) => tokenServer.issue({ ...basicOf(request), ...client, service, scopes }));
     },
   });
   routesOf([getToken])(app);
@@ -115,10 +113,10 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
     },
     (request, reply) => {
       const { grant_type, service = '', scope = '', username, password } = request.body;
-      return answer(request, reply, () => {
+      return answer(request, reply, (client) => {
         if (grant_type !== 'password') throw new TokenRefused('DENIED', 'grant_type must be password');
-        const shown = { name: username ?? '', secret: password ?? '', address: request.ip };
-        return tokenServer.issue({ ...shown, service, scopes: scope.split(' ').filter(Boolean) });
+        const shown = { name: username ?? '', secret: password ?? '' };
+        return tokenServer.issue({ ...shown, ...client, service, scopes: scope.split(' ').filter(Boolean) });
       });
     },
   );
@@ -172,11 +170,11 @@ function basicOf(request: FastifyRequest): { name: string; secret: string } {
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  issue: () => Promise<TokenAnswer>,
+  issue: (client: { address: string; isGone(): boolean }) => Promise<TokenAnswer>,
 ): Promise<TokenAnswer> {
   reply.header('cache-control', 'no-store');
   try {
-    return await issue();
+    return await issue({ address: request.ip, isGone: () => reply.raw.destroyed });
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
     const { code, message, retryAfter } = error;

@@ -10,6 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Actor, atLeast } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
+import { sourceOf } from '../../../platform/network-address.ts';
+import { limited, oneAtATime } from '../../../platform/turns.ts';
 import { repositoryPattern } from '../schema.ts';
 import { idIn, maxPushes, notePush, prefixOf } from '../store.ts';
 import type { Access, Authority } from './authority.ts';
@@ -30,6 +32,8 @@ interface TokenServerDeps {
 interface TokenRequest {
   /** The address of the client. */
   address: string;
+  /** Whether the client has disconnected. */
+  isGone(): boolean;
   name: string;
   secret: string;
   service: string;
@@ -64,6 +68,8 @@ const lifetimeMs = 300_000;
 /** Shorter for tokens that permit a push, because the registry may become full meanwhile. */
 const pushLifetimeMs = 120_000;
 const maxScopes = 20;
+/** Statements of all logins at a time: the other connections are for the requests of the API, which have limits of their own. */
+const maxStatements = 2;
 const gib = 1024 ** 3;
 const userName = /^[a-z0-9]{1,16}$/;
 const repositoryName = new RegExp(repositoryPattern);
@@ -73,6 +79,15 @@ export type TokenServer = ReturnType<typeof createTokenServer>;
 export function createTokenServer(deps: TokenServerDeps) {
   const { db, clock, hostClock } = deps;
   const failures = createFailures(hostClock);
+  const ofSource = oneAtATime();
+  const ofAll = limited(maxStatements);
+
+  /** Runs a statement of a login in turn: those of an address after each other, so that a flood delays no other address. */
+  const inTurn = <T>({ address, isGone }: TokenRequest, statement: () => Promise<T>): Promise<T> =>
+    ofSource(sourceOf(address), async () => {
+      if (isGone()) throw new TokenRefused('DENIED', 'the client has disconnected');
+      return ofAll(statement);
+    });
 
   /** @throws TokenRefused */
   const authenticate = async (request: TokenRequest): Promise<RegistryAccess[]> => {
@@ -92,18 +107,20 @@ export function createTokenServer(deps: TokenServerDeps) {
   };
 
   /** @throws TokenRefused */
-  const login = async ({ name, secret, service }: TokenRequest): Promise<RegistryAccess[]> => {
+  const login = async (request: TokenRequest): Promise<RegistryAccess[]> => {
+    const { name, secret, service } = request;
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
-      const actor = await deps.authenticate(secret);
+      const actor = await inTurn(request, async () => deps.authenticate(secret));
       if (actor) {
-        const found = await store.findByClient(db, regionIds, actor);
+        const found = await inTurn(request, () => store.findByClient(db, regionIds, actor));
         const access = { readOnly: !atLeast(actor, 'member'), expiresAt: actor.expiresAt ?? null };
         return found.map((each) => ({ ...each, ...access }));
       }
     }
     if (!userName.test(name)) throw unknownUser();
-    const found = await store.findByUser(db, regionIds, name, (await deps.authority()).secretMac(name, secret));
+    const { secretMac } = await deps.authority();
+    const found = await inTurn(request, () => store.findByUser(db, regionIds, name, secretMac(name, secret)));
     if (found.length === 0) throw unknownUser();
     const current = found.filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now());
     if (current.length > 0) return current;
@@ -138,7 +155,7 @@ export function createTokenServer(deps: TokenServerDeps) {
         if (!requested || !registry || prefixOf(registry) !== requested.prefix) continue;
         const actions = permittedActions(registry, requested.actions);
         if (actions.includes('push')) {
-          await awaitPushPermission(db, registry.id, requested.repository);
+          await awaitPushPermission(() => inTurn(request, () => notePush(db, registry.id, requested.repository)));
           until = Math.min(until, hostClock.now().getTime() + pushLifetimeMs);
         }
         if (registry.expiresAt) until = Math.min(until, expiryOf(registry.expiresAt));
@@ -201,9 +218,9 @@ function permittedActions(
 }
 
 /** Records the push once garbage collection has released the repository, normally within moments. @throws TokenRefused */
-async function awaitPushPermission(db: Db, registryId: number, repository: string): Promise<void> {
+async function awaitPushPermission(note: () => ReturnType<typeof notePush>): Promise<void> {
   for (let tries = 0; tries < 600; tries += 1) {
-    const result = await notePush(db, registryId, repository);
+    const result = await note();
     if (result === 'granted') return;
     if (result === 'too many') {
       const message = `the registry had pushes to ${maxPushes} repositories within two days, the maximum; try again later`;
