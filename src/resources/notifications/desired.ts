@@ -41,7 +41,7 @@ function tableOf(rows: string[][]): string {
 }
 
 function htmlOf({ paragraphs, figures }: MessageBody, id: string): string {
-  const paragraph = (text: string) => `<p>${escapeHtml(text)}</p>`;
+  const paragraph = (text: string) => `<p style="white-space: pre-line">${escapeHtml(text)}</p>`;
   const row = (tag: 'th' | 'td', cells: string[]) =>
     `<tr>${cells.map((cell) => `<${tag} align="left" style="padding: 2px 12px 2px 0">${escapeHtml(cell)}</${tag}>`).join('')}</tr>`;
   const table = figures
