@@ -48,6 +48,11 @@ export interface WebhookCall {
 export type EmailDriver = DeliveryDriver<Email>;
 export type WebhookDriver = DeliveryDriver<WebhookCall>;
 
+/** The message of a connection without the advice of Node, about its options, to whoever starts it: clients read the message. */
+export function withoutAdvice(message: string): string {
+  return message.replace(/; if the root CA is installed locally.*/s, '');
+}
+
 /** Makes the text of a third party safe to store and show: one line, no control characters, limited length. */
 export function presentable(text: string): string {
   const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();

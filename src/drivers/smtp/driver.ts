@@ -3,7 +3,7 @@
  * clients can discard duplicates. Text reaches headers only through nodemailer's structured fields, without line breaks.
  */
 import { refuseAborted } from '../command.ts';
-import { presentable, type Email, type EmailDriver } from '../delivery.ts';
+import { presentable, type Email, type EmailDriver, withoutAdvice } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { type Sender, senderOf } from './settings.ts';
 
@@ -99,7 +99,7 @@ interface SmtpError {
 function classify(cause: unknown): { error: DriverError; aboutMessage: boolean } {
   const { code, command, responseCode = 0, response, message = '' } = cause as SmtpError;
   const aboutMessage = code === 'EMESSAGE' || (code === 'EENVELOPE' && command !== 'MAIL FROM');
-  const reply = presentable(response ?? message) || 'the connection failed';
+  const reply = presentable(response ?? withoutAdvice(message)) || 'the connection failed';
   const error = new DriverError(reply, {
     customerMessage: reply,
     retryable: !(aboutMessage && responseCode >= 500),

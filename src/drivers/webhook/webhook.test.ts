@@ -1,8 +1,11 @@
 /** Webhooks: allowed URLs, request headers, and handling of responses. */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { aCertificate } from '../../resources/secrets/test-certificates.ts';
 import type { WebhookCall } from '../delivery.ts';
 import type { DriverError } from '../driver.ts';
 import { createWebhookDriver } from './driver.ts';
@@ -231,6 +234,18 @@ describe('a call', () => {
       retryable: true,
       customerMessage: 'TLS failed: wrong version number',
     });
+  });
+
+  it('by HTTPS to a receiver whose certificate is not trusted says so, without advice about the options of Node', async () => {
+    const { pem, keyPem } = aCertificate();
+    const server = createTlsServer({ cert: pem, key: keyPem });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    await expect(permissive.send(call(url), signal)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: expect.stringMatching(/^[\w -]*certificate$/),
+    });
+    server.close();
   });
 
   it('to a name that does not resolve is retryable', async () => {
