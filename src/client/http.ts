@@ -69,7 +69,7 @@ export function createApi(target: Target, longestSilenceMs = silenceMs): Api {
     async stream(request, write) {
       const incoming = await open(target, request, 0);
       if (incoming.statusCode! >= 300) throw refusal(target, await receive(incoming));
-      for await (const chunk of incoming) write(chunk as Buffer);
+      for await (const chunk of chunksOf(incoming)) write(chunk);
     },
   };
 }
@@ -123,13 +123,18 @@ function open(
   });
 }
 
-async function receive(incoming: IncomingMessage): Promise<Response> {
-  const chunks: Buffer[] = [];
+/** @throws ConnectionError */
+async function* chunksOf(incoming: IncomingMessage): AsyncGenerator<Buffer> {
   try {
-    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    yield* incoming as AsyncIterable<Buffer>;
   } catch (error) {
     throw new ConnectionError(`the connection broke: ${(error as Error).message}`, exitCodes.failed, error);
   }
+}
+
+async function receive(incoming: IncomingMessage): Promise<Response> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of chunksOf(incoming)) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString('utf8');
   const isJson = incoming.headers['content-type']?.includes('json') && text !== '';
   return { status: incoming.statusCode!, headers: incoming.headers, text, body: isJson ? parsed(text) : undefined };

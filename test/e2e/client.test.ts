@@ -243,10 +243,14 @@ describe('exit codes', () => {
     expect(denied).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('are 1 for a server that redirects, or answers with garbage', async () => {
+  it('are 1 for a server that redirects, answers with garbage, or dies', async () => {
     const server = createServer((request, response) => {
       if (request.url!.startsWith('/cloud/v1/regions')) {
         return response.writeHead(308, { location: 'https://other.example/' }).end();
+      }
+      if (request.url === '/cloudyard/v1/events') {
+        response.writeHead(200).write('retry: 1000\n\n');
+        return void setTimeout(() => response.destroy(), 100);
       }
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"results": [');
     });
@@ -261,6 +265,11 @@ describe('exit codes', () => {
       code: 1,
       stdout: '',
       stderr: `cloudyard: ${own.CLOUDYARD_URL} redirects to https://other.example/; use that URL in the context\n`,
+    });
+    expect(await run(['event', 'stream'], '', own)).toMatchObject({
+      code: 1,
+      stdout: 'retry: 1000\n\n',
+      stderr: 'cloudyard: the connection broke: aborted\n',
     });
     server.close();
   });
