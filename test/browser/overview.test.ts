@@ -61,6 +61,23 @@ describe('the tasks', () => {
   });
 });
 
+describe('a task that deletes a part of a load balancer', () => {
+  it('links to the load balancer, which is not deleted', async () => {
+    const { yard } = consoleOf;
+    const listeners = [{ name: 'web', protocol: 'HTTP', protocol_port: 80 }];
+    const { body } = await yard.post('/cloud/v1/loadbalancers/1/1', { name: 'with-parts', listeners });
+    const { created_resources: made } = (await yard.get(`/cloud/v1/tasks/${body.tasks[0]}?wait=30`)).body;
+    const deletion = await yard.delete(`/cloud/v1/lblisteners/1/1/${made.listeners[0]}`);
+    await yard.get(`/cloud/v1/tasks/${deletion.body.tasks[0]}?wait=30`);
+    const page = await open('tasks?type=delete_lblistener');
+    await page
+      .getByRole('row', { name: /Delete listener/ })
+      .getByRole('link', { name: 'with-parts' })
+      .waitFor();
+    await page.getByText('deleted', { exact: true }).waitFor({ state: 'hidden' });
+  });
+});
+
 describe('the tasks that are not acknowledged', () => {
   it('keep the focus in the list while each is acknowledged, and then in the page', async () => {
     await failedTask('to-fail-3');

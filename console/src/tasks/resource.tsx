@@ -59,9 +59,10 @@ export function TaskResource({ task, names }: { task: Task; names: ResourceNames
   const page = KINDS[kind]?.page;
   const text = names.get(id) || id.slice(0, SHORT_ID);
   const hasEnded = task.finished_on !== null;
+  // `delete_lbpool` is a task of the load balancer, which is still there.
   const isDeleted =
-    (task.task_type.startsWith('delete_') && task.state === 'FINISHED') ||
-    (hasEnded && names.knownKinds.has(kind) && !names.has(id));
+    !names.has(id) &&
+    ((task.task_type.startsWith('delete_') && task.state === 'FINISHED') || (hasEnded && names.knownKinds.has(kind)));
   if (!page || isDeleted) {
     return (
       <span title={id}>
