@@ -3,8 +3,10 @@
  * left. `replaceText` is for files that a start writes again, so it does not sync.
  */
 import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hostError } from './command.ts';
+import { DriverError } from './driver.ts';
 
 export interface Owner {
   uid: number;
@@ -41,6 +43,27 @@ export async function replaceFile(path: string, write: (unfinished: string) => P
   } catch (err) {
     await rm(unfinished, { force: true });
     throw hostError(`cannot write ${path}: ${(err as Error).message}`, err);
+  }
+}
+
+/** How the system and Node refuse to extend a file beyond its greatest size. */
+const tooLarge = ['EFBIG', 'EINVAL', 'ERR_OUT_OF_RANGE'];
+
+/**
+ * Extends a file to at least `bytes`, with a hole that reads as zeros. `what`: what it stores, for the client.
+ * @throws DriverError, permanent, if the filesystem cannot hold a file of this size
+ */
+export async function extendFile(file: FileHandle, bytes: number, what: 'file share' | 'volume'): Promise<void> {
+  if ((await file.stat()).size >= bytes) return;
+  try {
+    await file.truncate(bytes);
+  } catch (cause) {
+    if (!tooLarge.includes((cause as NodeJS.ErrnoException).code ?? '')) throw cause;
+    throw new DriverError(`the filesystem cannot hold a file of ${bytes} bytes`, {
+      customerMessage: `the storage host cannot store a ${what} of this size`,
+      retryable: false,
+      cause,
+    });
   }
 }
 

@@ -6,8 +6,7 @@
  */
 import { mkdir, open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { DriverError } from '../driver.ts';
-import { syncPath } from '../durable-files.ts';
+import { extendFile, syncPath } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
 export type Layout = ReturnType<typeof layoutOf>;
@@ -41,22 +40,12 @@ export async function makeFolders(
   for (const folder of [root, dirname(root)]) await syncPath(folder);
 }
 
-/**
- * Durably extends a file to at least `bytes`, with a hole that reads as zeros. Creates a missing one.
- * @throws DriverError, permanent, if the filesystem cannot hold a file of this size
- */
+/** Durably extends a file to at least `bytes`, as `extendFile`. Creates a missing one. @throws DriverError */
 export async function extend(path: string, bytes: number): Promise<void> {
   const file = await open(path, 'a+', 0o600);
   try {
-    if ((await file.stat()).size < bytes) await file.truncate(bytes);
+    await extendFile(file, bytes, 'volume');
     await file.sync();
-  } catch (err) {
-    if (!['EFBIG', 'ERR_OUT_OF_RANGE', 'EINVAL'].includes((err as NodeJS.ErrnoException).code ?? '')) throw err;
-    throw new DriverError(`a file of ${bytes} bytes is not possible: ${path}`, {
-      customerMessage: 'the storage host cannot store a volume of this size',
-      retryable: false,
-      cause: err,
-    });
   } finally {
     await file.close();
   }

@@ -42,4 +42,15 @@ describe.skipIf(!requires('xfsprogs', 'root'))(skipReason('xfsprogs', 'root') ??
     expect(changed).toEqual(ids.map(() => ['image created', 'image mounted']));
     for (const id of ids) expect(statSync(layout().mount(id)).mode & 0o777).toBe(0o777);
   });
+
+  it('larger than the filesystem supports are refused permanently, and leave nothing behind', async () => {
+    const [id, other] = ids as [string, string];
+    const gib = 8_000_000_000;
+    const refusal = { retryable: false, customerMessage: 'the storage host cannot store a file share of this size' };
+    await expect(storage.ensure(other, { gib, settledGib: undefined })).rejects.toMatchObject(refusal);
+    expect(await storage.list()).toEqual([]);
+    await storage.ensure(id, { gib: 1, settledGib: undefined });
+    await expect(storage.ensure(id, { gib, settledGib: 1 })).rejects.toMatchObject(refusal);
+    expect(statSync(layout().image(id)).size).toBe(1024 ** 3);
+  });
 });

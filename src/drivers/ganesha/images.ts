@@ -17,7 +17,7 @@ import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
 import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited, shared } from '../../platform/turns.ts';
-import { ensureDurably, removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
+import { ensureDurably, extendFile, removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
 import type { Layout } from './layout.ts';
 import { backingFile, type LoopDevices, loopDevices, loopNumber } from './loop-devices.ts';
@@ -105,7 +105,7 @@ function protofileOf(layout: Layout): string {
 async function createImage(layout: Layout, id: string, bytes: number, signal?: AbortSignal): Promise<void> {
   await replaceFile(layout.image(id), async (unfinished) => {
     const file = await open(unfinished, 'wx', 0o600);
-    await file.truncate(bytes).finally(() => file.close());
+    await extendFile(file, bytes, 'file share').finally(() => file.close());
     await run('mkfs.xfs', ['-q', '-p', protofileOf(layout), unfinished], { signal });
   });
 }
@@ -141,7 +141,7 @@ async function grow(image: string, device: string, path: string, bytes: number, 
   await onHost(`cannot grow ${image}`, async () => {
     const file = await open(image, 'r+');
     try {
-      if ((await file.stat()).size < bytes) await file.truncate(bytes);
+      await extendFile(file, bytes, 'file share');
       await file.sync();
     } finally {
       await file.close();
