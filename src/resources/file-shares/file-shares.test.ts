@@ -135,6 +135,17 @@ describe('invalid input is refused with the field name and changes nothing', () 
     expect([await count(), await usage()]).toEqual(before);
   });
 
+  it('an unknown type, with the known ones', async () => {
+    const errorsOf = async (changes: object) =>
+      (await cloud.post(shares, { ...(await valid()), ...changes })).body.errors;
+    const types = 'must be one of "standard", "vast"';
+    expect(await errorsOf({ type_name: 'ddn', network: undefined })).toEqual([{ path: 'type_name', message: types }]);
+    expect(await errorsOf({ type_name: null })).toEqual([{ path: 'type_name', message: types }]);
+    expect(await errorsOf({ volume_type: 'ddn' })).toEqual([
+      { path: 'volume_type', message: 'must be one of "default_share_type", "vast_share_type"' },
+    ]);
+  });
+
   it('a network of another project', async () => {
     const { projectId, token } = await cloud.newClient();
     const network = { network_id: await networkOf(projectId, token) };

@@ -135,6 +135,17 @@ const CreateVastFileShare = Type.Object(
   { title: 'CreateVastFileShare', additionalProperties: false },
 );
 
+/** A body with an unknown type, whose error lists the types. */
+const CreateUnknownFileShare = Type.Object(
+  {
+    ...CreateStandardFileShare.properties,
+    network: Type.Optional(FileShareNetwork),
+    type_name: Type.Optional(FileShareTypeName),
+    volume_type: Type.Optional(Type.Enum(Object.values(volumeTypes))),
+  },
+  { additionalProperties: false },
+);
+
 export const CreateFileShare = selectBranch(
   Type.Union([CreateStandardFileShare, CreateVastFileShare], {
     title: 'CreateFileShare',
@@ -149,9 +160,12 @@ export const CreateFileShare = selectBranch(
       },
     ],
   }),
-  // A body with an unknown type is validated as a standard share, whose error names the field.
-  (body) =>
-    body.type_name === 'vast' || (body.type_name === undefined && body.volume_type === volumeTypes.vast) ? 1 : 0,
+  ({ type_name: type, volume_type: deprecated = volumeTypes.standard }) => {
+    const [types, given] =
+      type === undefined ? [Object.values(volumeTypes), deprecated] : [Object.keys(volumeTypes), type];
+    return [...types, given].indexOf(given);
+  },
+  CreateUnknownFileShare,
 );
 export type CreateFileShare = Static<typeof CreateFileShare>;
 
