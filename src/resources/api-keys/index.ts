@@ -7,7 +7,7 @@ import { usesOfProject } from './store.ts';
 type Services = { apiKeys: ApiKeys };
 
 export const apiKeys = {
-  operations: (services: Services) => apiKeyRoutes(services.apiKeys),
+  operations: apiKeyRoutes,
   usesOfProject,
   duties: (services: Services) => [{ seconds: 3600, work: services.apiKeys.removeDeleted }],
   events: [{ table: 'api_keys', kind: 'api_key', access: projectReader, softDelete: true }],

@@ -45,7 +45,7 @@ const containerPath = `${authorize}/:project_id/:region_id/:namespace/:name` as 
 /** Bytes: 10,000 containers with the longest names are 3.5 MB. */
 const route = { bodyLimit: 4 * 1024 * 1024 };
 
-export const apiKeyRoutes = (apiKeys: ApiKeys): Routes[] => [
+export const apiKeyRoutes = ({ apiKeys }: { apiKeys: ApiKeys }): Routes[] => [
   routesOf(apiKeyOperations(apiKeys)),
   authorizeRoutes(apiKeys),
 ];

@@ -12,7 +12,7 @@ const operation = operationsOf({
   description: 'The audit log has an entry for every change: time, token, origin, and the changed fields.',
 });
 
-export const auditOperations = (auditLog: AuditLog) => [
+export const auditOperations = ({ auditLog }: { auditLog: AuditLog }) => [
   operation('GET', '/cloudyard/v1/audit', {
     id: 'listAudit',
     summary: 'List the entries of the audit log',

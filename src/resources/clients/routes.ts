@@ -13,7 +13,7 @@ const operation = operationsOf({
 const all = '/cloudyard/v1/clients';
 const one = `${all}/:client_id`;
 
-export const clientOperations = (clients: Clients) => [
+export const clientOperations = ({ clients }: { clients: Clients }) => [
   operation('POST', all, {
     id: 'createClient',
     summary: 'Create a client',

@@ -5,14 +5,13 @@ import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { Resource } from '../resource.ts';
 import { createFileShareReconciler, createUsageRecorder } from './reconcile.ts';
 import { fileShareOperations } from './routes.ts';
-import type { FileShares } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 const share = { kind: 'file_share', access: projectReader };
 const owner = { table: 'file_shares', id: 'c.file_share_id' };
 
 export const fileShares = {
-  operations: (services: { fileShares: FileShares }) => fileShareOperations(services.fileShares),
+  operations: fileShareOperations,
   usageOfRows,
   usesOfProject,
   ...driverBacked({

@@ -33,7 +33,7 @@ const operation = operationsOf(tag, { file_share_id, access_rule_id: IdOf('the a
 const all = '/cloud/v1/file_shares/:project_id/:region_id';
 const one = `${all}/:file_share_id`;
 
-export const fileShareOperations = (fileShares: FileShares) => [
+export const fileShareOperations = ({ fileShares }: { fileShares: FileShares }) => [
   operation('POST', all, {
     id: 'createFileShare',
     summary: 'Create a file share',

@@ -23,7 +23,7 @@ const operation = operationsOf(
 const all = '/cloudyard/v1/hosts';
 const one = `${all}/:region_id/:host_name` as const;
 
-export const hostOperations = (hosts: Hosts) => [
+export const hostOperations = ({ hosts }: { hosts: Hosts }) => [
   operation('GET', all, {
     id: 'listHosts',
     summary: 'List hosts',

@@ -1,11 +1,10 @@
 import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { networkOperations } from './routes.ts';
-import type { Networks } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const networks = {
-  operations: (services: { networks: Networks }) => networkOperations(services.networks),
+  operations: networkOperations,
   usageOfRows,
   usesOfProject,
   events: [{ table: 'networks', kind: 'network', access: projectReader }],

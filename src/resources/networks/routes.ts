@@ -17,7 +17,7 @@ const operation = operationsOf(networkTag, { network_id });
 const all = '/cloud/v1/networks/:project_id/:region_id';
 const one = `${all}/:network_id`;
 
-export const networkOperations = (networks: Networks) => [
+export const networkOperations = ({ networks }: { networks: Networks }) => [
   operation('POST', all, {
     id: 'createNetwork',
     summary: 'Create a network',

@@ -1,12 +1,11 @@
 import { clientReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { notificationOperations } from './routes.ts';
-import type { Notifications } from './service.ts';
 
 const notification = { kind: 'notification', access: clientReader, project: `r.data ->> 'project_id'` };
 
 export const notifications = {
-  operations: (services: { notifications: Notifications }) => notificationOperations(services.notifications),
+  operations: notificationOperations,
   events: [
     { ...notification, table: 'notifications', silentRemoval: true },
     {

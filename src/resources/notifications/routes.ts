@@ -15,7 +15,7 @@ const operation = operationsOf(
 const all = '/cloudyard/v1/clients/:client_id/notifications';
 const one = `${all}/:notification_id`;
 
-export const notificationOperations = (notifications: Notifications) => [
+export const notificationOperations = ({ notifications }: { notifications: Notifications }) => [
   operation('GET', all, {
     id: 'listNotifications',
     summary: 'List the notifications of a client',

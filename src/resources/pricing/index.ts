@@ -1,8 +1,7 @@
 import type { Resource } from '../resource.ts';
 import { pricingOperations } from './routes.ts';
-import type { Pricing } from './service.ts';
 
 export const pricing = {
-  operations: (services: { pricing: Pricing }) => pricingOperations(services.pricing),
+  operations: pricingOperations,
   events: [],
 } satisfies Resource;

@@ -28,7 +28,7 @@ const operation = operationsOf(tag);
 const v1 = '/cloud/v1/pricing/:project_id/:region_id';
 const v2 = '/cloud/v2/pricing/:project_id/:region_id';
 
-export const pricingOperations = (pricing: Pricing) => [
+export const pricingOperations = ({ pricing }: { pricing: Pricing }) => [
   operation('POST', `${v1}/file_shares`, {
     id: 'previewFileSharePrice',
     summary: 'Preview the price of a file share',

@@ -12,7 +12,7 @@ const operation = operationsOf({
 const all = '/cloud/v1/projects';
 const one = `${all}/:project_id`;
 
-export const projectOperations = (projects: Projects) => [
+export const projectOperations = ({ projects }: { projects: Projects }) => [
   operation('POST', all, {
     id: 'createProject',
     summary: 'Create a project',

@@ -5,7 +5,7 @@ import type { PullSecrets } from './service.ts';
 import { usesOfProject } from './store.ts';
 
 export const pullSecrets = {
-  operations: (services: { pullSecrets: PullSecrets }) => pullSecretOperations(services.pullSecrets),
+  operations: pullSecretOperations,
   usesOfProject,
   reencrypt: (services: { pullSecrets: PullSecrets }) => services.pullSecrets.reencrypt(),
   events: [{ table: 'pull_secrets', kind: 'pull_secret', access: projectReader }],

@@ -27,7 +27,7 @@ const one = `${all}/:secret_name`;
 /** Operations that only Cloudyard has. */
 const own = '/cloudyard/v1/caas/secrets/:project_id/:region_id/:secret_name';
 
-export const pullSecretOperations = (pullSecrets: PullSecrets) => [
+export const pullSecretOperations = ({ pullSecrets }: { pullSecrets: PullSecrets }) => [
   operation('POST', all, {
     id: 'createPullSecret',
     summary: 'Create a pull secret',

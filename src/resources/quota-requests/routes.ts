@@ -25,7 +25,7 @@ const all = '/cloud/v2/limits_request';
 const one = `${all}/:request_id` as const;
 const decided = '/cloudyard/v1/limits_requests/:request_id';
 
-export const quotaRequestOperations = (requests: QuotaRequests) => [
+export const quotaRequestOperations = ({ quotaRequests: requests }: { quotaRequests: QuotaRequests }) => [
   operation('POST', all, {
     id: 'createQuotaRequest',
     summary: 'Create a quota request',

@@ -9,7 +9,7 @@ const operation = operationsOf({
   description: 'A region is a place where resources run. The operator declares the regions in a file.',
 });
 
-export const regionOperations = (regions: Regions) => [
+export const regionOperations = ({ regions }: { regions: Regions }) => [
   operation('GET', '/cloud/v1/regions', {
     id: 'listRegions',
     summary: 'List regions',

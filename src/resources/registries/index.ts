@@ -17,7 +17,7 @@ const ofRepository =
   '(select repository.registry_id from public.registry_repositories repository where repository.id = c.repository_id)';
 
 export const registries = {
-  operations: (services: { registries: Registries }) => registryRoutes(services.registries),
+  operations: registryRoutes,
   usageOfRows,
   usesOfProject,
   reencrypt: (services: { registries: Registries }) => services.registries.reencrypt(),

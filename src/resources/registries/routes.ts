@@ -34,7 +34,7 @@ const operation = operationsOf(tag, { registry_id: NumberOf('the registry') });
 const all = '/cloud/v1/registries/:project_id/:region_id';
 const one = `${all}/:registry_id`;
 
-export const registryRoutes = (registries: Registries): Routes[] => [
+export const registryRoutes = ({ registries }: { registries: Registries }): Routes[] => [
   routesOf(registryOperations(registries)),
   routesOf(registryUserOperations(registries.users)),
   routesOf(registryContentsOperations(registries.contents)),

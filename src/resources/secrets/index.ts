@@ -5,7 +5,7 @@ import type { Secrets } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const secrets = {
-  operations: (services: { secrets: Secrets }) => secretOperations(services.secrets),
+  operations: secretOperations,
   usageOfRows,
   usesOfProject,
   reencrypt: (services: { secrets: Secrets }) => services.secrets.reencrypt(),

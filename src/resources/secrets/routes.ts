@@ -18,7 +18,7 @@ const operation = operationsOf(
 const all = '/cloud/v1/secrets/:project_id/:region_id';
 const one = `${all}/:secret_id`;
 
-export const secretOperations = (secrets: Secrets) => [
+export const secretOperations = ({ secrets }: { secrets: Secrets }) => [
   operation('POST', '/cloud/v2/secrets/:project_id/:region_id', {
     id: 'createSecret',
     summary: 'Create a certificate',

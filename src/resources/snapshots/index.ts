@@ -5,11 +5,10 @@ import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { Resource } from '../resource.ts';
 import { createSnapshotReconciler } from './reconcile.ts';
 import { snapshotOperations } from './routes.ts';
-import type { Snapshots } from './service.ts';
 import { usageOfRows } from './store.ts';
 
 export const snapshots = {
-  operations: (services: { snapshots: Snapshots }) => snapshotOperations(services.snapshots),
+  operations: snapshotOperations,
   usageOfRows,
   ...driverBacked({
     driver: (drivers: { volume: VolumeDriver }) => drivers.volume.snapshots,

@@ -32,7 +32,7 @@ const operation = operationsOf(tag, { snapshot_id });
 const all = '/cloud/v1/snapshots/:project_id/:region_id';
 const one = `${all}/:snapshot_id`;
 
-export const snapshotOperations = (snapshots: Snapshots) => [
+export const snapshotOperations = ({ snapshots }: { snapshots: Snapshots }) => [
   operation('POST', all, {
     id: 'createSnapshot',
     summary: 'Create a snapshot of a volume',

@@ -1,11 +1,10 @@
 import { projectReader } from '../../authz/access.ts';
 import type { Resource } from '../resource.ts';
 import { subnetOperations } from './routes.ts';
-import type { Subnets } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const subnets = {
-  operations: (services: { subnets: Subnets }) => subnetOperations(services.subnets),
+  operations: subnetOperations,
   usageOfRows,
   usesOfProject,
   events: [{ table: 'subnets', kind: 'subnet', access: projectReader }],

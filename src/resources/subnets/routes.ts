@@ -24,7 +24,7 @@ const operation = operationsOf(tag, { subnet_id });
 const all = '/cloud/v1/subnets/:project_id/:region_id';
 const one = `${all}/:subnet_id`;
 
-export const subnetOperations = (subnets: Subnets) => [
+export const subnetOperations = ({ subnets }: { subnets: Subnets }) => [
   operation('POST', all, {
     id: 'createSubnet',
     summary: 'Create a subnet',

@@ -36,7 +36,7 @@ const getTask = (tasks: TaskViews, id: string, path: `${string}/:task_id`) =>
     handle: ({ by, params, query }) => tasks.get(by, params.task_id, query.wait ?? 0),
   });
 
-export const taskOperations = (tasks: TaskViews) => [
+export const taskOperations = ({ taskViews: tasks }: { taskViews: TaskViews }) => [
   operation('GET', '/cloud/v1/tasks', {
     id: 'listTasks',
     summary: 'List tasks',

@@ -10,7 +10,7 @@ const operation = operationsOf({
 });
 const path = '/cloud/v2/client_quotas/:client_id/notification_threshold';
 
-export const thresholdOperations = (thresholds: Thresholds) => [
+export const thresholdOperations = ({ thresholds }: { thresholds: Thresholds }) => [
   operation('GET', path, {
     id: 'getNotificationThreshold',
     summary: 'Get the notification threshold of a client',

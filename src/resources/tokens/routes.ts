@@ -17,7 +17,7 @@ const operation = operationsOf(
 const all = '/cloudyard/v1/tokens';
 const one = `${all}/:token_id`;
 
-export const tokenOperations = (tokens: TokenManagement) => [
+export const tokenOperations = ({ tokenManagement: tokens }: { tokenManagement: TokenManagement }) => [
   operation('POST', all, {
     id: 'createToken',
     summary: 'Create a token',

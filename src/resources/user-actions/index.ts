@@ -4,7 +4,7 @@ import { userActionOperations } from './routes.ts';
 import type { UserActions } from './service.ts';
 
 export const userActions = {
-  operations: (services: { userActions: UserActions }) => userActionOperations(services.userActions),
+  operations: userActionOperations,
   reencrypt: (services: { userActions: UserActions }) => services.userActions.reencrypt(),
   events: [
     {

@@ -25,7 +25,7 @@ const operation = operationsOf(
 const all = '/cloud/v1/user_actions';
 const delivery = '/cloudyard/v1/user_actions/:user_action_id/delivery';
 
-export const userActionOperations = (userActions: UserActions) => [
+export const userActionOperations = ({ userActions }: { userActions: UserActions }) => [
   operation('GET', all, {
     id: 'listUserActions',
     summary: 'List user actions',

@@ -5,11 +5,10 @@ import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import type { Resource } from '../resource.ts';
 import { createVolumeReconciler } from './reconcile.ts';
 import { volumeOperations } from './routes.ts';
-import type { Volumes } from './service.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 export const volumes = {
-  operations: (services: { volumes: Volumes }) => volumeOperations(services.volumes),
+  operations: volumeOperations,
   usageOfRows,
   usesOfProject,
   ...driverBacked({

@@ -37,7 +37,7 @@ const operation = operationsOf(tag, { volume_id });
 const all = '/cloud/v1/volumes/:project_id/:region_id';
 const one = `${all}/:volume_id`;
 
-export const volumeOperations = (volumes: Volumes) => [
+export const volumeOperations = ({ volumes }: { volumes: Volumes }) => [
   operation('POST', all, {
     id: 'createVolume',
     summary: 'Create a volume',

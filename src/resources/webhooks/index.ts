@@ -4,7 +4,7 @@ import { webhookOperations } from './routes.ts';
 import type { Webhooks } from './service.ts';
 
 export const webhooks = {
-  operations: (services: { webhooks: Webhooks }) => webhookOperations(services.webhooks),
+  operations: webhookOperations,
   reencrypt: (services: { webhooks: Webhooks }) => services.webhooks.reencrypt(),
   events: [{ table: 'webhooks', kind: 'webhook', access: clientMember }],
 } satisfies Resource;

@@ -15,7 +15,7 @@ const operation = operationsOf(
 const all = '/cloudyard/v1/clients/:client_id/webhooks';
 const one = `${all}/:webhook_id`;
 
-export const webhookOperations = (webhooks: Webhooks) => [
+export const webhookOperations = ({ webhooks }: { webhooks: Webhooks }) => [
   operation('POST', all, {
     id: 'createWebhook',
     summary: 'Create a webhook',
