@@ -5,6 +5,7 @@ import { everyone } from '../authz/access.ts';
 import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
 import type { CertificateStatus } from '../platform/tls/certificate.ts';
+import { joined } from '../platform/turns.ts';
 import { within } from '../platform/within.ts';
 import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
@@ -102,11 +103,12 @@ const counted = { config: { isCounted: true } };
 const readinessMs = 3000;
 
 export function systemRoutes(deps: SystemDeps): Routes {
+  // These routes are public, so requests share what is being computed.
   // While the database is frozen, one check of it waits, and each response takes this time.
-  const search = shared(deps.findObstacle);
-  const findObstacle = shared(() => within(readinessMs, search));
-  const driverStatus = shared(deps.driverStatus);
-  const metricsText = shared(() => deps.metrics.text());
+  const search = joined(deps.findObstacle);
+  const findObstacle = joined(() => within(readinessMs, search));
+  const driverStatus = joined(deps.driverStatus);
+  const metricsText = joined(() => deps.metrics.text());
 
   const operations = [
     operation('GET', '/healthz', {
@@ -200,12 +202,6 @@ function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () =
       return sendContent(request, reply.type('application/json; charset=utf-8'), document);
     },
   );
-}
-
-/** Requests that arrive while the response is being computed share it: these routes are public. */
-function shared<T>(compute: () => Promise<T>): () => Promise<T> {
-  let computing: Promise<T> | undefined;
-  return () => (computing ??= compute().finally(() => (computing = undefined)));
 }
 
 function indexRoute(app: App, server: ReturnType<typeof describeServer>): void {

@@ -4,6 +4,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
 import type { DiskSpace } from './disk-space.ts';
 import type { CertificateStatus } from './tls/certificate.ts';
+import { joined } from './turns.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -206,12 +207,8 @@ function databaseMetrics(define: Define) {
     },
     /** Adds the gauges of jobs; `count` is called at each scrape. */
     watchQueue(count: () => Promise<QueueCounts>) {
-      let counting: Promise<QueueCounts | null> | null = null;
       // Without the database the gauges are absent: the other metrics are needed most then.
-      const counts = () =>
-        (counting ??= count()
-          .catch(() => null)
-          .finally(() => (counting = null)));
+      const counts = joined(() => count().catch(() => null));
       define.gauges(
         'cloudyard_queue_jobs',
         'Jobs in the queue, by state',
@@ -296,8 +293,7 @@ function resourceMetrics(define: Define) {
     watchHosts(
       read: () => Promise<{ regionId: number; name: string; leaseSeconds: number; pendingChanges: number }[]>,
     ) {
-      let reading: ReturnType<typeof read> | null = null;
-      const hosts = () => (reading ??= read().finally(() => (reading = null)));
+      const hosts = joined(read);
       const gauge = (name: string, help: string, value: (host: Awaited<ReturnType<typeof read>>[number]) => number) =>
         define.gauges(
           name,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { limited, oneAtATime, shared } from './turns.ts';
+import { joined, limited, oneAtATime, shared } from './turns.ts';
 
 describe('turns', () => {
   it('never exceeds its concurrency, and continues after a failure', async () => {
@@ -42,5 +42,16 @@ describe('turns', () => {
     expect(await first).toBe(1);
     expect(later.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(await run()).toBe(3);
+  });
+
+  it('gives callers that arrive during a run its result', async () => {
+    let runs = 0;
+    const run = joined(async () => {
+      const mine = ++runs;
+      await nextTurn();
+      return mine;
+    });
+    expect(await Promise.all([run(), run()])).toEqual([1, 1]);
+    expect(await run()).toBe(2);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Three ways to take turns: at most a given number at a time, one at a time for each key, and many callers sharing one run.
+ * Ways to take turns: at most a given number at a time, one at a time for each key, and many callers sharing one run.
  * A failure never affects the next turn; callers that shared a run share its failure.
  */
 
@@ -52,4 +52,10 @@ export function shared<T>(run: () => Promise<T>): () => Promise<T> {
     return mine;
   };
   return () => (next ??= begin());
+}
+
+/** Callers that arrive during a run share it, so what it has read may be older than a call. */
+export function joined<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null;
+  return () => (running ??= run().finally(() => (running = null)));
 }

@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import { eligibleHosts, type RegionView } from '../../hosts/part.ts';
+import { joined } from '../../platform/turns.ts';
 import type { NfsGroup } from './group.ts';
 import { isOverloaded, rankFor, type Placement } from './placement.ts';
 import type { GroupRecords } from './records.ts';
@@ -54,7 +55,6 @@ export function groupBalance(options: GroupBalanceOptions) {
   /** Whether free groups are taken. */
   let isAccepting = false;
   let polling: NodeJS.Timeout | undefined;
-  let pollInProgress: Promise<void> | null = null;
   let overloadedSince: number | null = null;
   let isHandingOver = false;
 
@@ -79,11 +79,7 @@ export function groupBalance(options: GroupBalanceOptions) {
     rebalance();
   };
 
-  const poll = () => {
-    pollInProgress ??= pollAll()
-      .catch((err: unknown) => log.error({ err }, 'cannot poll the NFS groups'))
-      .finally(() => (pollInProgress = null));
-  };
+  const poll = joined(() => pollAll().catch((err: unknown) => log.error({ err }, 'cannot poll the NFS groups')));
 
   return {
     giveUp,
@@ -92,8 +88,8 @@ export function groupBalance(options: GroupBalanceOptions) {
     /** Takes free groups from now on. */
     start(): void {
       isAccepting = true;
-      polling ??= setInterval(poll, POLL_MS);
-      poll();
+      polling ??= setInterval(() => void poll(), POLL_MS);
+      void poll();
     },
 
     /** Keeps the groups that this host holds, and takes no others; a takeover may be in progress (`isTaking`). */
