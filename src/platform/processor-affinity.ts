@@ -2,11 +2,11 @@
  * Binds processes to processors. A process that the scheduler moves loses its caches: with a process for each processor, two
  * processes that are bound answer a sixth more requests (docs/decisions/0038-server-processes.md).
  */
-import { readFileSync } from 'node:fs';
 import { runChild } from './child-process.ts';
+import { readOrEmpty } from './read-or-empty.ts';
 
 /** The numbers of the processors that this process may use, from `Cpus_allowed_list` (proc_pid_status(5)); empty if unknown. */
-export function usableProcessors(status = statusOfThisProcess()): number[] {
+export function usableProcessors(status = readOrEmpty('/proc/self/status')): number[] {
   const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1];
   if (list === undefined) return [];
   return list.split(',').flatMap((range) => {
@@ -21,12 +21,4 @@ export function usableProcessors(status = statusOfThisProcess()): number[] {
  */
 export async function bindToProcessor(pid: number, processor: number): Promise<void> {
   await runChild('taskset', ['--pid', '--cpu-list', `${processor}`, `${pid}`]);
-}
-
-function statusOfThisProcess(): string {
-  try {
-    return readFileSync('/proc/self/status', 'utf8');
-  } catch {
-    return '';
-  }
 }
