@@ -52,8 +52,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     if (!response.ok) log.warn({ status: response.status, spans: batch.length }, 'the collector refused spans');
   };
 
-  /** False: the collector is away. */
-  const flush = async (): Promise<boolean> => {
+  const flush = async () => {
     while (spans.length > 0) {
       const batch = spans.slice(0, maxBatch);
       try {
@@ -61,13 +60,12 @@ export function createExporter(options: ExporterOptions): Exporter {
       } catch (error) {
         if (!isFailing) log.warn({ err: error }, 'the collector of traces cannot be reached');
         isFailing = true;
-        return false;
+        return;
       }
       spans = spans.slice(batch.length);
       if (isFailing) log.info({ dropped }, 'the collector of traces can be reached again');
       [isFailing, dropped] = [false, 0];
     }
-    return true;
   };
 
   const run = async () => {
@@ -98,20 +96,9 @@ function payloadOf(spans: EndedSpan[], resource: Attributes) {
   return { resourceSpans: [{ resource: { attributes: attributesOf(resource) }, scopeSpans: [scope] }] };
 }
 
-function spanOf({
-  traceId,
-  spanId,
-  parentSpanId,
-  name,
-  kind,
-  startedAt,
-  endedAt,
-  attributes,
-  links,
-  error,
-}: EndedSpan) {
+function spanOf({ parentSpanId, startedAt, endedAt, attributes, error, ...span }: EndedSpan) {
   return {
-    ...{ traceId, spanId, name, kind, links },
+    ...span,
     ...(parentSpanId !== null && { parentSpanId }),
     startTimeUnixNano: nanoseconds(startedAt),
     endTimeUnixNano: nanoseconds(endedAt),
