@@ -17,40 +17,31 @@ import { inTurn } from '../platform/requests-in-turn.ts';
 import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
 import { refuseConnection, refuseRequest } from './error-handling.ts';
 
-export interface ConnectionLimits {
-  /** From the first byte of a request, or from the start of the connection, until all headers have arrived. */
-  headersSeconds: number;
-  /** From the same moment until the body has arrived. */
-  requestSeconds: number;
-  /** Between two requests. */
-  idleSeconds: number;
-  /** How long a client may read nothing of a response. */
-  stalledSeconds: number;
-  /** The interval of checks of the times above. */
-  checkSeconds: number;
-  /** Open connections in total and of one address. IPv6 addresses count by their /64 network. */
-  connections: number;
-  connectionsPerAddress: number;
-  /** Requests that a client may pipeline before it receives the first response. */
-  pipelinedRequests: number;
-}
+export type ConnectionLimits = ReturnType<typeof defaultConnectionLimits>;
 
 const mostConnections = 8192;
 /** For the database, logs, drivers and files. */
 const reservedDescriptors = 256;
 
 /** `descriptors`: the files that the process may have open, of which most are for connections. */
-export function defaultConnectionLimits(descriptors = descriptorLimit()): ConnectionLimits {
+export function defaultConnectionLimits(descriptors = descriptorLimit()) {
   const connections = Math.min(Math.max(descriptors - reservedDescriptors, 64), mostConnections);
   return {
+    /** From the first byte of a request, or from the start of the connection, until all headers have arrived. */
     headersSeconds: 15,
+    /** From the same moment until the body has arrived. */
     requestSeconds: 120,
     // Longer than nginx keeps idle upstream connections (60 s), so that nginx never sends a request on a closed connection.
+    /** Between two requests. */
     idleSeconds: 72,
+    /** How long a client may read nothing of a response. */
     stalledSeconds: 60,
+    /** The interval of checks of the times above. */
     checkSeconds: 5,
+    /** Open connections in total and of one address. IPv6 addresses count by their /64 network. */
     connections,
     connectionsPerAddress: Math.floor(connections / 4),
+    /** Requests that a client may pipeline before it receives the first response. */
     pipelinedRequests: 16,
   };
 }

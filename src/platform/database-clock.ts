@@ -8,7 +8,6 @@
  * Failure modes: without the database the last difference stays in force. A failover to a primary whose clock differs moves
  * the time of all hosts alike, so hosts need NTP; `doctor` compares the clocks.
  */
-import type { Clock } from './clock.ts';
 import { preparedValue } from './db.ts';
 import type { Db } from './db.ts';
 import type { Logger } from './log.ts';
@@ -17,21 +16,13 @@ import { poll } from './poll.ts';
 const measureMs = 10_000;
 const toleranceMs = 250;
 
-interface DatabaseClock extends Clock {
-  stop(): void;
-}
-
 const read = preparedValue<number>(
   'database_clock_read',
   'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
 );
 
 /** `hostNow`: the clock of this host, in milliseconds. */
-export async function openDatabaseClock(
-  db: Db,
-  log: Logger,
-  { hostNow = Date.now, everyMs = measureMs } = {},
-): Promise<DatabaseClock> {
+export async function openDatabaseClock(db: Db, log: Logger, { hostNow = Date.now, everyMs = measureMs } = {}) {
   let offset = 0;
   const measure = async () => {
     const before = hostNow();

@@ -13,16 +13,6 @@ const daySeconds = 86_400;
 /** Years whose transitions are kept for a rule; beyond it they are dropped. */
 const maxYears = 1024;
 
-interface Header {
-  version: number;
-  isUtCount: number;
-  isStdCount: number;
-  leapCount: number;
-  timeCount: number;
-  typeCount: number;
-  charCount: number;
-}
-
 /** @throws Error for a file that is not TZif of version 2 or newer */
 export function parseTzif(file: Buffer): OffsetAt {
   const first = headerOf(file, 0);
@@ -45,7 +35,7 @@ export function parseTzif(file: Buffer): OffsetAt {
   };
 }
 
-function headerOf(file: Buffer, at: number): Header {
+function headerOf(file: Buffer, at: number) {
   if (file.toString('latin1', at, at + 4) !== 'TZif') throw new Error('not a zone file');
   const [isUtCount, isStdCount, leapCount, timeCount, typeCount, charCount] = Array.from({ length: 6 }, (_, i) =>
     file.readUInt32BE(at + 20 + 4 * i),
@@ -55,7 +45,7 @@ function headerOf(file: Buffer, at: number): Header {
 }
 
 /** The bytes of a block whose times have this size. */
-function lengthOf(header: Header, size: 4 | 8): number {
+function lengthOf(header: ReturnType<typeof headerOf>, size: 4 | 8): number {
   const { timeCount, typeCount, charCount, leapCount, isStdCount, isUtCount } = header;
   return timeCount * (size + 1) + typeCount * 6 + charCount + leapCount * (size + 4) + isStdCount + isUtCount;
 }
