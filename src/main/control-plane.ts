@@ -12,6 +12,7 @@ import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { isInNetworks } from '../platform/network-address.ts';
 import { controlPlaneEndpoints, ownPorts, webEndpointOf } from '../platform/own-ports.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
+import { within } from '../platform/within.ts';
 import { driverEndpoints, driverPorts } from './drivers.ts';
 import type { Settings } from './settings.ts';
 
@@ -63,7 +64,6 @@ export async function findControlPlane(settings: Settings, log: Logger): Promise
 
 /** Empty if a name does not resolve in time. */
 async function addressesOf(host: string): Promise<string[]> {
-  const tooLate = new Promise<[]>((resolve) => setTimeout(() => resolve([]), lookupTimeoutMs).unref());
-  const found = await Promise.race([lookup(host, { all: true }).catch(() => []), tooLate]);
+  const found = await within(lookupTimeoutMs, () => lookup(host, { all: true })).catch(() => []);
   return found.map(({ address }) => address);
 }

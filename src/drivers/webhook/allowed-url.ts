@@ -4,6 +4,7 @@
  * the name for the connection itself, so a name that resolves differently later is refused, too.
  */
 import { isIP, type LookupFunction } from 'node:net';
+import { within } from '../../platform/within.ts';
 import { DriverError } from '../driver.ts';
 import { addressesOf } from '../name-resolution.ts';
 import { hostOf, refusalOfAddress, refusalOfAll } from '../public-address.ts';
@@ -28,8 +29,7 @@ const lookupTimeoutMs = 3000;
 export async function refusalOfUrl(text: string): Promise<string | null> {
   const host = hostOf(new URL(text));
   if (isIP(host)) return refusalOfAddress(host);
-  const timeout = new Promise<[]>((resolve) => setTimeout(() => resolve([]), lookupTimeoutMs).unref());
-  const found = await Promise.race([addressesOf(host), timeout]);
+  const found = await within(lookupTimeoutMs, () => addressesOf(host)).catch(() => []);
   return refusalOfAll(host, found);
 }
 
