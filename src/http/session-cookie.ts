@@ -20,9 +20,7 @@ const name = 'cloudyard_session';
 const header = 'x-csrf-token';
 
 /** The value of the cookie; null without one. */
-export function sessionOf({ headers: { cookie = '' } }: FastifyRequest): string | null {
-  return new RegExp(`(?:^|; *)${name}=([^;\\s]+)`).exec(cookie)?.[1] ?? null;
-}
+export const sessionOf = (request: FastifyRequest): string | null => cookieOf(request, name);
 
 /** `Set-Cookie` for a new session. The browser keeps it until it ends; the server decides how long the session lasts. */
 export const sessionCookie = (request: FastifyRequest, value: string): string => `${name}=${value}${flagsOf(request)}`;
@@ -34,9 +32,7 @@ const signInName = 'cloudyard_sign_in';
 const signInPath = '/cloudyard/v1/sign_in/oidc';
 
 /** What a browser brings back from an OpenID Connect provider; null without it. */
-export function signInOf({ headers: { cookie = '' } }: FastifyRequest): string | null {
-  return new RegExp(`(?:^|; *)${signInName}=([^;\\s]+)`).exec(cookie)?.[1] ?? null;
-}
+export const signInOf = (request: FastifyRequest): string | null => cookieOf(request, signInName);
 
 /** `Set-Cookie` for it. `Lax`, because the page of another site sends the browser back. */
 export const signInCookie = ({ protocol }: FastifyRequest, value: string, seconds: number): string =>
@@ -44,6 +40,10 @@ export const signInCookie = ({ protocol }: FastifyRequest, value: string, second
   (protocol === 'https' ? '; Secure' : '');
 
 export const removedSignInCookie = (request: FastifyRequest): string => signInCookie(request, '', 0);
+
+function cookieOf({ headers: { cookie = '' } }: FastifyRequest, called: string): string | null {
+  return new RegExp(`(?:^|; *)${called}=([^;\\s]+)`).exec(cookie)?.[1] ?? null;
+}
 
 function flagsOf({ protocol }: FastifyRequest): string {
   return `; HttpOnly; SameSite=Strict; Path=/${protocol === 'https' ? '; Secure' : ''}`;
