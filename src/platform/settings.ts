@@ -6,114 +6,13 @@ import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
-import { type OidcSettings, readOidcSettings } from './oidc-settings.ts';
+import { readOidcSettings } from './oidc-settings.ts';
 import type { CoreSettingName } from './setting-meanings.ts';
 import type { SettingReader } from './setting-reader.ts';
-import { readTlsSettings, type TlsSettings } from './tls/settings.ts';
-import { readTracingSettings, type TracingSettings } from './tracing/settings.ts';
+import { readTlsSettings } from './tls/settings.ts';
+import { readTracingSettings } from './tracing/settings.ts';
 
-export interface Settings {
-  /** The address that the API listens on. */
-  host: string;
-  port: number;
-  /** True when CLOUDYARD_PORT is set: then a busy port is an error; otherwise the next free port is used. */
-  portIsFixed: boolean;
-  /** Processes that serve the API. */
-  processes: number;
-  tls: TlsSettings;
-  /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
-  dataDir: string;
-  /** PostgreSQL 15 or newer; absent: the embedded one. */
-  databaseUrl: string | undefined;
-  databasePoolSize: number;
-  /** The keys that encrypt secrets; the same file on all hosts. Absolute. */
-  keyFile: string;
-  /** The admin token `<id>$<secret>`; absent: the first start generates one. */
-  bootstrapToken: string | undefined;
-  /** YAML files; absent: the ones that ship in config/. */
-  regionsFile: string | undefined;
-  quotasFile: string | undefined;
-  /** CIDRs of reverse proxies whose `X-Forwarded-For` is trusted. */
-  trustedProxies: string[];
-  /** Limits of one client of weight 1 (docs/guides/fair-use.md). */
-  clientLimits: {
-    /** On each server; 0: no limit. */
-    requestsPerSecond: number;
-    /** Requests that may exceed the rate at once. */
-    requestBurst: number;
-    /** On each server. */
-    openRequests: number;
-    openWaits: number;
-    eventStreams: number;
-    /** Tasks that have not ended. */
-    tasks: number;
-    /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
-    reconcileSlots: number;
-  };
-  /** Jobs in the queue, above which creates are refused. */
-  maxBacklog: number;
-  /** Days that the audit log keeps an entry; 0: forever. */
-  auditDays: number;
-  /** Days that an ended task is kept; 0: forever. */
-  taskDays: number;
-  /** Days that a notification is kept; 0: forever. */
-  notificationDays: number;
-  /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
-  verifyNetworks: string[];
-  logLevel: string;
-  logFormat: 'json' | 'pretty';
-  /** The URL of the API for clients, without a slash at the end; absent: the address that its servers listen on. */
-  publicUrl: string | undefined;
-  /** Sign-in with OpenID Connect; null: with tokens only. */
-  oidc: OidcSettings | null;
-  /** Where traces go; null: nowhere. */
-  tracing: TracingSettings | null;
-  /** How long a notification waits for others, to be sent as one message. */
-  notificationWindowSeconds: number;
-  /** Jobs that a worker runs at once. */
-  workerConcurrency: number;
-  /** The port of /healthz and /metrics in a process that is only a worker; 0: none. */
-  workerPort: number;
-  /** Seconds between two scans for drift. */
-  sweepSeconds: number;
-  /** A run of a lifecycle policy that is later than this is reported to its client. */
-  scheduleLateSeconds: number;
-  /** Percent of the filesystem of the data directory; with less free space, creates are refused. 0: no limit. */
-  diskReserve: number;
-  /** This host in a region of several hosts. */
-  agent: {
-    /** Unique in the region. */
-    name: string;
-    /** Its address among the hosts; absent: the command `host` fails. */
-    address: string | undefined;
-    /** Where addresses that move are added; absent: the interface that has `address`. */
-    interface: string | undefined;
-  };
-  /** Whether `start` leaves the programs that serve users running when it gets SIGTERM. */
-  keepDataPlanes: boolean;
-  /** Whether this server serves the console. */
-  console: boolean;
-  /** Seconds without a request after which a session of the console ends. */
-  sessionIdleSeconds: number;
-  /** Whether clients may move the clock and inject faults. */
-  development: boolean;
-  backup: {
-    /** Where backups are stored unless a command names another place. Absolute. */
-    dir: string;
-    /** A file with the passphrase that encrypts the key file in backups. */
-    passphraseFile: string | undefined;
-    /** Encrypts the key file in backups for this recipient of age instead. */
-    ageRecipient: string | undefined;
-    /** Whether the database is backed up before it is migrated. */
-    beforeMigration: boolean;
-    /** When backups are made, as main/backup-schedule.ts reads it; absent: never. */
-    schedule: string | undefined;
-    /** Scheduled backups that are retained. */
-    keep: number;
-    /** Whether scheduled backups contain the data of tenants on the host that makes them. */
-    withData: boolean;
-  };
-}
+export type Settings = ReturnType<typeof readCoreSettings>;
 
 export const defaultSessionIdleSeconds = 8 * 3600;
 /** A session ends after this time in any case. */
@@ -122,7 +21,7 @@ export const maxSessionSeconds = 7 * 86_400;
 /** More than a restart takes. */
 export const defaultScheduleLateSeconds = 300;
 
-export const defaultClientLimits: Settings['clientLimits'] = {
+export const defaultClientLimits = {
   requestsPerSecond: 0,
   requestBurst: 0,
   openRequests: 500,
@@ -141,7 +40,7 @@ export function readCoreSettings(
   reader: SettingReader<CoreSettingName>,
   { base, dataDir: defaultDataDir }: { base: string; dataDir: string },
   terminal: boolean,
-): Settings {
+) {
   const { text, integer, choice, flag, reject } = reader;
   const host = reader.host('CLOUDYARD_HOST') ?? '127.0.0.1';
   const dataDir = resolve(base, text('CLOUDYARD_DATA_DIR') ?? defaultDataDir);
@@ -167,51 +66,85 @@ export function readCoreSettings(
     reject(`CLOUDYARD_HTTP_REDIRECT_PORT conflicts with CLOUDYARD_PORT: both are ${port}`);
   }
   return {
+    /** The address that the API listens on. */
     host,
     port,
+    /** True when CLOUDYARD_PORT is set: then a busy port is an error; otherwise the next free port is used. */
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
+    /** Processes that serve the API. */
     processes:
       text('CLOUDYARD_PROCESSES') === 'auto'
         ? availableParallelism()
         : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
     tls,
+    /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
     dataDir,
+    /** PostgreSQL 15 or newer; absent: the embedded one. */
     databaseUrl,
     databasePoolSize: integer('CLOUDYARD_DATABASE_POOL_SIZE', 8, 2, 100),
+    /** The keys that encrypt secrets; the same file on all hosts. Absolute. */
     keyFile: resolve(base, text('CLOUDYARD_KEY_FILE') ?? join(dataDir, 'secret.keys')),
+    /** The admin token `<id>$<secret>`; absent: the first start generates one. */
     bootstrapToken,
+    /** YAML files; absent: the ones that ship in config/. */
     regionsFile: text('CLOUDYARD_REGIONS_FILE'),
     quotasFile: text('CLOUDYARD_QUOTAS_FILE'),
+    /** CIDRs of reverse proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networksIn('CLOUDYARD_TRUSTED_PROXIES', reader),
+    /** Limits of one client of weight 1 (docs/guides/fair-use.md). */
     clientLimits: {
+      /** On each server; 0: no limit. */
       requestsPerSecond: perMinute > 0 ? perMinute / 60 : perSecond,
+      /** Requests that may exceed the rate at once. */
       requestBurst: Math.max(perMinute, perSecond),
+      /** On each server. */
       openRequests: integer('CLOUDYARD_CLIENT_OPEN_REQUESTS', defaultClientLimits.openRequests, 1, 100_000),
       openWaits: integer('CLOUDYARD_CLIENT_OPEN_WAITS', defaultClientLimits.openWaits, 1, 100_000),
       eventStreams: integer('CLOUDYARD_CLIENT_EVENT_STREAMS', defaultClientLimits.eventStreams, 1, 100_000),
+      /** Tasks that have not ended. */
       tasks: integer('CLOUDYARD_CLIENT_TASKS', defaultClientLimits.tasks, 1, 10_000_000),
+      /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
       reconcileSlots: integer('CLOUDYARD_CLIENT_RECONCILE_SLOTS', 0, 0, 100),
     },
+    /** Jobs in the queue, above which creates are refused. */
     maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', defaultMaxBacklog, 1, 10_000_000),
+    /** Days that the audit log keeps an entry; 0: forever. */
     auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
+    /** Days that an ended task is kept; 0: forever. */
     taskDays: integer('CLOUDYARD_TASK_DAYS', 90, 0, 36_500),
+    /** Days that a notification is kept; 0: forever. */
     notificationDays: integer('CLOUDYARD_NOTIFICATION_DAYS', 90, 0, 36_500),
+    /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
     verifyNetworks: networksIn('CLOUDYARD_VERIFY_NETWORKS', reader),
     logLevel: choice('CLOUDYARD_LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     logFormat: choice('CLOUDYARD_LOG_FORMAT', ['json', 'pretty'], terminal ? 'pretty' : 'json'),
+    /** The URL of the API for clients, without a slash at the end; absent: the address that its servers listen on. */
     publicUrl,
+    /** Sign-in with OpenID Connect; null: with tokens only. */
     oidc: readOidcSettings(reader, publicUrl),
+    /** Where traces go; null: nowhere. */
     tracing: readTracingSettings(reader),
+    /** How long a notification waits for others, to be sent as one message. */
     notificationWindowSeconds: integer('CLOUDYARD_NOTIFICATION_WINDOW_SECONDS', 5, 0, 3600),
+    /** Jobs that a worker runs at once. */
     workerConcurrency: integer('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
+    /** The port of /healthz and /metrics in a process that is only a worker; 0: none. */
     workerPort: integer('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
+    /** Seconds between two scans for drift. */
     sweepSeconds: integer('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
+    /** A run of a lifecycle policy that is later than this is reported to its client. */
     scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
+    /** Percent of the filesystem of the data directory; with less free space, creates are refused. 0: no limit. */
     diskReserve: integer('CLOUDYARD_DISK_RESERVE', defaultDiskReserve, 0, 90),
+    /** This host in a region of several hosts. */
     agent: agentSettings(reader),
+    /** Whether `start` leaves the programs that serve users running when it gets SIGTERM. */
     keepDataPlanes: flag('CLOUDYARD_KEEP_DATA_PLANES', false),
+    /** Whether this server serves the console. */
     console: flag('CLOUDYARD_CONSOLE', true),
+    /** Seconds without a request after which a session of the console ends. */
     sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
+    /** Whether clients may move the clock and inject faults. */
     development: flag('CLOUDYARD_DEV', false),
     backup: backupSettings(reader, base, dataDir),
   };
@@ -220,7 +153,7 @@ export function readCoreSettings(
 /** Names of hosts, which are in paths of the API and in configurations. */
 export const hostNamePattern = /^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$/;
 
-function agentSettings({ text, reject }: SettingReader<CoreSettingName>): Settings['agent'] {
+function agentSettings({ text, reject }: SettingReader<CoreSettingName>) {
   const [name, address, device] = [
     text('CLOUDYARD_HOST_NAME'),
     text('CLOUDYARD_HOST_ADDRESS'),
@@ -233,10 +166,17 @@ function agentSettings({ text, reject }: SettingReader<CoreSettingName>): Settin
   if (device !== undefined && !/^[^\s/:]{1,15}$/.test(device)) {
     reject('CLOUDYARD_HOST_INTERFACE must be the name of a network interface, such as eth0');
   }
-  return { name: name ?? hostname(), address, interface: device };
+  return {
+    /** Unique in the region. */
+    name: name ?? hostname(),
+    /** Its address among the hosts; absent: the command `host` fails. */
+    address,
+    /** Where addresses that move are added; absent: the interface that has `address`. */
+    interface: device,
+  };
 }
 
-function backupSettings(reader: SettingReader<CoreSettingName>, base: string, dataDir: string): Settings['backup'] {
+function backupSettings(reader: SettingReader<CoreSettingName>, base: string, dataDir: string) {
   const { text, path, integer, flag, reject } = reader;
   const passphraseFile = path('CLOUDYARD_BACKUP_PASSPHRASE_FILE');
   const ageRecipient = text('CLOUDYARD_BACKUP_AGE_RECIPIENT');
@@ -247,12 +187,19 @@ function backupSettings(reader: SettingReader<CoreSettingName>, base: string, da
     reject('CLOUDYARD_BACKUP_AGE_RECIPIENT must be a recipient of age, such as age1…, or a public key of ssh');
   }
   return {
+    /** Where backups are stored unless a command names another place. Absolute. */
     dir: resolve(base, text('CLOUDYARD_BACKUP_DIR') ?? join(dataDir, 'backups')),
+    /** A file with the passphrase that encrypts the key file in backups. */
     passphraseFile,
+    /** Encrypts the key file in backups for this recipient of age instead. */
     ageRecipient,
+    /** Whether the database is backed up before it is migrated. */
     beforeMigration: flag('CLOUDYARD_BACKUP_BEFORE_MIGRATION', true),
+    /** When backups are made, as main/backup-schedule.ts reads it; absent: never. */
     schedule: text('CLOUDYARD_BACKUP_SCHEDULE'),
+    /** Scheduled backups that are retained. */
     keep: integer('CLOUDYARD_BACKUP_KEEP', 7, 1, 10_000),
+    /** Whether scheduled backups contain the data of tenants on the host that makes them. */
     withData: flag('CLOUDYARD_BACKUP_WITH_DATA', false),
   };
 }

@@ -3,19 +3,7 @@ import { domainToASCII } from 'node:url';
 import type { CoreSettingName } from '../setting-meanings.ts';
 import type { SettingReader } from '../setting-reader.ts';
 
-export interface AcmeSettings {
-  domains: string[];
-  email: string;
-  /** URL of the ACME directory. */
-  server: string;
-  challenge: 'http-01' | 'dns-01';
-  /** The program that sets TXT records, for dns-01. Absolute. */
-  dnsHook: string | null;
-  /** `host:port` of the DNS servers that must have a record before it is validated; empty: those of the host. */
-  dnsResolvers: string[];
-  /** PEM file of the authority of the ACME server; null: those of the system. Absolute. */
-  caFile: string | null;
-}
+export type AcmeSettings = NonNullable<ReturnType<typeof readAcmeSettings>>;
 
 type Reader = SettingReader<CoreSettingName>;
 
@@ -23,7 +11,7 @@ const defaultServer = 'https://acme-v02.api.letsencrypt.org/directory';
 const domainPattern = /^(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$/;
 
 /** Null without CLOUDYARD_ACME_DOMAINS. */
-export function readAcmeSettings(reader: Reader): AcmeSettings | null {
+export function readAcmeSettings(reader: Reader) {
   const { text, choice, path, reject } = reader;
   const given = text('CLOUDYARD_ACME_DOMAINS');
   const challenge = choice('CLOUDYARD_ACME_CHALLENGE', ['http-01', 'dns-01'], 'http-01');
@@ -39,7 +27,19 @@ export function readAcmeSettings(reader: Reader): AcmeSettings | null {
   }
   const domains = domainsIn(given, challenge, reject);
   const dnsResolvers = (text('CLOUDYARD_ACME_DNS_RESOLVERS') ?? '').split(',').filter((each) => each !== '');
-  return { domains, email, server, challenge, dnsHook, dnsResolvers, caFile: path('CLOUDYARD_ACME_CA_FILE') ?? null };
+  return {
+    domains,
+    email,
+    /** URL of the ACME directory. */
+    server,
+    challenge,
+    /** The program that sets TXT records, for dns-01. Absolute. */
+    dnsHook,
+    /** `host:port` of the DNS servers that must have a record before it is validated; empty: those of the host. */
+    dnsResolvers,
+    /** PEM file of the authority of the ACME server; null: those of the system. Absolute. */
+    caFile: path('CLOUDYARD_ACME_CA_FILE') ?? null,
+  };
 }
 
 function domainsIn(given: string, challenge: string, reject: Reader['reject']): string[] {

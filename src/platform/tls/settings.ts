@@ -1,22 +1,11 @@
 /** The settings of HTTPS. */
-import { type AcmeSettings, readAcmeSettings } from '../acme/settings.ts';
+import { readAcmeSettings } from '../acme/settings.ts';
 import type { CoreSettingName } from '../setting-meanings.ts';
 import type { SettingReader } from '../setting-reader.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
-export interface TlsSettings {
-  /** Files of the certificate; null: plain HTTP, unless ACME supplies one. */
-  files: CertificateFiles | null;
-  /** Where the certificate comes from; null: from files, or plain HTTP. */
-  acme: AcmeSettings | null;
-  /** A port that redirects HTTP to HTTPS; 0: none. */
-  redirectPort: number;
-  /** `max-age` of Strict-Transport-Security; 0: the header is not sent. */
-  hstsSeconds: number;
-}
-
 /** Errors are rejected through the reader, which throws them together. */
-export function readTlsSettings(reader: SettingReader<CoreSettingName>): TlsSettings {
+export function readTlsSettings(reader: SettingReader<CoreSettingName>) {
   const { integer, reject } = reader;
   const files = certificateFilesIn(reader, 'CLOUDYARD_TLS_CERTIFICATE', 'CLOUDYARD_TLS_KEY');
   const redirectPort = integer('CLOUDYARD_HTTP_REDIRECT_PORT', 0, 0, 65535);
@@ -31,7 +20,16 @@ export function readTlsSettings(reader: SettingReader<CoreSettingName>): TlsSett
       'CLOUDYARD_ACME_CHALLENGE=http-01 requires CLOUDYARD_HTTP_REDIRECT_PORT, which serves port 80 of the domains',
     );
   }
-  return { files, acme, redirectPort, hstsSeconds };
+  return {
+    /** Files of the certificate; null: plain HTTP, unless ACME supplies one. */
+    files,
+    /** Where the certificate comes from; null: from files, or plain HTTP. */
+    acme,
+    /** A port that redirects HTTP to HTTPS; 0: none. */
+    redirectPort,
+    /** `max-age` of Strict-Transport-Security; 0: the header is not sent. */
+    hstsSeconds,
+  };
 }
 
 /** The files that two settings name; null if neither is set. */

@@ -2,16 +2,8 @@
 import type { CoreSettingName } from '../setting-meanings.ts';
 import type { SettingReader } from '../setting-reader.ts';
 
-export interface TracingSettings {
-  /** Base URL of the collector. */
-  endpoint: string;
-  headers: Record<string, string>;
-  /** The part of all traces that is recorded, 0 to 1. */
-  ratio: number;
-}
-
 /** Null without CLOUDYARD_OTLP_ENDPOINT. */
-export function readTracingSettings(reader: SettingReader<CoreSettingName>): TracingSettings | null {
+export function readTracingSettings(reader: SettingReader<CoreSettingName>) {
   const { text, integer, reject } = reader;
   const ratio = integer('CLOUDYARD_TRACE_PERCENT', 100, 1, 100) / 100;
   const headers = (text('CLOUDYARD_OTLP_HEADERS') ?? '').split(',').flatMap((part) => {
@@ -26,5 +18,11 @@ export function readTracingSettings(reader: SettingReader<CoreSettingName>): Tra
   if (!URL.canParse(endpoint) || !/^https?:\/\/[^?#]+$/.test(endpoint)) {
     reject('CLOUDYARD_OTLP_ENDPOINT must be a URL such as http://127.0.0.1:4318');
   }
-  return { endpoint, headers: Object.fromEntries(headers), ratio };
+  return {
+    /** Base URL of the collector. */
+    endpoint,
+    headers: Object.fromEntries(headers),
+    /** The part of all traces that is recorded, 0 to 1. */
+    ratio,
+  };
 }
