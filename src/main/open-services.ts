@@ -1,22 +1,22 @@
 /** Opens what every part of a long-running command needs: the configuration, the migrated database and the services. */
+import { hostname } from 'node:os';
 import { createDataDirectory } from '../platform/data-directory.ts';
 import { openKeyFile } from '../platform/key-file.ts';
-import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { openClock } from './clock.ts';
 import { type Configuration, configurationFiles, readConfiguration } from './configuration.ts';
-import { type ControlPlane, findControlPlane } from './control-plane.ts';
+import { findControlPlane } from './control-plane.ts';
 import type { Database } from './database.ts';
 import { migrate } from './migrate.ts';
 import { backupBeforeMigration, refuseInterruptedRestore } from './migration-backup.ts';
-import { createServices, type Services } from './services.ts';
+import { createServices } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { storageOf, withStorage } from './storage.ts';
-import { openTracer } from './tracing.ts';
 import { refuseSharedWorker } from './several-hosts.ts';
+import { version } from './version.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
 export interface Roles {
@@ -28,23 +28,7 @@ export interface Roles {
 }
 
 /** What `openServices` opens, and what every other part is started with. */
-export interface Opened {
-  settings: Settings;
-  log: Logger;
-  closing: ShutdownSteps;
-  configuration: Configuration;
-  regionIds: number[];
-  serves: boolean;
-  isAgent: boolean;
-  /** Whether this is `start`, which owns its data directory. */
-  isStart: boolean;
-  database: Database;
-  controlPlane: ControlPlane;
-  keyring: Keyring;
-  /** Null: no traces. */
-  tracer: Tracer | null;
-  services: Services;
-}
+export type Opened = Awaited<ReturnType<typeof openServices>>;
 
 /** What the start of a long-running command begins with. */
 export interface StartContext {
@@ -60,7 +44,7 @@ export interface StartContext {
  * Waits for the database, migrates it, and creates the services. A further process of a server finds it migrated. After an error,
  * the caller runs the steps in `closing`.
  */
-export async function openServices({ settings: given, roles, log, closing, opening }: StartContext): Promise<Opened> {
+export async function openServices({ settings: given, roles, log, closing, opening }: StartContext) {
   const configuration = readConfiguration(configurationFiles(given), log);
   const regionIds = regionsToWorkFor(roles, configuration);
   const settings = withStorage(given, storageOf(configuration.regions, regionIds));
@@ -99,17 +83,30 @@ export async function openServices({ settings: given, roles, log, closing, openi
   closing.push(services.apiKeys.stop);
   if (!isServerProcess) await services.clients.bootstrap();
   const tracer = await openTracer(settings, log, closing);
-  const opened = {
-    settings,
-    log,
-    closing,
-    configuration,
-    regionIds,
+  return {
+    ...{ settings, log, closing, configuration, regionIds, database, controlPlane, keyring, services },
     serves: roles.serve,
-    isStart,
     isAgent: roles.agent === true,
+    /** Whether this is `start`, which owns its data directory. */
+    isStart,
+    /** Null: no traces. */
+    tracer,
   };
-  return { ...opened, database, controlPlane, keyring, tracer, services };
+}
+
+/** Null without a collector of traces; the modules are loaded only with one. Adds the step that sends the remaining spans. */
+async function openTracer({ tracing }: Settings, log: Logger, closing: ShutdownSteps): Promise<Tracer | null> {
+  if (!tracing) return null;
+  const { createExporter } = await import('../platform/tracing/exporter.ts');
+  const { createTracer } = await import('../platform/tracing/tracer.ts');
+  const { endpoint, headers, ratio } = tracing;
+  const resource = {
+    ...{ 'service.name': 'cloudyard', 'service.version': version },
+    ...{ 'host.name': hostname(), 'process.pid': process.pid },
+  };
+  const exporter = createExporter({ endpoint, headers, resource, log });
+  closing.push(exporter.stop);
+  return createTracer(exporter.record, ratio);
 }
 
 function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {
