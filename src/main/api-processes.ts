@@ -16,11 +16,12 @@ import { bindToProcessor, usableProcessors } from '../platform/processor-affinit
 import { forkServerProcess } from '../platform/server-processes.ts';
 import type { ServerProcess } from '../platform/server-processes.ts';
 
-interface ApiProcesses {
+/** The API server, in this process or in others. */
+export interface ApiServer {
   url: string;
-  /** Ends the hold of requests in all processes. */
+  /** Ends the hold of requests. */
   admitRequests(): void;
-  /** Answers the requests that were read, and ends all processes. */
+  /** Answers the requests that were read, and ends all other processes. */
   stop(): Promise<void>;
 }
 
@@ -45,7 +46,7 @@ export async function startApiProcesses(
   metrics: Metrics,
   log: Logger,
   fork = forkServerProcess,
-): Promise<ApiProcesses> {
+): Promise<ApiServer> {
   const running = new Set<ApiProcess>();
   const processors = processorsFor(count);
   const rates = createRateBuckets();

@@ -2,7 +2,7 @@
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { opensLoopback } from '../platform/member-networks.ts';
 import { startHostAgent } from './agent.ts';
-import { startApiProcesses } from './api-processes.ts';
+import { type ApiServer, startApiProcesses } from './api-processes.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
 import { openCertificate, openRedirect } from './certificate.ts';
 import { compactHeapAfterStartup } from './compact-heap.ts';
@@ -52,13 +52,6 @@ export async function startParts(context: StartContext, isService: boolean): Pro
 }
 
 const announceSeconds = 3;
-
-/** The API server, in this process or in others. Requests are held until `admitRequests`. */
-interface ApiServer {
-  url: string;
-  admitRequests(): void;
-  stop(): Promise<void>;
-}
 
 /** Listens, and announces the URL to the workers. A process that is only a worker serves health and metrics. */
 async function openApi(opened: Opened): Promise<ApiServer | null> {
