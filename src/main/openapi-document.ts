@@ -19,7 +19,9 @@ interface DeclaredApi {
 /** The API of all resources, those of development mode included. */
 export async function declaredApi(): Promise<DeclaredApi> {
   const unused = new Proxy({}, { get: () => undefined });
-  const routes = [systemRoutes(unused as never), ...resourceRoutes(services(unused))];
+  // Handlers use their service only when they are called.
+  const services = new Proxy({}, { get: () => unused }) as ResourceServices;
+  const routes = [systemRoutes(unused as never), ...resourceRoutes(services)];
   const options = { log: silentLogger, metrics: createMetrics(), clientLimits: defaultClientLimits, routes };
   const app = await createApp(options as unknown as AppOptions);
   await app.ready();
@@ -56,9 +58,4 @@ export function policyText(operations: DeclaredOperation[]): string {
     ]);
   const heading = ['# operation', 'method', 'path', 'reach', 'role'];
   return `${aligned([heading, ...rows]).join('\n')}\n`;
-}
-
-/** Handlers use their service only when they are called. */
-function services(unused: object): ResourceServices {
-  return new Proxy({}, { get: () => unused }) as ResourceServices;
 }
