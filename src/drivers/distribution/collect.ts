@@ -120,7 +120,7 @@ async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set
     if (!at) continue;
     if (!found.layers.has(digest) && needed.has(digest)) {
       if (trashed.has(digest)) await untrash(layout, digest);
-      if (await writtenAt(join(layout.blob(digest), 'data'))) {
+      if (await writtenAt(layout.data(digest))) {
         await writeDurably(join(folder, hexOf(digest), 'link'), digest, accountFor('registry'));
         found.layers.add(digest);
       }
@@ -226,7 +226,7 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise
     refuseAborted(signal);
     for (const digest of await digestsIn(join(layout.blobs, folder))) {
       if (linked.has(digest)) continue;
-      const at = await writtenAt(join(layout.blob(digest), 'data'));
+      const at = await writtenAt(layout.data(digest));
       if (at && !isOlder(at, patience)) continue;
       await trash(layout, digest);
       moved.add(digest);
@@ -273,7 +273,7 @@ async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise
     const tags = await tagsWithDigests(found.repository);
     contents.repositories.push({ name: found.repository.name, manifests, tags });
     for (const digest of digestsOf(found)) {
-      if (!sizes.has(digest)) sizes.set(digest, await sizeOf(join(layout.blob(digest), 'data')));
+      if (!sizes.has(digest)) sizes.set(digest, await sizeOf(layout.data(digest)));
       const size = sizes.get(digest);
       if (size != null) contents.blobs.set(digest, size);
     }

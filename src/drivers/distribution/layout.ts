@@ -52,6 +52,7 @@ export function layoutIn(root: string, places: Partial<Places> = {}) {
   const folder = (name: string) => join(root, name);
   const own = (name: string) => join(local, name);
   const v2 = 'storage/docker/registry/v2';
+  const blob = (digest: string) => folder(`${v2}/blobs/sha256/${hexOf(digest).slice(0, 2)}/${hexOf(digest)}`);
   const registry = (prefix: string) => folder(`${v2}/repositories/${checked(PREFIX, prefix)}`);
   return {
     root,
@@ -82,7 +83,9 @@ export function layoutIn(root: string, places: Partial<Places> = {}) {
     closed: (prefix: string) => folder(`closed/${checked(PREFIX, prefix)}`),
     registry,
     repository: (prefix: string, name: string) => join(registry(prefix), checked(REPOSITORY, name)),
-    blob: (digest: string) => folder(`${v2}/blobs/sha256/${hexOf(digest).slice(0, 2)}/${hexOf(digest)}`),
+    blob,
+    /** The bytes of a blob. */
+    data: (digest: string) => join(blob(digest), 'data'),
     trashed: (digest: string) => folder(`trash/${hexOf(digest)}`),
   };
 }

@@ -74,7 +74,7 @@ async function repairLinks(pass: Pass, repository: Repository): Promise<void> {
 async function repairLink(pass: Pass, folder: string, digest: string): Promise<void> {
   const link = join(folder, 'link');
   if (!(await isIncomplete(pass, link))) return;
-  if (await exists(join(pass.layout.blob(digest), 'data'))) await writeDurably(link, digest, accountFor('registry'));
+  if (await exists(pass.layout.data(digest))) await writeDurably(link, digest, accountFor('registry'));
   else await rm(folder, { recursive: true, force: true });
 }
 
@@ -108,7 +108,7 @@ async function repairManifest(pass: Pass, repository: Repository, reference: str
   const link = join(tagsOf(repository), reference, 'current/link');
   const digest = isDigest(reference) ? reference : await readFile(link, 'utf8').catch(() => '');
   if (!isDigest(digest)) return;
-  const data = await stat(join(pass.layout.blob(digest), 'data')).catch(() => null);
+  const data = await stat(pass.layout.data(digest)).catch(() => null);
   if (!data || data.size > manifestBytes || (await matches(pass.layout, digest))) return;
   if (data.mtimeMs > pass.before) {
     pass.pending += 1;
@@ -141,7 +141,7 @@ async function removeTruncatedManifests(layout: Layout): Promise<number> {
   let last = 0;
   for (const folder of await namesIn(layout.blobs)) {
     for (const digest of await digestsIn(join(layout.blobs, folder))) {
-      const data = await stat(join(layout.blob(digest), 'data')).catch(() => null);
+      const data = await stat(layout.data(digest)).catch(() => null);
       last = Math.max(last, data?.mtimeMs ?? 0);
       if (data && data.size <= manifestBytes) small.push({ digest, at: data.mtimeMs });
     }
@@ -158,6 +158,6 @@ async function removeTruncatedManifests(layout: Layout): Promise<number> {
 
 /** Whether the bytes of a blob match its digest; true for one that does not exist. */
 async function matches(layout: Layout, digest: string): Promise<boolean> {
-  const bytes = await readFile(join(layout.blob(digest), 'data')).catch(() => null);
+  const bytes = await readFile(layout.data(digest)).catch(() => null);
   return !bytes || `sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest;
 }

@@ -122,7 +122,7 @@ async function digestOfTag(repository: Repository, name: string): Promise<string
 /** Null if the blob does not exist or is not a readable manifest. */
 export async function readManifest(layout: Layout, digest: string): Promise<Manifest | null> {
   try {
-    const data = await readFile(join(layout.blob(digest), 'data'));
+    const data = await readFile(layout.data(digest));
     const manifest = JSON.parse(data.toString('utf8')) as Record<string, unknown>;
     const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
     // In every format: image manifests, indexes, artifacts, and Docker schema 1.

@@ -4,7 +4,6 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 import { type Forward, headersOf } from './forward.ts';
 import type { Target } from './target.ts';
@@ -22,7 +21,7 @@ export async function sendBlob(
   if (request.headers.range !== undefined) return false;
   const answer = await forward.head(request, url).catch(() => null);
   if (answer?.statusCode !== 200) return false;
-  const file = await open(join(layout.blob(reference), 'data')).catch(() => null);
+  const file = await open(layout.data(reference)).catch(() => null);
   if (!file) return false;
   try {
     if ((await file.stat()).size !== Number(answer.headers['content-length'])) return false;

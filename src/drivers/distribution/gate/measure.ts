@@ -32,6 +32,6 @@ export async function measure(layout: Layout, prefix: string): Promise<Measured>
     }
   }
   let bytes = 0;
-  for (const digest of digests) bytes += (await sizeOf(join(layout.blob(digest), 'data'))) ?? 0;
+  for (const digest of digests) bytes += (await sizeOf(layout.data(digest))) ?? 0;
   return { bytes, objects, uploads };
 }
