@@ -10,7 +10,6 @@
  * mount that stays busy is detached lazily, and its device is freed when the last user closes it.
  */
 import { mkdir, open, rmdir, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
@@ -35,7 +34,7 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
   const unmounting = limited(4);
   const loops = loopDevices(layout.images, log);
   // Shared, because shares are created at the same time.
-  const ensureProtofile = shared(() => ensureDurably(protofileOf(layout), PROTOFILE));
+  const ensureProtofile = shared(() => ensureDurably(layout.protofile, PROTOFILE));
   return {
     reserve: loops.reserve,
     deviceOf: loops.numberOf,
@@ -98,15 +97,11 @@ async function usageOfMounted(layout: Layout): Promise<Map<string, FileShareUsag
   return usage;
 }
 
-function protofileOf(layout: Layout): string {
-  return join(layout.root, 'mkfs.proto');
-}
-
 async function createImage(layout: Layout, id: string, bytes: number, signal?: AbortSignal): Promise<void> {
   await replaceFile(layout.image(id), async (unfinished) => {
     const file = await open(unfinished, 'wx', 0o600);
     await extendFile(file, bytes, 'file share').finally(() => file.close());
-    await run('mkfs.xfs', ['-q', '-p', protofileOf(layout), unfinished], { signal });
+    await run('mkfs.xfs', ['-q', '-p', layout.protofile, unfinished], { signal });
   });
 }
 

@@ -28,6 +28,11 @@ export function layoutOf(dataDir: string) {
     mounts: folder('mounts'),
     quarantine: folder('quarantine'),
     ganesha: folder('ganesha'),
+    logFile: folder('ganesha/ganesha.log'),
+    /** Without a jail, and of a Ganesha that an earlier version started. */
+    legacyPidFile: folder('ganesha/ganesha.pid'),
+    /** The modes of the root of a new filesystem, for mkfs.xfs. */
+    protofile: folder('mkfs.proto'),
     recovery: folder('ganesha/recovery'),
     /** Files of the running Ganesha, on a ramfs (jail.ts). */
     runtime: folder('ganesha/runtime'),

@@ -122,7 +122,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
       await options.awaitPreparation();
       await jail?.emptyTmp();
       await writeConfiguration();
-      const reloaded = await reloadGanesha(() => daemon, probe, logFileOf(layout));
+      const reloaded = await reloadGanesha(() => daemon, probe, layout.logFile);
       log.debug({ exports: reloaded.inForce.size }, 'exports reloaded');
       return reloaded;
     }),
@@ -152,7 +152,7 @@ interface Places {
 }
 
 function placesOf(layout: Layout, jail: Jail | null): Places {
-  const legacy = legacyPidFile(layout);
+  const legacy = layout.legacyPidFile;
   if (!jail) {
     const { ganesha: folder, recovery } = layout;
     return { configuration: folder, seenConfiguration: folder, pidFile: legacy, seenPidFile: legacy, recovery };
@@ -193,7 +193,7 @@ function startGanesha(
       matches: (commandLine) => runsWith(commandLine, places, configurationName),
       probe,
       startTimeout: 20,
-      logFile: logFileOf(layout),
+      logFile: layout.logFile,
       stopSignal: 'SIGTERM',
       async beforeStart() {
         // Something may have removed it.
@@ -264,7 +264,7 @@ async function stopOtherInstances(layout: Layout, places: Places, name: string, 
 
 /** Instances on this data directory with other settings, including those of older versions without their own root. */
 function otherInstances(layout: Layout, places: Places, name: string): LiveProcess[] {
-  const legacy = legacyPidFile(layout);
+  const legacy = layout.legacyPidFile;
   return [...new Set([places.pidFile, legacy])]
     .map(processIn)
     .filter((found) => found !== null)
@@ -275,14 +275,6 @@ function otherInstances(layout: Layout, places: Places, name: string): LiveProce
 function runsWith(commandLine: string, { seenConfiguration, seenPidFile }: Places, name: string): boolean {
   const ours = ` -f ${join(seenConfiguration, name)} -L STDERR -p ${seenPidFile}`;
   return commandLine.includes('ganesha.nfsd') && commandLine.endsWith(ours);
-}
-
-function logFileOf({ ganesha }: Layout): string {
-  return join(ganesha, 'ganesha.log');
-}
-
-function legacyPidFile(layout: Layout): string {
-  return join(layout.ganesha, 'ganesha.pid');
 }
 
 /** `host` if this machine has that address (behind NAT it does not); otherwise all addresses. */

@@ -10,12 +10,13 @@
  */
 import { rm } from 'node:fs/promises';
 import type { DriverError } from '../driver.ts';
+import { replaceText } from '../durable-files.ts';
 import type { ObservedLoadBalancer } from '../load-balancer.ts';
 import { rejectNew } from './admission.ts';
 import type { Rendered } from './configuration.ts';
 import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBalancers, writeGlobal } from './host.ts';
 import { attempt, type Change, isActive, type Plan, preparePlans, takesReload } from './plans.ts';
-import { NO_SERVERS_STATE, saveServersState } from './process.ts';
+import { NO_SERVERS_STATE } from './process.ts';
 import { removeUnusedFiles, writeFiles } from './specs.ts';
 import { removeSpec, saveSpec } from '../spec-files.ts';
 import { syncServers, updateUdp } from './server-sync.ts';
@@ -132,14 +133,15 @@ async function reload(host: Host): Promise<DriverError | null> {
   await writeReverted(host);
   // Something else may have removed or edited files, and HAProxy reads all of them.
   await writeBalancers(host, host.rendered.values());
-  await saveServersState(host.layout, await host.process.ask(['show servers state']));
+  // Keeps failed members down over the reload; otherwise they would get traffic until their first check.
+  await replaceText(host.layout.stateFile, await host.process.ask(['show servers state']));
   await writeGlobal(host, revision);
   await host.beforeReload();
   const { refused } = await host.process.reload(revision);
   if (refused) return refused;
   host.counts.reloads += 1;
   markRunning(host);
-  await saveServersState(host.layout, NO_SERVERS_STATE);
+  await replaceText(host.layout.stateFile, NO_SERVERS_STATE);
   return null;
 }
 

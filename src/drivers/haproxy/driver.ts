@@ -29,7 +29,7 @@ import { layoutOf } from './layout.ts';
 import { maxConnections as affordableConnections } from './limits.ts';
 import type { Change } from './plans.ts';
 import { createProbes } from './probes.ts';
-import { createHaproxyProcess, logFile } from './process.ts';
+import { createHaproxyProcess } from './process.ts';
 import { createTrafficCounters, readAll } from './readings.ts';
 import { recheckMembers } from './member-recheck.ts';
 import { allPools, syncServers, updateUdp } from './server-sync.ts';
@@ -232,7 +232,7 @@ async function startAll(host: Host): Promise<void> {
 
 /** The logs grow with every change of a member. HAProxy and nginx append, so truncation loses old lines only. */
 async function truncateLogs({ layout, log }: Host): Promise<void> {
-  for (const file of [logFile(layout), errorLog(layout.nginx)]) {
+  for (const file of [layout.logFile, errorLog(layout.nginx)]) {
     const size = (await stat(file).catch(() => null))?.size ?? 0;
     if (size > MAX_LOG_BYTES)
       await truncate(file).catch((err: unknown) => log.warn({ err, file }, 'cannot truncate a log'));

@@ -23,7 +23,7 @@ import { refuseUnbindable } from './endpoints.ts';
 import { replaceText } from '../durable-files.ts';
 import { type Layout, makeFolders } from './layout.ts';
 import type { Probes } from './probes.ts';
-import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE, saveServersState } from './process.ts';
+import { checkConfiguration, type HaproxyProcess, NO_SERVERS_STATE } from './process.ts';
 import { removeUnusedFiles, loadSpecs, type Spec, writeFiles } from './specs.ts';
 import { type Capabilities, requireValid } from './validation.ts';
 
@@ -145,7 +145,7 @@ export async function prepareStart(host: Host, given?: string): Promise<void> {
     // An adopted HAProxy listens on these ports itself.
     if (!host.process.isUp()) await refuseUnbindable(rendered).catch((err: unknown) => exclude(host, id, err));
   }
-  await saveServersState(host.layout, NO_SERVERS_STATE);
+  await replaceText(host.layout.stateFile, NO_SERVERS_STATE);
   await writeAll(host, revision);
   const objection = await checkConfiguration(host.finding.haproxy, [host.layout.configuration]).catch(
     (err: unknown) => err,

@@ -33,9 +33,10 @@ export function layoutOf(dataDir: string) {
     /** Files that HAProxy checks before they become configuration. */
     candidates: folder('haproxy/candidates'),
     haproxy: folder('haproxy'),
+    /** Master and workers write here. Alerts about rejected reloads are read from it. */
+    logFile: folder('haproxy/haproxy.log'),
     /** The log and pid of nginx. */
     nginx: folder('nginx'),
-    /** The configuration of nginx. */
     nginxConfiguration: runsAsRoot() ? join(sockets, 'nginx') : folder('nginx'),
     /** The files that nginx writes. */
     nginxState: runsAsRoot() ? join(sockets, 'nginx/state') : folder('nginx/state'),

@@ -18,7 +18,6 @@ import { limited } from '../../platform/turns.ts';
 import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import { replaceText } from '../durable-files.ts';
 import { rejectedConfiguration, unavailable } from './errors.ts';
 import type { Layout } from './layout.ts';
 import { type Ask, isMissing, retrying, runtimeSocket } from './runtime-socket.ts';
@@ -89,7 +88,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   async function reload(revision: string): Promise<{ refused: DriverError | null }> {
     if (daemon?.pid() == null) throw unavailable('HAProxy is down');
     const failures = failedReloads(await retrying(master)(['show proc']));
-    const logged = await logSize(layout);
+    const logged = (await stat(layout.logFile).catch(() => null))?.size ?? 0;
     daemon.signal('SIGUSR2');
     const admin = runtimeSocket(layout.adminSocket(revision));
     const deadline = performance.now() + RELOAD_TIMEOUT_MS;
@@ -164,7 +163,7 @@ function startMaster(options: HaproxyProcessOptions, master: Ask, onStart: () =>
         if (!/^\d+\s+worker\s/m.test(currentWorkers(await master(['show proc'])))) throw new Error('no worker yet');
       },
       startTimeout: 60,
-      logFile: logFile(layout),
+      logFile: layout.logFile,
       stopSignal: 'SIGTERM',
       async beforeStart() {
         onStart();
@@ -189,11 +188,6 @@ export async function checkConfiguration(haproxy: string, files: string[]): Prom
 /** The state file for a start without previous state. */
 export const NO_SERVERS_STATE = '1\n';
 
-/** Keeps failed members down over a reload; otherwise they would get traffic until their first check. */
-export async function saveServersState(layout: Layout, state: string): Promise<void> {
-  await replaceText(layout.stateFile, state);
-}
-
 function parseInfo(info: string): Running {
   const description = DESCRIPTION.exec(info);
   const pid = /^Pid: (\d+)$/m.exec(info);
@@ -214,17 +208,8 @@ function oldWorkersIn(processes: string): number[] {
   return [...old.matchAll(/^(\d+)\s+worker\s/gm)].map(([, pid]) => Number(pid));
 }
 
-async function logSize(layout: Layout): Promise<number> {
-  return (await stat(logFile(layout)).catch(() => null))?.size ?? 0;
-}
-
-/** Master and workers write here. Alerts about rejected reloads are read from it. */
-export function logFile(layout: Layout): string {
-  return join(layout.haproxy, 'haproxy.log');
-}
-
 async function rejection(layout: Layout, logged: number): Promise<DriverError> {
-  const text = (await readFile(logFile(layout)).catch(() => Buffer.alloc(0))).subarray(logged).toString('utf8');
+  const text = (await readFile(layout.logFile).catch(() => Buffer.alloc(0))).subarray(logged).toString('utf8');
   const alerts = text
     .split('\n')
     .filter((line) => line.startsWith('[ALERT]'))
