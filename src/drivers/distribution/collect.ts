@@ -54,14 +54,7 @@ interface CollectOptions {
 }
 
 /** The content of a repository. `revisions`: its manifests, the unreadable ones too. `loose`: layers that no manifest refers to. */
-interface Marked {
-  prefix: string;
-  repository: Repository;
-  revisions: string[];
-  manifests: Manifest[];
-  layers: Set<string>;
-  loose: string[];
-}
+type Marked = Awaited<ReturnType<typeof mark>>;
 
 /**
  * Removes unreferenced data, and returns the content of every registry. @throws DriverError, retryable, when aborted
@@ -92,7 +85,7 @@ const isOlder = (at: Date, seconds: number) => at.getTime() < Date.now() - secon
 
 const digestsOf = ({ layers, revisions }: Marked) => [...layers, ...revisions];
 
-async function mark(layout: Layout, prefix: string, repository: Repository): Promise<Marked> {
+async function mark(layout: Layout, prefix: string, repository: Repository) {
   const layers = new Set(await linksIn(layersOf(repository)));
   const revisions = await linksIn(revisionsOf(repository));
   const manifests: Manifest[] = [];

@@ -28,25 +28,7 @@ import { type RenderedPool, type Server, serverLine } from './servers.ts';
 import { type Files, nameFile, type Spec } from './specs.ts';
 import { listenersInFrontOf, protocolsInFrontOf } from './validation.ts';
 
-export interface Rendered {
-  id: string;
-  /** The digest of everything but the servers; empty if HAProxy has nothing to serve. */
-  settings: string;
-  text: string;
-  pools: RenderedPool[];
-  /** The endpoints by listener id. */
-  endpoints: Map<string, Endpoint[]>;
-  /** The ports that nginx listens on. */
-  udpPorts: number[];
-  addresses: string[];
-  /** Lists of certificates, written next to the certificates. */
-  files: Files;
-}
-
-interface Endpoint {
-  address: string;
-  port: number;
-}
+export type Rendered = ReturnType<typeof renderBalancer>;
 
 export interface GlobalSettings {
   /** The workers of HAProxy run under their own account. */
@@ -171,7 +153,7 @@ export function structureOf(settings: GlobalSettings, layout: Layout, rendered: 
  * Renders the sections of one load balancer, its files and what the runtime API can change. Disabled parts and UDP are
  * omitted.
  */
-export function renderBalancer(spec: Spec, layout: Layout, maxConnections: number): Rendered {
+export function renderBalancer(spec: Spec, layout: Layout, maxConnections: number) {
   const files: Files = new Map();
   const listeners = spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol !== 'UDP') : [];
   const modes = new Map(
@@ -191,12 +173,16 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
   const text = backs.map(({ head, rendered }) => head + rendered.servers.map((s) => serverLine(rendered, s)).join(''));
   return {
     id: quote.id(spec.id),
+    /** The digest of everything but the servers; empty if HAProxy has nothing to serve. */
     settings: empty ? '' : createHash('sha256').update(`${spec.id}\n${DEFAULTS}${fixed}`).digest('hex'),
     text: empty ? '' : `${DEFAULTS}${fronts.join('')}${text.join('')}`,
     pools: backs.map(({ rendered }) => rendered),
+    /** The endpoints by listener id. */
     endpoints: new Map(listeners.map(({ id, port }) => [id, addressesOf(spec).map((address) => ({ address, port }))])),
+    /** The ports that nginx listens on. */
     udpPorts: udpListeners(spec).map(({ port }) => port),
     addresses: addressesOf(spec),
+    /** Lists of certificates, written next to the certificates. */
     files,
   };
 }
