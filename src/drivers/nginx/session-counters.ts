@@ -7,20 +7,16 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { zeroCounters, type ListenerCounters } from '../load-balancer.ts';
 
-interface SessionCounters {
-  /** The counters of these listeners since the start of the log. @throws if the log cannot be read */
-  read(listeners: string[]): Promise<Map<string, ListenerCounters>>;
-}
-
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 /** `file`: the access log, which need not exist yet. */
-export function createSessionCounters(file: string): SessionCounters {
+export function createSessionCounters(file: string) {
   const counters = new Map<string, ListenerCounters>();
   let from = 0;
 
   return {
-    async read(listeners) {
+    /** The counters of these listeners since the start of the log. @throws if the log cannot be read */
+    async read(listeners: string[]): Promise<Map<string, ListenerCounters>> {
       const { text, end } = await readFrom(file, from);
       const whole = text.slice(0, text.lastIndexOf('\n') + 1);
       for (const line of whole.split('\n')) count(counters, line);

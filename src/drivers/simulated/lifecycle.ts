@@ -3,22 +3,14 @@ import { refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { Simulation } from '../kind.ts';
 
-interface SimulatedLifecycle {
-  name: 'simulated';
-  real: false;
-  status(): DriverStatus;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** `consequence`: the limits of the simulation, for the status. `detail`: why the driver is simulated. */
 export function simulatedLifecycle(
   consequence: string,
   { detail, remedy = 'npm run cloudyard -- doctor' }: Simulation,
-): SimulatedLifecycle {
+) {
   return {
     name: 'simulated',
-    real: false,
+    real: false as const,
     status: () => simulatedStatus(detail ? `${consequence}; ${detail}` : consequence, remedy),
     start: async () => undefined,
     stop: async () => undefined,
