@@ -1,6 +1,5 @@
 import type { Driver } from './driver.ts';
 
-/** The desired state of one file share. */
 export interface DesiredFileShare {
   id: string;
   /** GiB. A driver grows a share to this size; it never shrinks one. */
@@ -28,7 +27,6 @@ interface ExportPlace {
 export interface ObservedFileShare {
   /** `host:/path`, as clients mount it. */
   connectionPoint: string;
-  /** The size in GiB. */
   sizeGib: number;
   /** What this call changed, for the log; empty: nothing. */
   changed: string[];

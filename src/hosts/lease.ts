@@ -34,7 +34,6 @@ interface LeaseOptions {
 }
 
 export interface Lease {
-  /** Aborts when the lease is lost. */
   lost: AbortSignal;
   /** Whether this host may hold addresses while the lease is valid. */
   allowAddresses(allowed: boolean): void;

@@ -23,7 +23,6 @@ export interface HostView {
   /** Where it adds addresses that move; null: the interface that has its address. */
   interface: string | null;
   state: HostState;
-  /** Whether its lease is valid. */
   leaseValid: boolean;
   /** Whether it has converged, so that it may serve. */
   converged: boolean;

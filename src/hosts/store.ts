@@ -156,7 +156,6 @@ export interface HostRow {
   interface: string | null;
   state: HostState;
   converged: boolean;
-  /** Whether the lease is valid. */
   leaseValid: boolean;
   leaseUntil: Date;
   /** Seconds until the end of the lease; negative after it. */

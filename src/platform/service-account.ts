@@ -41,7 +41,6 @@ export function findServiceAccount(name: string): ServiceAccount | null {
   return parseAccount(name, readFileSync('/etc/passwd', 'utf8')) ?? parseAccount(name, queryNameService(name));
 }
 
-/** Whether an account has this uid. */
 export function hasAccount(uid: number): boolean {
   const isOf = (line: string) => line.split(':')[2] === String(uid);
   return readFileSync('/etc/passwd', 'utf8').split('\n').some(isOf) || queryNameService(String(uid)) !== '';

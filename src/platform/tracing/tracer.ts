@@ -20,7 +20,6 @@ interface SpanContext {
   spanId: string;
 }
 
-/** A span that has ended. */
 export interface EndedSpan extends SpanContext {
   name: string;
   kind: (typeof spanKinds)[keyof typeof spanKinds];
