@@ -95,7 +95,23 @@ export async function installTriggers(client: pg.Client): Promise<void> {
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
-export interface ServicesDeps {
+/** Absent: their defaults. */
+type OwnSettings = Partial<
+  Pick<
+    Settings,
+    | 'publicUrl'
+    | 'oidc'
+    | 'notificationWindowSeconds'
+    | 'scheduleLateSeconds'
+    | 'auditDays'
+    | 'sessionIdleSeconds'
+    | 'clientLimits'
+    | 'maxBacklog'
+    | 'verifyNetworks'
+  >
+>;
+
+export interface ServicesDeps extends OwnSettings {
   db: Db;
   clock: Clock;
   /** The same clock, in development mode, where clients can move it. */
@@ -104,26 +120,8 @@ export interface ServicesDeps {
   configuration: Configuration;
   /** Encrypts secrets. */
   keyring: Keyring;
-  /** Where clients reach the API; absent: the URL that API servers announce. */
-  publicUrl?: string | undefined;
-  /** Sign-in with OpenID Connect; absent: with tokens only. */
-  oidc?: Settings['oidc'];
-  /** How long a notification waits for related ones; default 5. */
-  notificationWindowSeconds?: number;
-  /** After how long a run of a lifecycle policy is late; default 300. */
-  scheduleLateSeconds?: number;
   /** Whether webhooks may go to addresses outside the public internet; default false. */
   webhookAllowPrivate?: boolean;
-  /** How long the audit log keeps an entry; 0: permanently; default 365. */
-  auditDays?: number;
-  /** Seconds without a request after which a session ends; default 8 hours. */
-  sessionIdleSeconds?: number;
-  /** Limits of one client; default: those of the settings. */
-  clientLimits?: Settings['clientLimits'];
-  /** Jobs in the queue, above which creates are refused; default: that of the settings. */
-  maxBacklog?: number;
-  /** CIDRs of registries that pull secrets are verified against, in addition to the public internet. */
-  verifyNetworks?: readonly string[];
   /** What members of load balancers must not reach; absent: only what the regions file denies. */
   controlPlane?: Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'>;
   /** Checks regular expressions of L7 rules; default: with the HAProxy of this host. */
