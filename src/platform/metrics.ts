@@ -52,16 +52,11 @@ type Define = ReturnType<typeof definitionsIn>;
 
 function definitionsIn(registry: Registry) {
   const registers = [registry];
-  /** Reads its values at each scrape. `shared`: each process of a server reads them from the database, so `sum` takes one. */
-  const gauges = (
-    name: string,
-    help: string,
-    labelNames: string[],
-    read: () => LabelledValue[] | Promise<LabelledValue[]>,
-    { shared = false } = {},
-  ): void => {
+  type Read = () => LabelledValue[] | Promise<LabelledValue[]>;
+  /** Reads its values at each scrape. */
+  const gauges = (name: string, help: string, labelNames: string[], read: Read, aggregator?: 'max'): void => {
     new Gauge({
-      ...{ name, help, labelNames, registers, ...(shared && { aggregator: 'max' as const }) },
+      ...{ name, help, labelNames, registers, ...(aggregator && { aggregator }) },
       async collect() {
         const values = await read();
         this.reset();
@@ -69,6 +64,9 @@ function definitionsIn(registry: Registry) {
       },
     });
   };
+  /** Each process of a server reads the same values, from the database, so `sum` takes one. */
+  const sharedGauges = (name: string, help: string, labelNames: string[], read: Read) =>
+    gauges(name, help, labelNames, read, 'max');
   return {
     registers,
     counter: (name: string, help: string, ...labelNames: string[]) =>
@@ -76,8 +74,9 @@ function definitionsIn(registry: Registry) {
     histogram: (name: string, help: string, labelNames: string[], buckets: number[]) =>
       new Histogram({ name, help, labelNames, buckets, registers }),
     gauges,
-    gauge: (name: string, help: string, read: () => number | Promise<number>, options?: { shared: boolean }): void =>
-      gauges(name, help, [], async () => sampleOf(await read()), options),
+    sharedGauges,
+    sharedGauge: (name: string, help: string, read: () => number | Promise<number>) =>
+      sharedGauges(name, help, [], async () => sampleOf(await read())),
   };
 }
 
@@ -117,7 +116,7 @@ function requestMetrics(define: Define) {
     },
   );
   let countStreams = () => 0;
-  define.gauge('cloudyard_event_streams', 'Open event streams', () => countStreams());
+  define.gauges('cloudyard_event_streams', 'Open event streams', [], () => [[{}, countStreams()]]);
   /** By status and operation: finding the labels takes longer than observing. */
   const durationsOf = new Map<number, Map<string, ReturnType<typeof requests.labels>>>();
   return {
@@ -209,21 +208,14 @@ function databaseMetrics(define: Define) {
     watchQueue(count: () => Promise<QueueCounts>) {
       // Without the database the gauges are absent: the other metrics are needed most then.
       const counts = joined(() => count().catch(() => null));
-      define.gauges(
-        'cloudyard_queue_jobs',
-        'Jobs in the queue, by state',
-        ['state'],
-        async () => {
-          const { oldestSeconds: _, ...states } = (await counts()) ?? {};
-          return byState(states);
-        },
-        { shared: true },
-      );
-      define.gauge(
+      define.sharedGauges('cloudyard_queue_jobs', 'Jobs in the queue, by state', ['state'], async () => {
+        const { oldestSeconds: _, ...states } = (await counts()) ?? {};
+        return byState(states);
+      });
+      define.sharedGauge(
         'cloudyard_queue_oldest_job_seconds',
         'How long the oldest ready job has been waiting',
         async () => (await counts())?.oldestSeconds ?? unknown(),
-        { shared: true },
       );
     },
   };
@@ -234,17 +226,15 @@ function resourceMetrics(define: Define) {
   return {
     /** Adds the gauges of the certificate of HTTPS. */
     watchCertificate(status: () => CertificateStatus) {
-      define.gauge(
+      define.sharedGauge(
         'cloudyard_tls_certificate_expiry_seconds',
         'When the certificate of HTTPS expires, in seconds since 1970',
         () => Number(status().expiresAt ?? Number.NaN) / 1000,
-        { shared: true },
       );
-      define.gauge(
+      define.sharedGauge(
         'cloudyard_tls_certificate_faults',
         '1 if the certificate of HTTPS has expired or a new one cannot be used, otherwise 0',
         () => Number(!status().healthy),
-        { shared: true },
       );
     },
     /** Adds the gauge of the data directory. */
@@ -276,17 +266,15 @@ function resourceMetrics(define: Define) {
     },
     /** Adds the gauges of schedules. */
     watchSchedules(latenessSeconds: () => Promise<number>, countLate: () => Promise<number>) {
-      define.gauge(
+      define.sharedGauge(
         'cloudyard_schedules_late',
         'Schedules that have been waiting for their run for longer than CLOUDYARD_SCHEDULE_LATE_SECONDS',
         () => countLate().catch(unknown),
-        { shared: true },
       );
-      define.gauge(
+      define.sharedGauge(
         'cloudyard_schedule_lateness_seconds',
         'How long the most overdue schedule has been waiting for its run',
         () => latenessSeconds().catch(unknown),
-        { shared: true },
       );
     },
     /** Adds the gauges of the hosts of regions that have several. */
@@ -295,16 +283,10 @@ function resourceMetrics(define: Define) {
     ) {
       const hosts = joined(read);
       const gauge = (name: string, help: string, value: (host: Awaited<ReturnType<typeof read>>[number]) => number) =>
-        define.gauges(
-          name,
-          help,
-          ['region', 'host'],
-          async () => {
-            const all = await hosts().catch(() => []);
-            return all.map((host) => [{ region: String(host.regionId), host: host.name }, value(host)]);
-          },
-          { shared: true },
-        );
+        define.sharedGauges(name, help, ['region', 'host'], async () => {
+          const all = await hosts().catch(() => []);
+          return all.map((host) => [{ region: String(host.regionId), host: host.name }, value(host)]);
+        });
       gauge(
         'cloudyard_host_lease_seconds',
         'Seconds until the lease of a host ends; negative: it has ended',
@@ -319,7 +301,7 @@ function resourceMetrics(define: Define) {
     /** Adds the gauges of scheduled backups. */
     watchBackups(read: () => Promise<{ lastSuccessSeconds: number; lateSeconds: number; hasFailed: boolean }>) {
       const gauge = (name: string, help: string, value: (state: Awaited<ReturnType<typeof read>>) => number) =>
-        define.gauge(name, help, () => read().then(value).catch(unknown), { shared: true });
+        define.sharedGauge(name, help, () => read().then(value).catch(unknown));
       gauge(
         'cloudyard_backup_last_success_timestamp_seconds',
         'When the last scheduled backup that succeeded ended; 0: none',
@@ -337,8 +319,8 @@ function resourceMetrics(define: Define) {
     /** Adds the gauges of API keys in memory and of their age. */
     watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
       const age = 'Age of the API keys in memory; it grows while the database is away';
-      define.gauge('cloudyard_api_keys', 'API keys in the memory of authorize', () => state().keys, { shared: true });
-      define.gauge('cloudyard_api_keys_age_seconds', age, () => state().ageSeconds, { shared: true });
+      define.sharedGauge('cloudyard_api_keys', 'API keys in the memory of authorize', () => state().keys);
+      define.sharedGauge('cloudyard_api_keys_age_seconds', age, () => state().ageSeconds);
     },
   };
 }
