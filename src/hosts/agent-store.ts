@@ -4,7 +4,7 @@
  * Invariant: every write names the incarnation, so an agent that lost its lease, or that runs twice, writes nothing.
  */
 import type pg from 'pg';
-import { columnsOf, prepared, transaction } from '../platform/db.ts';
+import { columnsOf, prepared, preparedExists, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { HostState } from './part.ts';
 import { observedChannel, publishedChannel, revisionName, stopMarginSeconds } from './store.ts';
@@ -152,15 +152,12 @@ const countRevisions = prepared(
   'hosts_count_revisions',
   `insert into revisions (name, value) values ($1, 0) on conflict do nothing`,
 );
-const lockRevision = prepared<{ value: number }>(
-  'hosts_lock_revision',
-  `select value from revisions where name = $1 for share`,
-);
+const lockRevision = prepared('hosts_lock_revision', `select value from revisions where name = $1 for share`);
 const readRevisions = prepared<Key & { revision: number }, [regionId: number]>(
   'hosts_published_revisions',
   `select kind, id, revision from published_states where region_id = $1 and state is not null`,
 );
-const setConverged = prepared<{ name: string }>(
+const setConverged = preparedExists(
   'hosts_set_converged',
   `with set as (update hosts set converged = true where ${validRow} returning name, region_id)
    select name, pg_notify($4, 'hosts') from set`,
@@ -182,8 +179,8 @@ export async function markConverged(
     await countRevisions(tx, revisionName(regionId));
     await lockRevision(tx, revisionName(regionId));
     if (!matches(await readRevisions(tx, regionId))) return false;
-    const rows = await setConverged(tx, regionId, name, incarnation, publishedChannel(regionId));
-    return rows.length > 0 ? true : null;
+    const isSet = await setConverged(tx, regionId, name, incarnation, publishedChannel(regionId));
+    return isSet ? true : null;
   });
 }
 
@@ -202,7 +199,7 @@ export interface Observation extends Key {
   error: ObservedError | null;
 }
 
-const writeObservations = prepared<{ name: string }>(
+const writeObservations = prepared(
   'hosts_observe',
   `with host as (select region_id, name from hosts where ${validRow}),
    seen as (
@@ -215,17 +212,15 @@ const writeObservations = prepared<{ name: string }>(
    select name, pg_notify($8, '') from host`,
 );
 
-/** False: the lease is lost, and nothing was written. */
-export async function observe(db: Db, host: Incarnation, observations: Observation[]): Promise<boolean> {
-  const rows = await writeObservations(
+/** Writes nothing if the lease is lost. */
+export const observe = (db: Db, host: Incarnation, observations: Observation[]) =>
+  writeObservations(
     db,
     ...[host.regionId, host.name, host.incarnation],
     ...columnsOf(observations, 'kind', 'id', 'revision'),
     observations.map(({ error }) => error && JSON.stringify(error)),
     observedChannel(host.regionId),
   );
-  return rows.length > 0;
-}
 
 const removeUnpublished = prepared(
   'hosts_remove_unpublished',

@@ -65,7 +65,7 @@ export function createPublishers(deps: PublishersDeps): Publishers {
   return {
     of: <State>(kind: PublishedKind): Publisher<State> => ({
       publish: (id, state, signal) => publish(kind, id, state, signal),
-      ids: async () => (await store.publishedIds(db, regionId, kind)).map(({ id }) => id),
+      ids: () => store.publishedIds(db, regionId, kind),
       async states() {
         const rows = await store.publishedOfKind(db, regionId, kind);
         return new Map(rows.map(({ id, state }) => [id, codec.decode({ kind, id }, state) as State]));

@@ -2,7 +2,7 @@
  * The SQL of the worker's side: publishing states, and what hosts have observed. Times are of the clock of the database, so that
  * clocks of hosts may differ.
  */
-import { columnsOf, prepared } from '../platform/db.ts';
+import { columnsOf, prepared, preparedColumn, preparedValue } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { HostState } from './part.ts';
 import type { HostReport, ObservedError } from './table.ts';
@@ -54,17 +54,14 @@ const readPublished = prepared<Key & { revision: number; state: Buffer | null; f
 export const findPublished = (db: Db, regionId: number, keys: Key[]) =>
   readPublished(db, regionId, ...columnsOf(keys, 'kind', 'id'));
 
-const claim = prepared<{ epoch: number }>(
+const claim = preparedValue<number>(
   'hosts_claim',
   `insert into revisions as r (name, value) values ($1, 1)
-   on conflict (name) do update set value = r.value + 1 returning value as epoch`,
+   on conflict (name) do update set value = r.value + 1 returning value`,
 );
 
 /** Makes the caller the only publisher of a region. Returns its epoch, for `insertPublished`. */
-export async function claimPublishing(db: Db | Tx, regionId: number): Promise<number> {
-  const [row] = await claim(db, workerName(regionId));
-  return row!.epoch;
-}
+export const claimPublishing = (db: Db | Tx, regionId: number) => claim(db, workerName(regionId));
 
 /**
  * The row of the counter stays locked until the commit, so revisions become visible in their order. The row of the epoch
@@ -131,7 +128,7 @@ export const purgeRemoved = (db: Db, regionId: number, removed: (Key & { revisio
   purge(db, regionId, ...columnsOf(removed, 'kind', 'id', 'revision'));
 
 /** Ids of the states of a kind that are not removed, sorted. */
-export const publishedIds = prepared<{ id: string }, [regionId: number, kind: string]>(
+export const publishedIds = preparedColumn<string, [regionId: number, kind: string]>(
   'hosts_published_ids',
   `select id from published_states where region_id = $1 and kind = $2 and state is not null order by id`,
 );
