@@ -209,7 +209,7 @@ export interface Peer {
   address: string;
 }
 
-/** Where the hosts of a region exchange sessions, without authentication. */
+/** Where the hosts of a region exchange sessions. The protocol has no authentication: only the addresses of the hosts are accepted. */
 export const PEER_PORT = 10_077;
 
 /** What a host of a region with several hosts needs in addition. */

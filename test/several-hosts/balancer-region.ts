@@ -115,6 +115,19 @@ export async function askUdp(node: LabNode, address: string, port: number): Prom
   return (await node.run(process.execPath, ['-e', script])).stdout.trim();
 }
 
+/** The first answer to a connection that speaks the protocol of HAProxy's peers; empty if it is closed. */
+export async function askAsPeer(
+  node: LabNode,
+  address: string,
+  names: { self: string; other: string },
+): Promise<string> {
+  const script = `const socket = require('net').connect(10077, '${address}');
+    socket.write('HAProxyS 2.1\\nhost_${names.other}\\nhost_${names.self} 1 1\\n');
+    socket.on('data', (bytes) => { console.log(bytes.toString('latin1').split('\\n')[0]); process.exit(); });
+    socket.on('error', () => {});`;
+  return (await node.run(process.execPath, ['-e', script])).stdout.trim();
+}
+
 export async function fetchText(node: LabNode, url: string): Promise<string> {
   return (await node.run('curl', ['-s', '-m', '5', '--fail', url])).stdout;
 }

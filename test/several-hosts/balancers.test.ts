@@ -12,7 +12,15 @@ import { balancer, member } from '../../src/drivers/haproxy/test-host.ts';
 import type { DesiredLoadBalancer, DesiredPersistence } from '../../src/drivers/load-balancer.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
 import { requires } from '../requires.ts';
-import { askUdp, fetchText, measureGap, startBalancerHost, startServers, viewOf } from './balancer-region.ts';
+import {
+  askAsPeer,
+  askUdp,
+  fetchText,
+  measureGap,
+  startBalancerHost,
+  startServers,
+  viewOf,
+} from './balancer-region.ts';
 import type { BalancerHost } from './balancer-region.ts';
 import { expectGap } from './gaps.ts';
 import { createLab, labWorks } from './lab.ts';
@@ -118,6 +126,14 @@ describe.skipIf(!works)('load balancers of several hosts', () => {
       expect(await fetchText(client, url)).toMatch(/^services 800\d$/);
     }
     expect(await fetchText(client, 'http://10.77.3.1:8080/')).toBe('h1 8080');
+  });
+
+  it('give their sessions, which contain cookies of members, to no one but the hosts', async () => {
+    await untilShared();
+    const names = { self: 'h2', other: 'h1' };
+    const { address } = lab.node('h1');
+    expect(await askAsPeer(client, address, names)).toBe('');
+    expect(await askAsPeer(lab.node('h2'), address, names)).toBe('200');
   });
 
   it('survive the death of a host, with the sessions of their clients', async () => {

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
-import { renderBalancer } from './configuration.ts';
+import { type GlobalSettings, renderBalancer, renderGlobal } from './configuration.ts';
 import { findHaproxy, type HostFacts } from './detect.ts';
 import { exposition } from './exporter.ts';
 import { layoutOf } from './layout.ts';
@@ -19,6 +19,26 @@ const layout = layoutOf('/data');
 const render = (desired: DesiredLoadBalancer) => renderBalancer(extractFiles(desired).spec, layout, 8_000);
 const certificate = { id: 'one', pem: 'PEM' };
 const sourceIp = { type: 'SOURCE_IP', cookieName: null, timeoutSeconds: null, granularity: null } as const;
+
+describe('sessions of several hosts', () => {
+  it.each([
+    ['10.77.0.11', '10.77.0.12', '10.77.0.13'],
+    ['fd00:77::11', 'fd00:77::12', 'fd00:77::13'],
+  ])('are accepted from and given to the addresses of the hosts only: %s', (address, ...others) => {
+    const peers = {
+      self: { name: 'h1', address },
+      others: others.map((each, at) => ({ name: `h${at + 2}`, address: each })),
+    };
+    const settings: GlobalSettings = {
+      ...{ unprivileged: false, maxConnections: 8_000, hardStopSeconds: 30, oldWorkers: 3, peers },
+    };
+    const text = renderGlobal(settings, layout, '1', 'structure');
+    expect(text).toContain(`acl from_allowed_network src ${others.join(' ')}\n`);
+    expect(text).toContain('tcp-request connection reject unless from_allowed_network\n');
+    const [self, peer] = [address, others[0]!].map((each) => (each.includes(':') ? `[${each}]` : each));
+    expect(text).toContain(`server host_h2 ${peer}:10077 source ${self}\n`);
+  });
+});
 
 describe('the digest of settings', () => {
   const desired = balancer({ members: [member(1), member(2)] });

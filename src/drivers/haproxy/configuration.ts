@@ -112,21 +112,29 @@ function peerSection({ unprivileged, peers }: GlobalSettings, layout: Layout): s
   const owner = unprivileged ? ` user ${ACCOUNTS.haproxy}` : '';
   return `peers cloudyard\n${indented([
     `bind unix@${quote.path(layout.peerSocket)} mode 600${owner}`,
-    `server ${peers ? peerName(peers.self) : 'local'}`,
-    ...(peers?.others ?? []).map((peer) => `server ${peerName(peer)} ${quote.endpoint(peer.address, PEER_PORT)}`),
+    ...(peers ? peerLines(peers) : ['server local']),
   ])}`;
 }
 
-/** Where the peers of other hosts connect. A section of peers has one socket only. */
+/** Each connects from the address by which the others know it. */
+function peerLines({ self, others }: Peers): string[] {
+  const endpointOf = ({ address }: Peer) =>
+    `${quote.endpoint(address, PEER_PORT)} source ${quote.address(self.address)}`;
+  return [`server ${peerName(self)}`, ...others.map((peer) => `server ${peerName(peer)} ${endpointOf(peer)}`)];
+}
+
+/**
+ * Where the peers of other hosts connect. A section of peers has one socket only. The protocol has no authentication, and the
+ * tables contain cookies of members, with which anyone could take over a session.
+ */
 function peerListener({ peers }: GlobalSettings, layout: Layout): string {
   if (!peers) return '';
-  return `listen cloudyard_peers
-  mode tcp
-  timeout client 1h
-  timeout server 1h
-  bind ${quote.endpoint(peers.self.address, PEER_PORT)}
-  server local unix@${quote.path(layout.peerSocket)}
-`;
+  return `listen cloudyard_peers\n${indented([
+    ...['mode tcp', 'timeout client 1h', 'timeout server 1h'],
+    `bind ${quote.endpoint(peers.self.address, PEER_PORT)}`,
+    ...onlyFrom(peers.others.map(({ address }) => address)),
+    `server local unix@${quote.path(layout.peerSocket)}`,
+  ])}`;
 }
 
 const peerName = ({ name }: Peer) => `host_${quote.token('host', name)}`;
