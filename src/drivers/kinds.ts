@@ -4,6 +4,7 @@
  */
 import { inBrackets } from '../platform/network-address.ts';
 import { endpointOf } from '../platform/own-ports.ts';
+import { shellWord } from '../platform/shell-word.ts';
 import { followCertificateFiles, type CertificateFiles } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { certificateFilesIn } from '../platform/tls/settings.ts';
@@ -58,7 +59,7 @@ const volume = hostDriver({
     settings.driver === 'simulated' ? settings : { ...settings, driver: storage.driver, storage },
   detect: detectVolumes,
   hasData: hasVolumes,
-  repair: (dataDir) => `sudo chown -R "$(id -u)" '${dataDir}'`,
+  repair: (dataDir) => `sudo chown -R "$(id -u)" ${shellWord(dataDir)}`,
   simulated: (_settings, _context, why) => createSimulatedVolumeDriver(why),
 });
 

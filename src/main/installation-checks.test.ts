@@ -147,6 +147,11 @@ it('each problem is named with a command that fixes it', async () => {
     'key file': `${folder}/secret.keys has mode 0640 | chmod 0600 ${folder}/secret.keys`,
   });
   chmodSync(join(folder, 'secret.keys'), 0o600);
+  const blank = join(folder, "Ann's keys");
+  writeFileSync(blank, keyLine, { mode: 0o644 });
+  expect(await failed({ CLOUDYARD_KEY_FILE: blank })).toEqual({
+    'key file': expect.stringContaining(`| chmod 0600 '${folder}/Ann'\\''s keys'`),
+  });
   for (const text of ['', 'damaged']) {
     writeFileSync(join(folder, 'secret.keys'), text);
     expect(await failed()).toEqual({

@@ -16,6 +16,7 @@ import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
+import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
 import { withClient } from '../platform/with-client.ts';
 import { authorityContext } from '../resources/registries/token-server/authority.ts';
@@ -66,7 +67,7 @@ function existing(dataDir: string): string {
 function checkDisk({ dataDir, diskReserve }: Settings): Finding {
   const folder = existing(dataDir);
   const { healthy, detail } = diskStatus(folder, diskReserve);
-  const remedy = `du -xh --max-depth=2 ${folder} | sort -h | tail`;
+  const remedy = `du -xh --max-depth=2 ${shellWord(folder)} | sort -h | tail`;
   const note = folder === dataDir ? '' : ` (${dataDir} does not exist; the first start creates it)`;
   return { name: 'disk space', ok: healthy, detail: `${detail}${note}`, remedy };
 }
@@ -78,9 +79,9 @@ function checkInodes({ dataDir }: Settings): Finding {
     // Filesystems that allocate inodes on demand report none.
     const ok = files === 0 || ffree / files >= minFreeInodes;
     const detail = files === 0 ? 'allocated on demand' : `${ffree} of ${files} free`;
-    return { name, ok, detail, remedy: `du --inodes -x --max-depth=3 ${dataDir} | sort -n | tail` };
+    return { name, ok, detail, remedy: `du --inodes -x --max-depth=3 ${shellWord(dataDir)} | sort -n | tail` };
   } catch (error) {
-    return { name, ok: false, detail: (error as Error).message, remedy: `ls -ld ${dataDir}` };
+    return { name, ok: false, detail: (error as Error).message, remedy: `ls -ld ${shellWord(dataDir)}` };
   }
 }
 
@@ -110,7 +111,7 @@ function checkConfiguration(settings: Settings): Finding {
   }
 }
 
-const remedyOfKeys = (keyFile: string) => `ls -l ${keyFile}    # docs/guides/encryption-keys.md`;
+const remedyOfKeys = (keyFile: string) => `ls -l ${shellWord(keyFile)}    # docs/guides/encryption-keys.md`;
 
 function checkKeyFile({ keyFile }: Settings): Finding {
   const name = 'key file';
@@ -122,7 +123,7 @@ function checkKeyFile({ keyFile }: Settings): Finding {
     if (problem) return { name, ok: false, detail: problem, remedy: remedyOfKeys(keyFile) };
     const { mode } = statSync(keyFile);
     const detail = `${keyFile} has mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
-    return { name, ok: (mode & 0o077) === 0, detail, remedy: `chmod 0600 ${keyFile}` };
+    return { name, ok: (mode & 0o077) === 0, detail, remedy: `chmod 0600 ${shellWord(keyFile)}` };
   } catch (error) {
     return { name, ok: false, detail: (error as Error).message, remedy: remedyOfKeys(keyFile) };
   }
@@ -135,7 +136,7 @@ function checkCertificateFiles({ tls, drivers }: Settings): Finding[] {
 }
 
 function checkCertificate(name: string, files: CertificateFiles): Finding {
-  const remedy = `openssl x509 -noout -subject -enddate -in ${files.certificate}`;
+  const remedy = `openssl x509 -noout -subject -enddate -in ${shellWord(files.certificate)}`;
   try {
     const { expiresAt } = readCertificateFiles(files);
     const ok = expiresAt.getTime() - Date.now() > daysBeforeExpiry * dayMs;

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { shellWord } from '../platform/shell-word.ts';
 import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 
@@ -24,8 +25,9 @@ export function backupBeforeMigration(
       const { id } = await makeBackup(options, await openBackupDirectory(dir), (text) =>
         report(`the backup before the migration is ${text}`),
       );
+      const manifest = shellWord(join(dir, `${id}.json`));
       report(
-        `backed up the database before its migration; to roll back: ${program} migrate --rollback-from ${dir}/${id}.json`,
+        `backed up the database before its migration; to roll back: ${program} migrate --rollback-from ${manifest}`,
       );
     } catch (cause) {
       throw new Error(

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { root } from '../platform/program-files.ts';
+import { shellWord } from '../platform/shell-word.ts';
 
 /** The command of this process. */
 export const program = programOf(process.env);
@@ -14,5 +15,5 @@ export function programOf(env: Record<string, string | undefined>): string {
   const isOnPath = (env['PATH'] ?? '')
     .split(delimiter)
     .some((folder) => folder !== '' && existsSync(join(folder, 'cloudyard')));
-  return isOnPath ? 'cloudyard' : join(root, 'bin', 'cloudyard.mjs');
+  return isOnPath ? 'cloudyard' : shellWord(join(root, 'bin', 'cloudyard.mjs'));
 }

@@ -24,6 +24,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { EncryptionError, type EncryptionKey, type Keyring, keyringOf } from './encryption.ts';
+import { shellWord } from './shell-word.ts';
 
 const keyBytes = 32;
 
@@ -118,7 +119,7 @@ function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw unreadable(file, cause, `; as root, run: chown ${process.getuid?.()} ${file}`);
+    throw unreadable(file, cause, `; as root, run: chown ${process.getuid?.()} ${shellWord(file)}`);
   }
 }
 
