@@ -9,6 +9,7 @@ import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
 import { messageOf } from './error-message.ts';
 import { placesOf } from '../platform/program-files.ts';
+import { isServerProcess } from '../platform/server-processes.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
 
@@ -22,7 +23,8 @@ async function main(args: string[]): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) return print(await help(args));
   const invocation = parseCommandLine(commands, args);
   const { readSettings, settingNames, unknownSettings } = await import('./settings.ts');
-  for (const name of unknownSettings(process.env)) warn(`unknown setting ${name}${suggestion(name, settingNames)}`);
+  const unknown = isServerProcess ? [] : unknownSettings(process.env);
+  for (const name of unknown) warn(`unknown setting ${name}${suggestion(name, settingNames)}`);
   const settings = readSettings(process.env, placesOf(process.env), process.stdout.isTTY === true);
   forbidCoreDumps();
   await invocation.run(settings);

@@ -96,6 +96,13 @@ describe('settings', () => {
     ]);
   });
 
+  it('a number that may be a word names the word, too', () => {
+    expect(read({ CLOUDYARD_PROCESSES: 'auto' }).processes).toBeGreaterThan(0);
+    expect(errorsOf({ CLOUDYARD_PROCESSES: 'Auto' })).toEqual([
+      'CLOUDYARD_PROCESSES is "Auto"; it must be auto or a whole number from 1 to 64',
+    ]);
+  });
+
   it('two servers on one port are refused', () => {
     const tls = { CLOUDYARD_TLS_CERTIFICATE: 'tls.crt', CLOUDYARD_TLS_KEY: 'tls.key' };
     expect(errorsOf({ ...tls, CLOUDYARD_PORT: '443', CLOUDYARD_HTTP_REDIRECT_PORT: '443' })).toEqual([

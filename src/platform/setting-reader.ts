@@ -17,7 +17,8 @@ export interface SettingDescription {
 export interface SettingReader<Name extends string = string> {
   /** Undefined when the variable is absent or empty. */
   text(name: Name): string | undefined;
-  integer(name: Name, fallback: number, min: number, max: number): number;
+  /** `words`: numbers that have a name. */
+  integer(name: Name, fallback: number, min: number, max: number, words?: Record<string, number>): number;
   choice<T extends string>(name: Name, choices: readonly T[], fallback: T): T;
   /** `1` or `0`. */
   flag(name: Name, fallback: boolean): boolean;
@@ -58,13 +59,14 @@ export function createSettingReader(env: Record<string, string | undefined>, bas
       reject(`${name} is ${JSON.stringify(given)}; it must be a host name or an IP address, without a port`);
       return undefined;
     },
-    integer(name, fallback, min, max) {
+    integer(name, fallback, min, max, words = {}) {
       const given = text(name);
       if (given === undefined) return fallback;
       // `Number` also reads white space, as 0, and other notations.
-      const value = /^\s*\d+\s*$/.test(given) ? Number(given) : NaN;
+      const value = /^\s*\d+\s*$/.test(given) ? Number(given) : (words[given] ?? NaN);
       if (value >= min && value <= max) return value;
-      reject(`${name} is ${JSON.stringify(given)}; it must be a whole number from ${min} to ${max}`);
+      const accepted = [...Object.keys(words), `a whole number from ${min} to ${max}`].join(' or ');
+      reject(`${name} is ${JSON.stringify(given)}; it must be ${accepted}`);
       return fallback;
     },
     choice,

@@ -72,10 +72,9 @@ export function readCoreSettings(
     /** True when CLOUDYARD_PORT is set: then a busy port is an error; otherwise the next free port is used. */
     portIsFixed: text('CLOUDYARD_PORT') !== undefined,
     /** Processes that serve the API. */
-    processes:
-      text('CLOUDYARD_PROCESSES') === 'auto'
-        ? availableParallelism()
-        : integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses),
+    processes: integer('CLOUDYARD_PROCESSES', 1, 1, maxProcesses, {
+      auto: Math.min(availableParallelism(), maxProcesses),
+    }),
     tls,
     /** State of this host: the embedded PostgreSQL, images of shares, state of drivers. Absolute. */
     dataDir,
