@@ -15,6 +15,7 @@ it.each<[string[], string]>([
   [['client', 'create', 'bell\u0007'], 'NAME '],
   [['client', 'create', 'a'.repeat(256)], 'NAME '],
   [['quota', 'set', 'sfs_count=1=2'], 'the limit of sfs_count must be a whole number, not "1=2"'],
+  [['quota', 'set', 'sfs_count=1', 'sfs_size=2', 'sfs_count=3'], 'sfs_count is set twice'],
   [['quota', 'set', 'sfs_count'], 'sfs_count has no limit; write sfs_count=10 or sfs_count=default'],
   [['quota', 'requests', 'approve', '2147483648'], 'ID must be at most 2147483647, not 2147483648'],
   [['host', 'drain', '2147483648', 'h1'], 'REGION must be at most 2147483647, not 2147483648'],

@@ -26,10 +26,10 @@ afterAll(async () => {
 });
 
 /** Returns what the command prints. */
-async function run(args: string[]): Promise<{ stdout: string; stderr: string }> {
+async function run(args: string[], own: Record<string, string> = {}): Promise<{ stdout: string; stderr: string }> {
   const { connectionString, user, host, port, database: name } = database.connection;
   const url = connectionString ?? `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
-  const env = { DATABASE_URL: url, CLOUDYARD_DATA_DIR: join(folder, 'api'), CLOUDYARD_BACKUP_DIR: store };
+  const env = { DATABASE_URL: url, CLOUDYARD_DATA_DIR: join(folder, 'api'), CLOUDYARD_BACKUP_DIR: store, ...own };
   const printed = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
     const spy = vi.spyOn(process[stream], 'write').mockImplementation((text) => {
@@ -64,6 +64,19 @@ it('a backup that does not exist, and a file in place of a directory, are named'
   writeFileSync(file, '');
   await expect(run(['backup', '--to', file])).rejects.toThrow(
     `the backup cannot be written to ${file}: it is not a directory`,
+  );
+});
+
+it('a backup without keys names the reason', async () => {
+  const keyFile = join(folder, 'absent.keys');
+  const passphrase = join(folder, 'passphrase');
+  writeFileSync(passphrase, 'secret');
+  const settings = { CLOUDYARD_KEY_FILE: keyFile, CLOUDYARD_BACKUP_PASSPHRASE_FILE: passphrase };
+  expect((await run(['backup'], settings)).stderr).toContain(
+    `the keys are not in the backup: ${keyFile} does not exist\n`,
+  );
+  expect((await run(['backup'])).stderr).toContain(
+    'the keys are not in the backup: set CLOUDYARD_BACKUP_PASSPHRASE_FILE',
   );
 });
 

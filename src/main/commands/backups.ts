@@ -109,7 +109,9 @@ function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-function withoutKeys({ keyFile }: Settings): string {
+function withoutKeys({ keyFile, backup }: Settings): string {
+  const isProtected = backup.passphraseFile !== undefined || backup.ageRecipient !== undefined;
+  if (isProtected) return `the keys are not in the backup: ${keyFile} does not exist`;
   return (
     `the keys are not in the backup: set CLOUDYARD_BACKUP_PASSPHRASE_FILE or CLOUDYARD_BACKUP_AGE_RECIPIENT, ` +
     `or store ${keyFile} in another place`

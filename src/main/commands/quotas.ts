@@ -33,7 +33,9 @@ const set = command({
   options: scopeOptions,
   async run(settings, values, operands) {
     const limits = operands.map(limitOf);
-    const changed = [...new Set(limits.map(([kind]) => kind))];
+    const changed = limits.map(([kind]) => kind);
+    const repeated = changed.find((kind, i) => changed.indexOf(kind) < i);
+    if (repeated !== undefined) throw new UsageError(`${repeated} is set twice`);
     await withScope(settings, values, changed, async (services, scope) => {
       const { commandAction } = await import('../../audit/audit.ts');
       const { db, audit, quota } = services;
