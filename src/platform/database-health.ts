@@ -4,7 +4,7 @@
  * Most statements of a full disk still succeed, because pages and WAL segments have room. So a failed statement is recorded,
  * and from then on each check allocates pages until that succeeds.
  */
-import { shortageOf } from './db-errors.ts';
+import { hostShortageOf, shortageOf } from './db-errors.ts';
 import type { Db } from './db.ts';
 
 interface DatabaseHealth {
@@ -23,14 +23,25 @@ const readMode = `select current_setting('transaction_read_only') = 'on' as "isR
 /** `findProblem` sends a statement at each call, and tries to allocate after a recorded shortage. */
 export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
   let shortage: string | null = null;
+  const findModeProblem = async () => {
+    try {
+      const { rows } = await $client.query<{ isReadOnly: boolean }>(readMode);
+      return rows[0]!.isReadOnly ? 'the database is read-only' : null;
+    } catch (error) {
+      // It responds, for example that it has too many connections.
+      const lacking = shortageOf(error);
+      const problem = lacking === null ? hostShortageOf(error) : `the database ${lacking}`;
+      if (problem === null) throw error;
+      return problem;
+    }
+  };
   return {
     record(error) {
       shortage = shortageOf(error) ?? shortage;
     },
     async findProblem() {
-      const { rows } = await $client.query<{ isReadOnly: boolean }>(readMode);
-      if (rows[0]!.isReadOnly) return 'the database is read-only';
-      if (shortage === null) return null;
+      const problem = await findModeProblem();
+      if (problem !== null || shortage === null) return problem;
       try {
         await $client.query(allocate);
         shortage = null;
