@@ -16,6 +16,8 @@ import { serverBundle } from './server-bundle.mjs';
 
 /** The channel closes when this process is killed, and a server then ends (src/main/run.ts). */
 const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+// As the flag of the server (node-flags.mjs).
+process.on('SIGUSR1', () => {});
 
 await main(async () => {
   await ensureInstalled();

@@ -124,6 +124,16 @@ describe('start', () => {
     expect(yard.pids()).toEqual(nothingRuns);
   });
 
+  it('ignores SIGUSR1, with which Node would open its debugger', async () => {
+    yard = await openYard(simulated);
+    const server = await yard.startByBin(['start']);
+    const [{ pid }] = server.log() as [{ pid: number }];
+    server.signal('SIGUSR1');
+    process.kill(pid, 'SIGUSR1');
+    expect((await yard.get('/readyz')).status).toBe(200);
+    expect((await server.stop()).stderr).toBe('');
+  });
+
   it('exits at once and leaves no process when it is interrupted during the start', async () => {
     yard = await openYard(simulated, empty);
     const starting = yard.spawn(['start']);
