@@ -16,6 +16,8 @@ it('the data directory is created with the folders above it; one that cannot be 
     [file, 'a file is in its place'],
     [join(file, 'below'), 'a file is in the place of a parent folder'],
     [join(file, 'far', 'below'), 'a file is in the place of a parent folder'],
+    ['/proc/cloudyard', 'ENOENT'],
+    ['/proc/cloudyard/below', 'ENOENT'],
   ] as const) {
     expect(() => createDataDirectory(path)).toThrow(
       `the data directory ${path} cannot be created (${reason}); set CLOUDYARD_DATA_DIR to another one`,

@@ -1,9 +1,10 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 /** Creates the data directory, unless it exists. @throws Error that names it and its setting */
 export function createDataDirectory(dataDir: string): void {
   try {
-    mkdirSync(dataDir, { recursive: true });
+    createFolder(dataDir);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const reasons: Record<string, string> = {
@@ -13,5 +14,18 @@ export function createDataDirectory(dataDir: string): void {
     const reason = reasons[code!] ?? code;
     const advice = 'set CLOUDYARD_DATA_DIR to another one';
     throw new Error(`the data directory ${dataDir} cannot be created (${reason}); ${advice}`, { cause });
+  }
+}
+
+/** `mkdirSync` with `recursive` never returns below a folder that exists and refuses new ones with ENOENT, such as /proc. */
+function createFolder(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !existsSync(dirname(folder))) {
+      createFolder(dirname(folder));
+      createFolder(folder);
+    } else if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
