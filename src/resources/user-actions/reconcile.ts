@@ -58,12 +58,13 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
     const ids = due.map(({ entryId }) => entryId);
     const entries = new Map((await store.findEntries(db, ids)).map((entry) => [entry.id, entry]));
     const secret = deps.valueOf(subscription);
-    const attempts = await Promise.all(
-      due.flatMap(({ entryId, failures }) => {
+    const results = await Promise.all(
+      due.map(({ entryId, failures }) => {
         const entry = entries.get(entryId);
-        return entry ? [sendAction(deps, { subscription, entry, failures, secret }, shutdown.signal)] : [];
+        return entry ? sendAction(deps, { subscription, entry, failures, secret }, shutdown.signal) : null;
       }),
     );
+    const attempts = results.filter((result) => result !== null);
     const isAway = isReceiverAway(attempts);
     const failures = isAway ? subscription.failures + 1 : 0;
     const pause = isAway ? Math.min(retryDelayMs(failures) / 1000, maxPauseSeconds) : 0;
@@ -122,12 +123,12 @@ interface Call {
   secret: string;
 }
 
-/** Makes one call. @throws when it is interrupted by the signal */
+/** Makes one call. Null when the signal interrupts it: the others of the batch are recorded all the same. */
 async function sendAction(
   { clock, hostClock, log, driver, onAttempt }: UserActionDeliveriesDeps,
   { subscription, entry, failures, secret }: Call,
   signal: AbortSignal,
-): Promise<Attempted> {
+): Promise<Attempted | null> {
   const action = toUserAction(entry, false);
   const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
   const attemptOf = (answer: string) => ({ at: withZone(hostClock.now()), answer });
@@ -141,7 +142,8 @@ async function sendAction(
     onAttempt('user_actions', state);
     return { ...done, state, attempt: attemptOf(answer) };
   } catch (error) {
-    if (signal.aborted || !(error instanceof DriverError)) throw error;
+    if (signal.aborted) return null;
+    if (!(error instanceof DriverError)) throw error;
     const delayMs = retryDelayMs(failures + 1, error.minRetrySeconds);
     const expires = entry.at.getTime() + expiresAfterMs;
     const isFinal = !error.retryable || clock.now().getTime() + delayMs > expires;

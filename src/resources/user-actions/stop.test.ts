@@ -1,0 +1,51 @@
+/** Deliveries of user actions by a process that stops. */
+import { expect, it, onTestFinished } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { createUserActionDeliveries } from './reconcile.ts';
+
+const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
+
+function startDeliveries() {
+  const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
+  return createUserActionDeliveries({
+    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver },
+    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
+  });
+}
+
+it('repeat only the interrupted call: what the receiver has accepted is recorded', async () => {
+  const receiver = await startWebhookReceiver();
+  onTestFinished(receiver.stop);
+  const client = await cloud.newClient();
+  const header = { auth_header_name: 'X-Key', auth_header_value: 'the key' };
+  await cloud.post('/cloud/v1/user_actions/subscribe', { url: receiver.url, ...header }, client);
+  const names = ['first', 'second', 'third', 'fourth'];
+  for (const name of names) await cloud.post('/cloud/v1/projects', { name }, client);
+  const called = () => receiver.calls.map(({ body }) => JSON.parse(body).resources[0].search_field);
+  receiver.answer((response, { body }) => {
+    if (!body.includes('second')) response.writeHead(200).end();
+  });
+  const first = startDeliveries();
+  await first.deliverDue();
+  await expect.poll(() => called().toSorted()).toEqual(names.toSorted());
+  const acknowledged = async () =>
+    (await cloud.get('/cloud/v1/user_actions?api_group=project&order_by=asc', client)).body.results.map(
+      (action: { acknowledged: boolean }) => action.acknowledged,
+    );
+  // The responses have arrived.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await first.stop();
+  expect(await acknowledged()).toEqual([true, false, true, true]);
+
+  receiver.answer();
+  const second = startDeliveries();
+  await second.deliverDue();
+  await second.idle();
+  await second.stop();
+  expect(called().slice(names.length)).toEqual(['second']);
+  expect(await acknowledged()).toEqual([true, true, true, true]);
+});
