@@ -218,6 +218,16 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     await server.stop();
   });
 
+  it('names the reason if the server has no TLS', async () => {
+    const server = await refusingSmtpServer('250 ok');
+    const driver = createSmtpDriver({ url: `smtps://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
+    await expect(driver.send(email(), neverAborted)).rejects.toMatchObject({
+      retryable: true,
+      customerMessage: 'TLS failed: wrong version number',
+    });
+    server.close();
+  });
+
   it('is unhealthy while its server is down, and its status shows no password', async () => {
     const driver = createSmtpDriver({ url: 'smtp://user:hunter2@127.0.0.1:1', from });
     await driver.send(email(), neverAborted).catch(() => undefined);

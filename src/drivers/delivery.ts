@@ -48,9 +48,13 @@ export interface WebhookCall {
 export type EmailDriver = DeliveryDriver<Email>;
 export type WebhookDriver = DeliveryDriver<WebhookCall>;
 
-/** The message of a connection without the advice of Node, about its options, to whoever starts it: clients read the message. */
-export function withoutAdvice(message: string): string {
-  return message.replace(/; if the root CA is installed locally.*/s, '');
+/** Why a connection failed. Clients read it, so it has no functions of OpenSSL, and not the advice of Node to start it otherwise. */
+export function reasonOf({ code, message = '' }: { code?: string; message?: string }): string {
+  const reason = /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
+  if (reason) return `TLS failed: ${reason}`;
+  return (
+    presentable(message.replace(/; if the root CA is installed locally.*/s, '')) || code || 'the connection failed'
+  );
 }
 
 /** Makes the text of a third party safe to store and show: one line, no control characters, limited length. */

@@ -3,7 +3,7 @@
  * clients can discard duplicates. Text reaches headers only through nodemailer's structured fields, without line breaks.
  */
 import { refuseAborted } from '../command.ts';
-import { presentable, type Email, type EmailDriver, withoutAdvice } from '../delivery.ts';
+import { presentable, reasonOf, type Email, type EmailDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { type Sender, senderOf } from './settings.ts';
 
@@ -97,9 +97,9 @@ interface SmtpError {
 
 /** A failure is permanent only if the server permanently rejects this recipient or message. Settings decide the sender. */
 function classify(cause: unknown): { error: DriverError; aboutMessage: boolean } {
-  const { code, command, responseCode = 0, response, message = '' } = cause as SmtpError;
+  const { code, command, responseCode = 0, response } = cause as SmtpError;
   const aboutMessage = code === 'EMESSAGE' || (code === 'EENVELOPE' && command !== 'MAIL FROM');
-  const reply = presentable(response ?? withoutAdvice(message)) || 'the connection failed';
+  const reply = response ? presentable(response) : reasonOf(cause as SmtpError);
   const error = new DriverError(reply, {
     customerMessage: reply,
     retryable: !(aboutMessage && responseCode >= 500),

@@ -8,7 +8,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { request as httpRequest } from '../../platform/node-http.ts';
 import { refuseAborted } from '../command.ts';
-import { presentable, type Receipt, type WebhookCall, type WebhookDriver, withoutAdvice } from '../delivery.ts';
+import { presentable, reasonOf, type Receipt, type WebhookCall, type WebhookDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { withoutSecrets } from './redaction.ts';
 import { agentFor, hostOf, refusalOfAddress } from '../public-address.ts';
@@ -129,11 +129,7 @@ function secondsOf(retryAfter: string): number {
 
 function asDriverError(error: unknown): DriverError {
   if (error instanceof DriverError) return error;
-  const { code, message } = error as { code?: string; message?: string };
-  // The messages of OpenSSL name its functions and files.
-  const reason = /:SSL routines:[^:]*:([^:]+):/.exec(message ?? '')?.[1];
-  const text = reason ? `TLS failed: ${reason}` : message || code || 'the connection failed';
-  return unreachable(presentable(withoutAdvice(text)), error);
+  return unreachable(reasonOf(error as Error), error);
 }
 
 function unreachable(message: string, cause: unknown): DriverError {
