@@ -4282,7 +4282,7 @@ export interface components {
             vip_port_id?: string;
             /**
              * Format: uuid
-             * @description ID of the subnet to show; by default the first one of the network. Requires `vip_network_id`
+             * @description ID of the subnet to show; by default the first one of the network. Ignored without `vip_network_id`
              */
             vip_subnet_id?: string;
         };

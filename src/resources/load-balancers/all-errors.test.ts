@@ -115,7 +115,6 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
           { name: 'same port', protocol: 'HTTP', protocol_port: 80 },
           { name: 'no protocol', protocol_port: 80 },
         ],
-        vip_subnet_id: unknownId,
         tags: { 'cloudyard:a': 'b' },
       }),
     [
@@ -126,7 +125,6 @@ const cases: [title: string, send: () => Promise<Answer>, fields: string[]][] = 
       'listeners.2.protocol',
       'name',
       'tags.cloudyard:a',
-      'vip_network_id',
     ],
   ],
   [

@@ -35,7 +35,7 @@ export function errorsOfLoadBalancer(
   const { listeners = [] } = body;
   return [
     ...errorsOfNewTags(body, isInvalid),
-    ...unsupportedFields(body, isInvalid),
+    ...unsupportedFields(body),
     ...partialPortErrors(listeners),
     ...listeners.flatMap((listener, i) => [
       ...partialListenerErrors(listener, `listeners.${i}.`),

@@ -132,6 +132,11 @@ describe('creating a load balancer', () => {
     ]);
   });
 
+  it('ignores a subnet without its network', async () => {
+    const shownOf = (balancer: Record<string, any>) => balancer['vrrp_ips'][0].subnet_id;
+    expect(shownOf(await aBalancer({ vip_subnet_id: unknownId }))).toBe(shownOf(await aBalancer()));
+  });
+
   it('stores all settings', async () => {
     const logging = { enabled: true, topic_name: 'my-logs', retention_policy: { period: 7 } };
     const balancer = await aBalancer({
@@ -226,7 +231,6 @@ describe('invalid requests name the field and change nothing', () => {
     ['dual', { vip_ip_family: 'dual' }, ['vip_ip_family']],
     ['an unknown network', { vip_network_id: unknownId }, ['vip_network_id']],
     ['an invalid network id', { vip_network_id: 'x' }, ['vip_network_id']],
-    ['a subnet without its network', { vip_subnet_id: unknownId }, ['vip_network_id']],
     ['an empty tag key', { tags: { '': 'v' } }, ['tags.']],
     ['a tag value of 256 characters', { tags: { k: 'v'.repeat(256) } }, ['tags.k']],
     ['an internal tag', { tags: { 'cloudyard:x': 'v' } }, ['tags.cloudyard:x']],

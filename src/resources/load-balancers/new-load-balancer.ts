@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Scope } from '../../authz/actor.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
-import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
+import type { ValidFields } from '../../errors/valid-fields.ts';
 import type { CreateLoadBalancer, Logging, LoggingInput } from './schema.ts';
 import type { LoadBalancerRow } from './table.ts';
 
@@ -18,18 +18,11 @@ export function regionErrors(
   return errors;
 }
 
-/** `isInvalid`: of fields that are absent because they are invalid. */
-export function unsupportedFields(
-  body: ValidFields<CreateLoadBalancer>,
-  isInvalid: IsInvalid = () => false,
-): FieldError[] {
+export function unsupportedFields({ floating_ip, vip_port_id }: ValidFields<CreateLoadBalancer>): FieldError[] {
   const errors: FieldError[] = [];
   const report = (path: string, message: string) => errors.push({ path, message });
-  if (body.floating_ip) report('floating_ip', 'is not supported');
-  if (body.vip_port_id !== undefined) report('vip_port_id', 'is not supported; the region assigns the address');
-  if (body.vip_subnet_id !== undefined && body.vip_network_id === undefined && !isInvalid('vip_network_id')) {
-    report('vip_network_id', 'is required with vip_subnet_id');
-  }
+  if (floating_ip) report('floating_ip', 'is not supported');
+  if (vip_port_id !== undefined) report('vip_port_id', 'is not supported; the region assigns the address');
   return errors;
 }
 

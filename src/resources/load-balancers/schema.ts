@@ -127,7 +127,10 @@ export const CreateLoadBalancer = Type.Object(
     ),
     vip_port_id: Type.Optional(Described(Uuid, 'Not supported: the region assigns the address')),
     vip_subnet_id: Type.Optional(
-      Described(Uuid, 'ID of the subnet to show; by default the first one of the network. Requires `vip_network_id`'),
+      Described(
+        Uuid,
+        'ID of the subnet to show; by default the first one of the network. Ignored without `vip_network_id`',
+      ),
     ),
   },
   {
