@@ -190,6 +190,16 @@ exec curl -sf -d "{\\"host\\": \\"$2\\", \\"value\\": \\"$3\\"}" ${authority.dns
     await vi.waitUntil(() => /acme: error: .*urn:ietf:params:acme:error/.test(acme.problem() ?? ''), timeout);
     await acme.stop();
     vi.stubEnv('PATH', folder);
+    const limit = 'acme: error: 429 :: POST :: https://acme.example/order :: too many certificates';
+    writeFileSync(
+      join(folder, 'lego'),
+      `#!/bin/sh\nprintf 'Could not obtain certificates:\\n\\t${limit}\\n' >&2; exit 1\n`,
+    );
+    chmodSync(join(folder, 'lego'), 0o755);
+    const { acme: limited } = await open('limited', settingsOf());
+    await vi.waitUntil(() => limited.problem() === limit, timeout);
+    await limited.stop();
+    rmSync(join(folder, 'lego'));
     const { acme: without } = await open('without', settingsOf());
     await vi.waitUntil(() => without.problem() === 'the program lego is not installed (package lego)', timeout);
     await without.stop();

@@ -77,7 +77,7 @@ const maxReason = 500;
 function reasonOf({ code, killed, stderr = '', message }: ChildError): string {
   if (code === 'ENOENT') return 'the program lego is not installed (package lego)';
   if (killed) return `no certificate within ${attemptSeconds} s`;
-  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const lines = stderr.split('\n').flatMap((line) => line.trim() || []);
   const reason = lines.slice(lines.findLastIndex((line) => /Could not|error:|Error/.test(line))).join(' ');
   return (reason || message).replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /, '').slice(0, maxReason);
 }
