@@ -5470,12 +5470,12 @@ export interface components {
             admin_state_up: boolean;
             /**
              * Format: uuid
-             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             * @description ID of the secret with the CA certificates that verify the members, the root CA included; only for HTTPS pools
              */
             ca_secret_id: string | null;
             /**
              * Format: uuid
-             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             * @description ID of the secret with the revocation lists of all CAs of the members, the root CA included; requires `ca_secret_id`
              */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
@@ -5818,12 +5818,12 @@ export interface components {
             admin_state_up: boolean;
             /**
              * Format: uuid
-             * @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools
+             * @description ID of the secret with the CA certificates that verify the members, the root CA included; only for HTTPS pools
              */
             ca_secret_id: string | null;
             /**
              * Format: uuid
-             * @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id`
+             * @description ID of the secret with the revocation lists of all CAs of the members, the root CA included; requires `ca_secret_id`
              */
             crl_secret_id: string | null;
             /** @description Health monitor; null: members are not checked */
@@ -6253,9 +6253,9 @@ export interface components {
             /** @description HTTP responses 5xx, and TCP and UDP connections that reached no member */
             server_errors: number;
         };
-        /** @description ID of the secret with the CA certificates that verify the members; only for HTTPS pools */
+        /** @description ID of the secret with the CA certificates that verify the members, the root CA included; only for HTTPS pools */
         MemberCaSecretId: string | null;
-        /** @description ID of the secret with the revocation lists of the CA; requires `ca_secret_id` */
+        /** @description ID of the secret with the revocation lists of all CAs of the members, the root CA included; requires `ca_secret_id` */
         MemberCrlSecretId: string | null;
         /** @description ID of the secret with the client certificate that the members receive; only for HTTPS pools */
         MemberSecretId: string | null;

@@ -159,8 +159,10 @@ export type MutateSessionPersistence = Static<typeof MutateSessionPersistence>;
 export type SessionPersistence = Required<MutateSessionPersistence>;
 
 const meanings = {
-  ca_secret_id: 'ID of the secret with the CA certificates that verify the members; only for HTTPS pools',
-  crl_secret_id: 'ID of the secret with the revocation lists of the CA; requires `ca_secret_id`',
+  ca_secret_id:
+    'ID of the secret with the CA certificates that verify the members, the root CA included; only for HTTPS pools',
+  crl_secret_id:
+    'ID of the secret with the revocation lists of all CAs of the members, the root CA included; requires `ca_secret_id`',
   secret_id: 'ID of the secret with the client certificate that the members receive; only for HTTPS pools',
   session_persistence: 'Keeps a client on the same member; null: off',
   healthmonitor: 'Health monitor; null: members are not checked',
