@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
+import { readBer, tags } from './ber.ts';
 import type { PemBlock } from './pem.ts';
 import { isOversized, oversized, signsFast } from './rsa-keys.ts';
 
@@ -74,6 +75,12 @@ const keyEncodings: Record<string, KeyEncoding> = {
   'RSA PRIVATE KEY': 'pkcs1',
   'EC PRIVATE KEY': 'sec1',
 };
+/** By the tag of their second element, in which the encodings differ. */
+const keyEncodingOfTag: Record<number, KeyEncoding> = {
+  [tags.sequence]: 'pkcs8',
+  [tags.integer]: 'pkcs1',
+  [tags.octets]: 'sec1',
+};
 /** The time of a signature grows with the numbers in a key, and the proxy, which all tenants share, signs once per handshake. */
 const maxKeyBytes = 3 * 1024;
 /** 4 ms per signature, 2.4 KB encoded; a key of 8192 bits takes 45 ms. */
@@ -90,11 +97,11 @@ export function readPrivateKey(blocks: PemBlock[], path: string): Found<PlacedKe
   if (key.encrypted) return invalid(path, 'the private key is encrypted; send it without a passphrase');
   const encoding = keyEncodings[key.label];
   if (!encoding) return invalid(path, `TLS does not support a ${key.label}; send a PRIVATE KEY`);
-  return readPrivateKeyBytes(key.bytes, encoding, path);
+  return readPrivateKeyBytes(key.bytes, path, encoding);
 }
 
-/** Reads a DER private key. `path`: the field of the request, for errors. */
-export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: string): Found<PlacedKey> {
+/** Reads a DER private key, by default of any encoding. `path`: the field of the request, for errors. */
+export function readPrivateKeyBytes(bytes: Buffer, path: string, type = encodingOf(bytes)): Found<PlacedKey> {
   if (bytes.length > maxKeyBytes) {
     const limits = `the maximum is ${maxKeyBytes} (RSA of ${maxRsaBits} bits has fewer)`;
     return invalid(path, `the private key has ${bytes.length} bytes; ${limits}`);
@@ -112,6 +119,15 @@ export function readPrivateKeyBytes(bytes: Buffer, type: KeyEncoding, path: stri
     return { found: [{ key, path }], errors: [] };
   } catch {
     return invalid(path, 'the private key cannot be parsed');
+  }
+}
+
+/** `openssl pkey -outform DER` writes the older encodings, too. */
+function encodingOf(bytes: Buffer): KeyEncoding {
+  try {
+    return keyEncodingOfTag[readBer(bytes).children[1]?.tag ?? 0] ?? 'pkcs8';
+  } catch {
+    return 'pkcs8';
   }
 }
 

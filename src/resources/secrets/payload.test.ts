@@ -251,8 +251,12 @@ describe('a payload in base64', () => {
     const rsa = aKey('rsa');
     const publicPem = new X509Certificate(root.pem).publicKey.export({ type: 'spki', format: 'pem' });
     expect((await readV1('private', leaf.keyPem)).contents).toMatchObject({ kind: null, algorithm: 'ec' });
-    const pkcs8 = rsa.export({ type: 'pkcs8', format: 'der' });
-    expect((await readV1('private', pkcs8)).contents).toMatchObject({ kind: null, algorithm: 'rsa', bitLength: 2048 });
+    for (const type of ['pkcs8', 'pkcs1'] as const) {
+      const { contents } = await readV1('private', rsa.export({ type, format: 'der' }));
+      expect(contents).toMatchObject({ kind: null, algorithm: 'rsa', bitLength: 2048 });
+    }
+    const sec1 = leaf.key.export({ type: 'sec1', format: 'der' });
+    expect((await readV1('private', sec1)).contents).toMatchObject({ plaintext: sec1, algorithm: 'ec' });
     expect((await readV1('public', publicPem)).contents).toMatchObject({ kind: null, algorithm: 'ec' });
     expect(errorsOf(await readV1('private', encrypted))).toEqual([expect.stringContaining('is encrypted')]);
     expect(errorsOf(await readV1('private', 'hello'))).toEqual(['payload: the private key cannot be parsed']);

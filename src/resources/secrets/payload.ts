@@ -106,7 +106,7 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
     const [key, ...more] = bundle.privateKeys;
     if (!key) return readingOfAuthorities(certificates.found, certificates.errors, now);
     if (more.length > 0) return refused(`contains ${more.length + 1} private keys; exactly one is required`);
-    return await readingOfPair(certificates, readPrivateKeyBytes(key, 'pkcs8', field), now);
+    return await readingOfPair(certificates, readPrivateKeyBytes(key, field, 'pkcs8'), now);
   } catch (error) {
     if (error instanceof BundleError) return refused(error.message);
     throw error;
@@ -138,7 +138,7 @@ function readingOfAuthorities(found: PlacedCertificate[], errors: FieldError[], 
 
 function readPrivate(bytes: Buffer): Reading {
   const text = bytes.toString('latin1');
-  const { found, errors } = isPem(text) ? privateKeyIn(text, field) : readPrivateKeyBytes(bytes, 'pkcs8', field);
+  const { found, errors } = isPem(text) ? privateKeyIn(text, field) : readPrivateKeyBytes(bytes, field);
   return reading(found[0] ? contentsOfBytes(bytes, found[0].key) : null, errors);
 }
 
