@@ -18,19 +18,10 @@ interface ProgressWatchOptions {
   regionId: number;
 }
 
-interface ProgressWatch {
-  /** Waits for these, which are published. */
-  add(requests: PublishRequest[]): void;
-  /** Reads what the hosts have observed. Does nothing if no request waits. */
-  check(): void;
-  /** Resolves when the last check has ended; requests may still wait. */
-  idle(): Promise<void>;
-}
-
 const maxRetrySeconds = 20;
 
 /** Checks only when it is called; the caller polls, and calls it with each notification of the hosts. */
-export function createProgressWatch({ db, log, regionId }: ProgressWatchOptions): ProgressWatch {
+export function createProgressWatch({ db, log, regionId }: ProgressWatchOptions) {
   const waiting = new Set<PublishRequest>();
   let checked: Promise<void> = Promise.resolve();
 
@@ -59,11 +50,14 @@ export function createProgressWatch({ db, log, regionId }: ProgressWatchOptions)
     if (waiting.size > 0) checked = run();
   };
   return {
-    add(requests) {
+    /** Waits for these, which are published. */
+    add(requests: PublishRequest[]): void {
       for (const request of requests) waiting.add(request);
       check();
     },
+    /** Reads what the hosts have observed. Does nothing if no request waits. */
     check,
+    /** Resolves when the last check has ended; requests may still wait. */
     idle: () => checked,
   };
 }

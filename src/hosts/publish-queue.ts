@@ -33,17 +33,10 @@ interface PublishQueueOptions {
   onSuperseded(): void;
 }
 
-interface PublishQueue {
-  /** Rejects the request if it cannot be published; otherwise `onPublished` gets it. */
-  add(request: PublishRequest): void;
-  /** Resolves when all requests were published or rejected. */
-  idle(): Promise<void>;
-}
-
 const maxBatch = 200;
 
 /** `epoch`: from `claimPublishing`. `onSuperseded`: another worker has claimed the region; this queue publishes nothing more. */
-export function createPublishQueue(options: PublishQueueOptions): PublishQueue {
+export function createPublishQueue(options: PublishQueueOptions) {
   const queue: PublishRequest[] = [];
   const publishAll = shared(async () => {
     while (queue.length > 0) {
@@ -57,10 +50,12 @@ export function createPublishQueue(options: PublishQueueOptions): PublishQueue {
     }
   });
   return {
-    add(request) {
+    /** Rejects the request if it cannot be published; otherwise `onPublished` gets it. */
+    add(request: PublishRequest): void {
       queue.push(request);
       void publishAll();
     },
+    /** Resolves when all requests were published or rejected. */
     idle: publishAll,
   };
 }

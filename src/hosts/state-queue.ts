@@ -24,17 +24,6 @@ interface StateQueueOptions {
   signal: AbortSignal;
 }
 
-interface StateQueue {
-  /** Replaces an older revision that waits; one that is being applied ends first. */
-  add(published: PublishedState): void;
-  /** Applies a state later that has just failed, if the error is retryable. */
-  retry(published: PublishedState, error: unknown): void;
-  /** The keys of the resources that are being applied or wait. */
-  keys(): Iterable<string>;
-  /** Resolves when nothing is being applied, except for what waits to be retried. */
-  idle(): Promise<void>;
-}
-
 interface Item {
   published: PublishedState;
   attempts: number;
@@ -46,7 +35,7 @@ const firstRetryMs = 1000;
 const lastRetryMs = 30_000;
 
 /** Applies nothing, and records nothing, after `signal` has aborted. */
-export function createStateQueue({ apply, record, turnOf, log, signal }: StateQueueOptions): StateQueue {
+export function createStateQueue({ apply, record, turnOf, log, signal }: StateQueueOptions) {
   const items = new Map<string, Item>();
   const idleCallers: (() => void)[] = [];
   let active = 0;
@@ -91,7 +80,8 @@ export function createStateQueue({ apply, record, turnOf, log, signal }: StateQu
   });
 
   return {
-    add(published) {
+    /** Replaces an older revision that waits; one that is being applied ends first. */
+    add(published: PublishedState): void {
       const item = items.get(keyOf(published));
       if (!item) return enqueue(create(published));
       Object.assign(item, { published, attempts: 0 });
@@ -100,11 +90,14 @@ export function createStateQueue({ apply, record, turnOf, log, signal }: StateQu
       item.timer = null;
       enqueue(item);
     },
-    retry(published, error) {
+    /** Applies a state later that has just failed, if the error is retryable. */
+    retry(published: PublishedState, error: unknown): void {
       if (observedError(error).retryable) retryLater(create(published), error);
     },
+    /** The keys of the resources that are being applied or wait. */
     keys: () => items.keys(),
-    async idle() {
+    /** Resolves when nothing is being applied, except for what waits to be retried. */
+    async idle(): Promise<void> {
       if (active > 0) await new Promise<void>((resolve) => idleCallers.push(resolve));
     },
   };

@@ -7,13 +7,6 @@
 import { hostShortageOf, shortageOf } from './db-errors.ts';
 import type { Db } from './db.ts';
 
-interface DatabaseHealth {
-  /** Records a statement that failed. Errors of other kinds are ignored. */
-  record(error: unknown): void;
-  /** Resolves with null, or for example with `the database is read-only`. @throws when it does not respond */
-  findProblem(): Promise<string | null>;
-}
-
 /** More than the pages that a new table gets at once. */
 const allocate = `create temp table cloudyard_write_check on commit drop as select repeat('x', 1000) from generate_series(1, 2000)`;
 
@@ -21,7 +14,7 @@ const allocate = `create temp table cloudyard_write_check on commit drop as sele
 const readMode = `select current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 
 /** `findProblem` sends a statement at each call, and tries to allocate after a recorded shortage. */
-export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
+export function createDatabaseHealth({ $client }: Db) {
   let shortage: string | null = null;
   const findModeProblem = async () => {
     try {
@@ -36,10 +29,12 @@ export function createDatabaseHealth({ $client }: Db): DatabaseHealth {
     }
   };
   return {
-    record(error) {
+    /** Records a statement that failed. Errors of other kinds are ignored. */
+    record(error: unknown): void {
       shortage = shortageOf(error) ?? shortage;
     },
-    async findProblem() {
+    /** Resolves with null, or for example with `the database is read-only`. @throws when it does not respond */
+    async findProblem(): Promise<string | null> {
       const problem = await findModeProblem();
       if (problem !== null || shortage === null) return problem;
       try {

@@ -8,14 +8,8 @@
 import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
 
-interface ServiceManager {
-  /** Also starts the watchdog's messages: an event loop that is blocked for a whole interval ends the process. */
-  ready(): Promise<void>;
-  stopping(): Promise<void>;
-}
-
 /** Null if systemd does not wait for messages of this process. */
-export function findServiceManager(env: Record<string, string | undefined>, log: Logger): ServiceManager | null {
+export function findServiceManager(env: Record<string, string | undefined>, log: Logger) {
   const socket = env['NOTIFY_SOCKET'];
   if (!socket) return null;
   let watchdog: NodeJS.Timeout | undefined;
@@ -25,13 +19,14 @@ export function findServiceManager(env: Record<string, string | undefined>, log:
       (error: Error) => log.warn({ err: error }, 'cannot notify systemd'),
     );
   return {
-    async ready() {
+    /** Also starts the watchdog's messages: an event loop that is blocked for a whole interval ends the process. */
+    async ready(): Promise<void> {
       await send('READY=1');
       const interval = watchdogInterval(env);
       if (interval === null) return;
       watchdog = setInterval(() => void send('WATCHDOG=1'), interval / 2).unref();
     },
-    async stopping() {
+    async stopping(): Promise<void> {
       clearInterval(watchdog);
       await send('STOPPING=1');
     },

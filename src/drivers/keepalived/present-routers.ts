@@ -4,16 +4,6 @@ import { ownAddresses, unavailable } from '../own-host.ts';
 import { markerOf } from './configuration.ts';
 import type { VirtualRouter } from './routers.ts';
 
-interface PresentRouters {
-  isHeld(router: VirtualRouter): boolean;
-  /** Those of the region that this host holds. */
-  held(): VirtualRouter[];
-  /** The routers of the region have changed. */
-  replaced(before: VirtualRouter[]): void;
-  /** Resolves when this host has exactly the addresses of the routers that it holds. @throws DriverError */
-  settled(): Promise<void>;
-}
-
 interface PresentRoutersOptions {
   /** The routers of the region. */
   routers(): VirtualRouter[];
@@ -26,24 +16,27 @@ interface PresentRoutersOptions {
 const POLL_MS = 20;
 
 /** Reads the kernel with each call. */
-export function presentRouters({ routers, address, settleMs }: PresentRoutersOptions): PresentRouters {
+export function presentRouters({ routers, address, settleMs }: PresentRoutersOptions) {
   /** Addresses that were configured before and may still be on this host, until it was seen without them. */
   const removed = new Set<string>();
   const hasMarker = (router: VirtualRouter, own: Set<string>) => own.has(markerOf(router, address()));
   return {
-    isHeld(router) {
+    isHeld(router: VirtualRouter): boolean {
       const own = ownAddresses();
       return hasMarker(router, own) || router.addresses.some((each) => own.has(each));
     },
-    held() {
+    /** Those of the region that this host holds. */
+    held(): VirtualRouter[] {
       const own = ownAddresses();
       return routers().filter((router) => hasMarker(router, own));
     },
-    replaced(before) {
+    /** The routers of the region have changed. */
+    replaced(before: VirtualRouter[]): void {
       for (const { addresses } of before) for (const each of addresses) removed.add(each);
       for (const { addresses } of routers()) for (const each of addresses) removed.delete(each);
     },
-    async settled() {
+    /** Resolves when this host has exactly the addresses of the routers that it holds. @throws DriverError */
+    async settled(): Promise<void> {
       for (const deadline = performance.now() + settleMs; ; ) {
         const own = ownAddresses();
         for (const each of removed) if (!own.has(each)) removed.delete(each);

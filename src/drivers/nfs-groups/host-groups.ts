@@ -2,17 +2,8 @@
 import type { NfsGroup } from './group.ts';
 import type { PublishedShare } from './share-state.ts';
 
-interface HostGroups {
-  /** By address. */
-  readonly all: ReadonlyMap<string, NfsGroup>;
-  /** Puts a share into its group (null: removes it). Returns the group whose server must follow; null: none. */
-  setShare(id: string, share: PublishedShare | null): NfsGroup | null;
-  shareIds(): string[];
-  clear(): void;
-}
-
 /** `createGroup`: called once for each address, until `clear`. */
-export function hostGroups(createGroup: (address: string) => NfsGroup): HostGroups {
+export function hostGroups(createGroup: (address: string) => NfsGroup) {
   const groups = new Map<string, NfsGroup>();
   /** The address of its group, by the id of a share. */
   const groupOf = new Map<string, string>();
@@ -24,8 +15,10 @@ export function hostGroups(createGroup: (address: string) => NfsGroup): HostGrou
   };
 
   return {
-    all: groups,
-    setShare(id, share) {
+    /** By address. */
+    all: groups as ReadonlyMap<string, NfsGroup>,
+    /** Puts a share into its group (null: removes it). Returns the group whose server must follow; null: none. */
+    setShare(id: string, share: PublishedShare | null): NfsGroup | null {
       const before = groupOf.get(id);
       if (before !== undefined && before !== share?.group) groups.get(before)?.shares.delete(id);
       if (!share) {
@@ -38,7 +31,7 @@ export function hostGroups(createGroup: (address: string) => NfsGroup): HostGrou
       return group;
     },
     shareIds: () => [...groupOf.keys()],
-    clear() {
+    clear(): void {
       groups.clear();
       groupOf.clear();
     },

@@ -18,19 +18,13 @@ interface ExporterOptions {
   intervalMs?: number;
 }
 
-interface Exporter {
-  record(span: EndedSpan): void;
-  /** Sends the remaining spans. */
-  stop(): Promise<void>;
-}
-
 const maxSpans = 10_000;
 const maxBatch = 500;
 const timeoutMs = 10_000;
 const defaultIntervalMs = 2000;
 
 /** Sends spans every `intervalMs` (default 2 s). While the collector is away, the first 10,000 wait and the others are dropped. */
-export function createExporter(options: ExporterOptions): Exporter {
+export function createExporter(options: ExporterOptions) {
   const { endpoint, headers, log, intervalMs = defaultIntervalMs } = options;
   const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
   const over = new AbortController();
@@ -77,11 +71,12 @@ export function createExporter(options: ExporterOptions): Exporter {
   const running = run();
 
   return {
-    record(span) {
+    record(span: EndedSpan): void {
       if (spans.length < maxSpans) spans.push(span);
       else dropped += 1;
     },
-    async stop() {
+    /** Sends the remaining spans. */
+    async stop(): Promise<void> {
       over.abort();
       await running;
     },
