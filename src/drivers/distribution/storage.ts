@@ -11,7 +11,7 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest, type RegistryRemoval } from '../registry.ts';
 import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
-import { checkedTag, hexOf, type Layout, namesIn } from './layout.ts';
+import { checkedTag, hexOf, type Layout, namesIn, orNone } from './layout.ts';
 
 export interface Repository {
   /** Below the registry's prefix, such as `team/app`. */
@@ -85,17 +85,6 @@ export async function sizeOf(file: string): Promise<number | null> {
 
 async function statOf(file: string): Promise<Stats | null> {
   return stat(file).catch(orNone(null));
-}
-
-/**
- * Converts the error of a missing file to `none`. Other errors (a broken disk, a lost mount) are not an answer: a link that
- * exists would count as removed.
- */
-function orNone<T>(none: T): (error: NodeJS.ErrnoException) => T {
-  return (error) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return none;
-    throw error;
-  };
 }
 
 /** The tags of a repository that are complete, sorted by name. `pushedAt`: when the tag was last set. */
