@@ -1,16 +1,6 @@
 /** Responses that are streams of server-sent events, and so last until one side ends them. */
 import type { FastifyReply } from 'fastify';
 
-/** Where the text of a stream is written. */
-interface EventStream {
-  write(text: string): void;
-  /** Whether the connection has buffered as much as it should. */
-  isFull(): boolean;
-  end(): void;
-  /** `drained` is called when it is no longer full, `closed` once when the connection or the stream has ended. */
-  on(drained: () => void, closed: () => void): void;
-}
-
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
@@ -24,16 +14,18 @@ export function describeEventStream(reply: FastifyReply): FastifyReply {
 }
 
 /** Sends the headers. The request releases its slot: a stream uses none. */
-export function openEventStream(reply: FastifyReply): EventStream {
+export function openEventStream(reply: FastifyReply) {
   const { raw, request } = reply;
   reply.hijack();
   request.by.slot?.end();
   raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...headers });
   return {
-    write: (text) => void (raw.destroyed || raw.writableEnded || raw.write(text)),
+    write: (text: string): void => void (raw.destroyed || raw.writableEnded || raw.write(text)),
+    /** Whether the connection has buffered as much as it should. */
     isFull: () => raw.writableNeedDrain,
     end: () => void raw.end(),
-    on(drained, closed) {
+    /** `drained` is called when it is no longer full, `closed` once when the connection or the stream has ended. */
+    on(drained: () => void, closed: () => void): void {
       raw.on('drain', drained);
       if (raw.destroyed) closed();
       else raw.once('close', closed);

@@ -7,16 +7,6 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { unavailable } from '../own-host.ts';
 
-interface BlockFiles {
-  pathOf(router: string): string;
-  /** What an earlier process has written. */
-  isUnblocked(router: string): boolean;
-  /** Brings all files up to date. @throws DriverError if one cannot be written */
-  write(): void;
-  /** The same; files that cannot be written are written later. */
-  update(): void;
-}
-
 interface BlockFilesOptions {
   folder: string;
   /** Whether this host may hold each router, by name. */
@@ -27,7 +17,7 @@ interface BlockFilesOptions {
 const REPEAT_MS = 1000;
 
 /** Writes nothing before `write` or `update`, and then only what differs. */
-export function createBlockFiles({ folder, read, log }: BlockFilesOptions): BlockFiles {
+export function createBlockFiles({ folder, read, log }: BlockFilesOptions) {
   const written = new Map<string, string>();
   let repeated: NodeJS.Timeout | undefined;
   const pathOf = (router: string) => join(folder, `${router}.block`);
@@ -57,14 +47,17 @@ export function createBlockFiles({ folder, read, log }: BlockFilesOptions): Bloc
   };
   return {
     pathOf,
-    isUnblocked(router) {
+    /** What an earlier process has written. */
+    isUnblocked(router: string): boolean {
       const file = pathOf(router);
       return existsSync(file) && readFileSync(file, 'utf8').trim() === '0';
     },
-    write() {
+    /** Brings all files up to date. @throws DriverError if one cannot be written */
+    write(): void {
       const [failure] = writeAll();
       if (failure) throw unavailable(`the block file of a router cannot be written: ${failure.message}`);
     },
+    /** The same; files that cannot be written are written later. */
     update,
   };
 }

@@ -18,17 +18,6 @@ import { isRunning, processIn } from '../../platform/running-processes.ts';
 import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
 
-interface KeepalivedProcess {
-  /** Starts or adopts it. Returns whether it was adopted. @throws DriverError */
-  start(): Promise<'adopted' | 'started'>;
-  isUp(): boolean;
-  /** Loads the configuration; routers that are in both keep their state. */
-  reload(): void;
-  /** Stops it; it gives up its addresses first. */
-  stop(): Promise<void>;
-  release(): Promise<void>;
-}
-
 interface KeepalivedProcessOptions {
   folder: string;
   program: string;
@@ -53,11 +42,12 @@ const CHILD_STOP_MS = 2_000;
 export const configurationFile = (folder: string) => join(folder, 'keepalived.conf');
 
 /** Runs nothing before `start`. */
-export function createKeepalivedProcess(options: KeepalivedProcessOptions): KeepalivedProcess {
+export function createKeepalivedProcess(options: KeepalivedProcessOptions) {
   const { folder, log } = options;
   let daemon: Daemon | null = null;
   return {
-    async start() {
+    /** Starts or adopts it. Returns whether it was adopted. @throws DriverError */
+    async start(): Promise<'adopted' | 'started'> {
       // A supervision that waits to restart keepalived would start a second one.
       await daemon?.release();
       daemon = null;
@@ -68,8 +58,10 @@ export function createKeepalivedProcess(options: KeepalivedProcessOptions): Keep
       return how;
     },
     isUp: () => daemon?.pid() != null,
+    /** Loads the configuration; routers that are in both keep their state. */
     reload: () => daemon?.signal('SIGHUP'),
-    async stop() {
+    /** Stops it; it gives up its addresses first. */
+    async stop(): Promise<void> {
       await daemon?.stop();
       daemon = null;
       await endChild(folder, log);
