@@ -48,7 +48,7 @@ export interface WebhookCall {
 export type EmailDriver = DeliveryDriver<Email>;
 export type WebhookDriver = DeliveryDriver<WebhookCall>;
 
-/** Why a connection failed. Clients read it, so it has no functions of OpenSSL, and not the advice of Node to start it otherwise. */
+/** Why a connection failed, without functions of OpenSSL and advice of Node about its options: clients read it. */
 export function reasonOf({ code, message = '' }: { code?: string; message?: string }): string {
   const reason = /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
   if (reason) return `TLS failed: ${reason}`;

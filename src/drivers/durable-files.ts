@@ -46,7 +46,7 @@ export async function replaceFile(path: string, write: (unfinished: string) => P
   }
 }
 
-/** How the system and Node refuse to extend a file beyond its greatest size. */
+/** How the system and Node refuse to extend a file beyond the maximum size. */
 const tooLarge = ['EFBIG', 'EINVAL', 'ERR_OUT_OF_RANGE'];
 
 /**

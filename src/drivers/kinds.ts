@@ -228,6 +228,7 @@ const registry = hostDriver({
       address: `${inBrackets(host)}:${port}`,
       /** PEM files; null: plain HTTP. */
       tls: certificateFilesIn(reader, 'CLOUDYARD_REGISTRY_TLS_CERTIFICATE', 'CLOUDYARD_REGISTRY_TLS_KEY'),
+      /** Seconds. */
       patience: integer('CLOUDYARD_REGISTRY_PATIENCE_SECONDS', 600, 1, 86_400),
       storage: null as RegionStorage | null,
       /** Whether this process serves the images of a shared storage, or only removes some. */

@@ -27,6 +27,7 @@ declare module 'fastify' {
 
 /** The bounds of routes whose body has no schema, and of paths without a route. */
 const smallest = bodyBounds(undefined, '');
+/** Bytes. */
 export const smallestBodyLimit = smallest.bytes;
 
 /** A large body is longer than this. */

@@ -41,8 +41,8 @@ export const signInCookie = ({ protocol }: FastifyRequest, value: string, second
 
 export const removedSignInCookie = (request: FastifyRequest): string => signInCookie(request, '', 0);
 
-function cookieOf({ headers: { cookie = '' } }: FastifyRequest, called: string): string | null {
-  return new RegExp(`(?:^|; *)${called}=([^;\\s]+)`).exec(cookie)?.[1] ?? null;
+function cookieOf({ headers: { cookie = '' } }: FastifyRequest, cookieName: string): string | null {
+  return new RegExp(`(?:^|; *)${cookieName}=([^;\\s]+)`).exec(cookie)?.[1] ?? null;
 }
 
 function flagsOf({ protocol }: FastifyRequest): string {

@@ -75,6 +75,10 @@ describe('a task that deletes a part of a load balancer', () => {
       .getByRole('link', { name: 'with-parts' })
       .waitFor();
     await page.getByText('deleted', { exact: true }).waitFor({ state: 'hidden' });
+
+    await page.route(/\/cloud\/v1\/loadbalancers\//, (route) => route.abort());
+    await page.reload();
+    await page.locator(`a[title="${made.loadbalancers[0]}"]`).waitFor();
   });
 });
 

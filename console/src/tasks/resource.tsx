@@ -17,19 +17,21 @@ interface Named {
 
 interface Kind {
   readonly page: string;
+  /** The type of the task that deletes the resource. `delete_lbpool` is a task of the load balancer, which remains. */
+  readonly deletion: string;
   readonly list: (scope: Scope) => { readonly queryKey: readonly unknown[] };
   /** Schedules create too many to read them all for their names. */
   readonly isOnlyCached?: boolean;
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  file_share: { page: 'file-shares', list: fileSharesQuery },
-  volume: { page: 'volumes', list: volumesQuery },
-  snapshot: { page: 'snapshots', list: snapshotsQuery, isOnlyCached: true },
-  load_balancer: { page: 'load-balancers', list: loadBalancersQuery },
-  network: { page: 'networks', list: networksQuery },
-  subnet: { page: 'subnets', list: subnetsQuery },
-  secret: { page: 'secrets', list: secretsQuery },
+  file_share: { page: 'file-shares', deletion: 'delete_sfs', list: fileSharesQuery },
+  volume: { page: 'volumes', deletion: 'delete_volume', list: volumesQuery },
+  snapshot: { page: 'snapshots', deletion: 'delete_snapshot', list: snapshotsQuery, isOnlyCached: true },
+  load_balancer: { page: 'load-balancers', deletion: 'delete_loadbalancer', list: loadBalancersQuery },
+  network: { page: 'networks', deletion: 'delete_network', list: networksQuery },
+  subnet: { page: 'subnets', deletion: 'delete_subnet', list: subnetsQuery },
+  secret: { page: 'secrets', deletion: 'delete_secret', list: secretsQuery },
 };
 
 /** Names of the resources of tasks, by ID, and the kinds of which all are known: others of these kinds are deleted. */
@@ -56,13 +58,12 @@ const SHORT_ID = 8;
 export function TaskResource({ task, names }: { task: Task; names: ResourceNames }) {
   const scope = useScope();
   const { resource_kind: kind, resource_id: id } = task;
-  const page = KINDS[kind]?.page;
+  const { page, deletion } = KINDS[kind] ?? {};
   const text = names.get(id) || id.slice(0, SHORT_ID);
   const hasEnded = task.finished_on !== null;
-  // `delete_lbpool` is a task of the load balancer, which is still there.
   const isDeleted =
-    !names.has(id) &&
-    ((task.task_type.startsWith('delete_') && task.state === 'FINISHED') || (hasEnded && names.knownKinds.has(kind)));
+    (task.task_type === deletion && task.state === 'FINISHED') ||
+    (hasEnded && names.knownKinds.has(kind) && !names.has(id));
   if (!page || isDeleted) {
     return (
       <span title={id}>

@@ -30,6 +30,9 @@ export const queuedTasks = [
   'create_l7rule',
   'put_l7rule',
   'delete_l7rule',
+  // Of tasks that version 0.2.0 has left.
+  'update_lbpool',
+  'update_l7rule',
 ] as const;
 
 export interface LoadBalancerChanges {

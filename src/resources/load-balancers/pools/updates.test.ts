@@ -217,6 +217,16 @@ describe('concurrent updates of pools', () => {
     expect(await getPool(first)).toMatchObject({ provisioning_status: 'ACTIVE', task_id: null });
   });
 
+  it('are accepted behind a task that version 0.2.0 has left', async () => {
+    const id = await aPool({ load_balancer_id: balancer });
+    hold();
+    const old = await update(id, { name: 'old' });
+    await cloud.db.$client.query(`update tasks set task_type = 'update_lbpool' where id = $1`, [old.body.tasks[0]]);
+    const answer = await update(id, { members: [member(1)] });
+    release();
+    for (const each of [old, answer]) expect((await cloud.ended(each)).body.state).toBe('FINISHED');
+  });
+
   it('are accepted together with changes of single members and monitors', async () => {
     const id = await aPool({ load_balancer_id: balancer, members: [member(1)], healthmonitor: monitor() });
     const [{ id: first }] = (await getPool(id))['members'];
