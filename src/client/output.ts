@@ -128,10 +128,13 @@ function plainCell(value: unknown): string {
   return isEmpty || value === '' ? '' : cell(value);
 }
 
-/** One line, without characters that control a terminal. */
 function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
-  const text = typeof value === 'object' ? compact(value) : String(value);
+  return oneLine(typeof value === 'object' ? compact(value) : String(value));
+}
+
+/** One line, without characters that control a terminal. */
+export function oneLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
 }

@@ -172,11 +172,12 @@ describe('operator commands while a server runs', () => {
   it('list quota requests, approve one and decline another', async () => {
     const ask = (limit: number) =>
       yard.post('/cloud/v2/limits_request', {
-        description: 'We grow.',
+        // Terminals may take U+009B for the start of a command.
+        description: 'We \u009b31mgrow.',
         requested_limits: { regional_limits: [{ region_id: 1, volume_count_limit: limit }] },
       });
     expect([(await ask(4000)).status, (await ask(5000)).status]).toEqual([201, 201]);
-    expect(await output('quota', 'requests', 'list')).toContain('\t1\tvolume_count=4000\t"We grow."');
+    expect(await output('quota', 'requests', 'list')).toContain('\t1\tvolume_count=4000\t"We  31mgrow."');
     expect(await output('quota', 'requests', 'approve', '1')).toBe('quota request 1 of client 1 approved');
     expect(await output('quota', 'requests', 'decline', '2', '--reason', 'No space.')).toContain('declined');
     expect((await output('quota', 'list')).split('\n')).toContainEqual(expect.stringMatching(/\tvolume_count\t4000\t/));

@@ -1,5 +1,5 @@
 /** What the commands that read or change the database share. */
-import { aligned } from '../../client/output.ts';
+import { aligned, oneLine } from '../../client/output.ts';
 import { createDataDirectory } from '../../platform/data-directory.ts';
 import { openKeyFile } from '../../platform/key-file.ts';
 import type { Logger } from '../../platform/log.ts';
@@ -78,9 +78,9 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Columns for people; in a pipe, tabs for programs. */
+/** Columns for people; in a pipe, tabs for programs. Clients choose some texts, so no character controls the terminal. */
 export function printTable(rows: unknown[][]): void {
-  const cells = rows.map((row) => row.map(String));
+  const cells = rows.map((row) => row.map((cell) => oneLine(String(cell))));
   const lines = process.stdout.isTTY ? aligned(cells) : cells.map((row) => row.join('\t'));
   for (const line of lines) print(line);
 }
