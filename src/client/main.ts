@@ -52,8 +52,9 @@ export async function main(args: string[]): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       // The reader of a pipe may stop early (`cloudyard task list | head`).
-      if (error.code !== 'EPIPE') throw error;
-      process.exit(exitCodes.done);
+      if (error.code === 'EPIPE') process.exit(exitCodes.done);
+      process.stderr.write(`cloudyard: cannot write the output: ${error.message}\n`);
+      process.exit(exitCodes.failed);
     });
   }
   process.exitCode = await runClient(args);

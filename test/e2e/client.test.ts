@@ -1,6 +1,6 @@
 /** The client's commands, as processes, on one server with simulated drivers. */
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -40,6 +40,18 @@ describe('contexts', () => {
     const ofEnvironment = { XDG_CONFIG_HOME: '/nowhere', CLOUDYARD_URL: yard.url, CLOUDYARD_TOKEN: bootstrapToken };
     expect((await run(['project', 'list', '-q'], '', ofEnvironment)).stdout).toBe('1\n');
   });
+});
+
+it('a command whose output cannot be written fails with the reason', () => {
+  const full = openSync('/dev/full', 'w');
+  const ended = spawnSync(pinnedNode, [bin, 'context', 'list'], {
+    env,
+    stdio: ['ignore', full, 'pipe'],
+    encoding: 'utf8',
+  });
+  closeSync(full);
+  expect(ended.stderr).toMatch(/^cloudyard: cannot write the output: ENOSPC.*\n$/);
+  expect(ended.status).toBe(1);
 });
 
 describe('commands of resources', () => {
