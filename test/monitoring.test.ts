@@ -102,6 +102,14 @@ describe('the dashboard', () => {
 describe('/metrics', () => {
   const cloudyard = useCloudyard({ driver: null });
 
+  it('has no gauge whose value is unknown', async () => {
+    const metrics = createMetrics();
+    metrics.watchCertificate(() => ({ healthy: true, detail: '', expiresAt: null }));
+    metrics.watchQueue(() => Promise.reject(new Error('database down')));
+    const samples = (await metrics.text()).match(/^cloudyard_(tls|queue)\w+/gm);
+    expect(samples).toEqual(['cloudyard_tls_certificate_faults']);
+  });
+
   it('has only metrics that the guide explains', async () => {
     const { body } = await cloudyard.get('/metrics', { token: null });
     const exposed = [...namesOf(body)].filter((name) => name.startsWith('cloudyard_'));

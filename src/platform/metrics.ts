@@ -60,6 +60,8 @@ function definitionsIn(registry: Registry) {
       async collect() {
         const values = await read();
         this.reset();
+        // `reset` sets a gauge without labels to 0.
+        this.remove({});
         for (const [labels, value] of values) this.set(labels, value);
       },
     });
