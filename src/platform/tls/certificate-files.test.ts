@@ -36,6 +36,9 @@ describe.skipIf(!requires('openssl'))('the files of a certificate', () => {
     expect(() => readCertificateFiles(files)).toThrow('the certificate is not a PEM certificate');
     write({ certificate: first.certificate, key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n' });
     expect(() => readCertificateFiles(files)).toThrow('the key is not an unencrypted PEM private key');
+    const damaged = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+    write({ certificate: first.certificate + damaged, key: first.key });
+    expect(() => readCertificateFiles(files)).toThrow(`${files.key}: OpenSSL refuses it: wrong tag`);
     const absent = { ...files, key: join(folder, 'absent.pem') };
     expect(() => readCertificateFiles(absent)).toThrow(`${absent.key} cannot be read (ENOENT)`);
   });

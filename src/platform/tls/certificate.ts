@@ -48,13 +48,24 @@ export function parseCertificate(pem: { certificate: string; key: string }): Cer
   const certificate = parsed('the certificate is not a PEM certificate', () => new X509Certificate(pem.certificate));
   const key = parsed('the key is not an unencrypted PEM private key', () => createPrivateKey(pem.key));
   if (!certificate.checkPrivateKey(key)) throw new CertificateError('the key does not belong to the certificate');
-  parsed('the certificate cannot be used', () => createSecureContext({ cert: pem.certificate, key: pem.key }));
+  const refusal = refusalOfOpenSsl(pem.certificate, pem.key);
+  if (refusal !== null) throw new CertificateError(refusal);
   return {
     ...pem,
     names: namesOf(certificate),
     notBefore: new Date(certificate.validFrom),
     expiresAt: new Date(certificate.validTo),
   };
+}
+
+/** Why OpenSSL cannot load a certificate with its issuers and its key, for instance a key that is too short; null if it can. */
+export function refusalOfOpenSsl(cert: string, key: string): string | null {
+  try {
+    createSecureContext({ cert, key, ca: [] });
+    return null;
+  } catch (error) {
+    return `OpenSSL refuses it: ${(error as { reason?: string }).reason ?? 'it cannot be loaded'}`;
+  }
 }
 
 /** Why a certificate is expired at this time; null if it is not. */

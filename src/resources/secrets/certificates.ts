@@ -5,11 +5,11 @@
  */
 import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
+import { refusalOfOpenSsl } from '../../platform/tls/certificate.ts';
 import { readBer, tags } from './ber.ts';
 import type { PemBlock } from './pem.ts';
 import { isOversized, oversized, signsFast } from './rsa-keys.ts';
@@ -164,7 +164,11 @@ export async function validatePair(
     errors.push({ path, message });
   }
   if (errors.length > 0 || !key) return { pair: null, errors };
-  const refusal = refusalOfOpenSsl(chain, key.key);
+  // As HAProxy will load it.
+  const refusal = refusalOfOpenSsl(
+    chain.map(String).join(''),
+    key.key.export({ type: 'pkcs8', format: 'pem' }) as string,
+  );
   if (refusal) return { pair: null, errors: [{ path: leaf.path, message: refusal }] };
   return { pair: { chain, key: key.key }, errors };
 }
@@ -228,15 +232,4 @@ function errorsOfDates({ certificate, path, nth }: PlacedCertificate, now: Date)
   if (now > validToDate) return [{ path, message: `${which} expired on ${withZone(validToDate)}` }];
   if (now < validFromDate) return [{ path, message: `${which} is not valid before ${withZone(validFromDate)}` }];
   return [];
-}
-
-/** The error of OpenSSL on loading the pair as HAProxy will, for instance for a key that is too short; null if it loads. */
-function refusalOfOpenSsl(chain: X509Certificate[], key: KeyObject): string | null {
-  const cert = chain.map((certificate) => certificate.toString()).join('');
-  try {
-    createSecureContext({ cert, key: key.export({ type: 'pkcs8', format: 'pem' }), ca: [] });
-    return null;
-  } catch (error) {
-    return `OpenSSL refuses it: ${(error as { reason?: string }).reason ?? 'it cannot be loaded'}`;
-  }
 }
