@@ -77,6 +77,9 @@ describe('a certificate with its chain and key', () => {
     expect(orderOf(await read({ certificate_chain: root.pem + middle.pem }))).toEqual(ordered);
     expect(orderOf(await read({ certificate_chain: leaf.pem + root.pem + middle.pem + middle.pem }))).toEqual(ordered);
     expect(orderOf(await read({ certificate: leaf.pem + middle.pem, certificate_chain: root.pem }))).toEqual(ordered);
+    expect(orderOf(await read({ certificate: root.pem + middle.pem + leaf.pem, certificate_chain: '' }))).toEqual(
+      ordered,
+    );
     expect(orderOf(await read({ certificate_chain: ' \n' }))).toEqual(['leaf', 'PRIVATE KEY']);
   });
 

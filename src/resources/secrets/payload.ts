@@ -37,8 +37,8 @@ export async function readTlsPayload(payload: CreateSecret['payload'], now: Date
     ? await certificatesIn(payload.certificate_chain, 'payload.certificate_chain')
     : { found: [], errors: [] };
   const key = privateKeyIn(payload.private_key, 'payload.private_key');
-  const [leaf, ...rest] = own.found;
-  const { pair, errors } = await validatePair(leaf, [...rest, ...chain.found], key.found[0], now);
+  const { leaf, others } = separateLeaf(own.found, key.found[0]);
+  const { pair, errors } = await validatePair(leaf, [...others, ...chain.found], key.found[0], now);
   return reading(pair && contentsOfPair(pair), [...own.errors, ...chain.errors, ...key.errors, ...errors]);
 }
 
@@ -113,16 +113,20 @@ async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading>
   }
 }
 
-/** The certificate of the pair is the one that matches the key, at any position. */
+/** The certificate that matches the key, at any position, or else the first one; and the others. */
+function separateLeaf(found: PlacedCertificate[], key: PlacedKey | undefined) {
+  const own = key && found.find(({ certificate }) => certificate.checkPrivateKey(key.key));
+  const leaf = own ?? found[0];
+  return { leaf, others: found.filter((placed) => placed !== leaf) };
+}
+
 async function readingOfPair(
   certificates: Found<PlacedCertificate>,
   key: Found<PlacedKey>,
   now: Date,
 ): Promise<Reading> {
   const [placedKey] = key.found;
-  const own = placedKey && certificates.found.find((placed) => placed.certificate.checkPrivateKey(placedKey.key));
-  const leaf = own ?? certificates.found[0];
-  const others = certificates.found.filter((certificate) => certificate !== leaf);
+  const { leaf, others } = separateLeaf(certificates.found, placedKey);
   const { pair, errors } = await validatePair(leaf, others, placedKey, now);
   const missing =
     certificates.found.length + certificates.errors.length === 0 ? invalid(field, noCertificate).errors : [];
