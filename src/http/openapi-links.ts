@@ -39,7 +39,7 @@ export function addLinks(paths: Record<string, Record<string, Omit<Declared, 'me
   }
   const operations = all.filter(({ deprecated }) => !deprecated);
   const task = operations.find(({ operationId }) => operationId === 'getTask');
-  for (const [parameter, uses] of Map.groupBy(operations, lastParameter)) {
+  for (const [parameter, uses] of Map.groupBy(operations, ({ path }) => parametersOf(path).at(-1))) {
     if (parameter === undefined || placeParameters.includes(parameter)) continue;
     const shortest = uses.reduce((one, other) => (other.path.length < one.path.length ? other : one));
     const collection = shortest.path.slice(0, shortest.path.indexOf(`/{${parameter}}`));
@@ -93,23 +93,22 @@ function parentsOf(source: Declared, path: string, parameter: string): Record<st
   );
 }
 
-function link({ responses }: Declared, operationId: string, parameters: Record<string, string>): void {
-  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
+function link(from: Declared, operationId: string, parameters: Record<string, string>): void {
+  const success = successOf(from);
   if (success) (success['links'] ??= {})[operationId] = { operationId, parameters };
 }
 
-function schemaOf({ responses }: Declared): Json | undefined {
-  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
-  return success?.['content']?.['application/json']?.schema;
+function schemaOf(operation: Declared): Json | undefined {
+  return successOf(operation)?.['content']?.['application/json']?.schema;
+}
+
+function successOf({ responses }: Declared): Json | undefined {
+  return Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
 }
 
 /** The key in `created_resources` of a task, which is the name of the collection: `/cloud/v1/lbpools/…` has `pools`. */
 function kindOf(collection: string): string | undefined {
   return /^\/cloud(?:yard)?\/v\d+\/(?:lb)?(\w+)\/\{project_id\}\/\{region_id\}$/.exec(collection)?.[1];
-}
-
-function lastParameter({ path }: Declared): string | undefined {
-  return parametersOf(path).at(-1);
 }
 
 function parametersOf(path: string): string[] {
