@@ -21,13 +21,8 @@ export interface Lease {
   waitSeconds: number;
 }
 
-interface RateBuckets extends RequestRates {
-  take(rate: Rate): number;
-  lease(rate: Rate & { count: number }): Lease;
-}
-
 /** `now`: milliseconds, monotonic. */
-export function createRateBuckets(now = () => performance.now()): RateBuckets {
+export function createRateBuckets(now = () => performance.now()) {
   const buckets = new Map<number, { allowance: number; refilledAt: number }>();
 
   const lease = ({ clientId, perSecond, burst, count }: Rate & { count: number }): Lease => {
@@ -38,7 +33,7 @@ export function createRateBuckets(now = () => performance.now()): RateBuckets {
     buckets.set(clientId, { allowance: allowance - taken, refilledAt: at });
     return { taken, waitSeconds: taken > 0 ? 0 : Math.ceil((1 - allowance) / perSecond) };
   };
-  return { lease, take: (rate) => lease({ ...rate, count: 1 }).waitSeconds };
+  return { lease, take: (rate: Rate): number => lease({ ...rate, count: 1 }).waitSeconds };
 }
 
 /** Each lease is this part of a bucket, or one request. */

@@ -10,23 +10,18 @@ import type { Opened } from './open-services.ts';
 
 type EgressDeps = Pick<Opened, 'settings' | 'controlPlane' | 'closing'>;
 
-interface Egress {
-  /** Call it when drivers start and at intervals, because accounts, ports and the rules of other programs change. */
-  apply(): Promise<void>;
-  /** Adds to the status of a driver what the kernel does not enforce. */
-  annotate(status: DriverStatus): DriverStatus;
-}
-
 /** Applies the filter, and adds the step that removes it. Null if no program on this host carries tenants' traffic. */
-export async function openEgress({ settings, controlPlane, closing }: EgressDeps): Promise<Egress | null> {
+export async function openEgress({ settings, controlPlane, closing }: EgressDeps) {
   if (!usesEgressFilter(settings)) return null;
   const filter = createEgressFilter(settings.dataDir);
   const apply = () => filter.apply(rulesFor(controlPlane.ownPorts()));
   closing.push(async (mode) => mode === 'stop' && filter.remove());
   await apply();
   return {
+    /** Call it when drivers start and at intervals, because accounts, ports and the rules of other programs change. */
     apply,
-    annotate(status) {
+    /** Adds to the status of a driver what the kernel does not enforce. */
+    annotate(status: DriverStatus): DriverStatus {
       const gap = filter.gap();
       return gap && status.real ? withGap(status, gap) : status;
     },

@@ -9,18 +9,12 @@ import { shared } from '../../platform/turns.ts';
 import type { Images } from './images.ts';
 import { UNFINISHED } from './volumes.ts';
 
-interface Trash {
-  empty(): Promise<void>;
-  /** Empties it after a failure, and periodically, because other clients may remove clones that share its data. */
-  emptyWhenDue(): Promise<void>;
-}
-
 const SECONDS = 300;
 /** How long the lock of the trash outlives its holder: as long as a client that died counts as using its images. */
 const LOCK_SECONDS = 30;
 
 /** Failures to delete are retried by `emptyWhenDue`; only a failure to lock or list the trash rejects. */
-export function createTrash(images: Images, log: Logger): Trash {
+export function createTrash(images: Images, log: Logger) {
   let emptiedAt = -Infinity;
   const empty = shared(async () => {
     emptiedAt = -Infinity;
@@ -31,7 +25,8 @@ export function createTrash(images: Images, log: Logger): Trash {
   });
   return {
     empty,
-    async emptyWhenDue() {
+    /** Empties it after a failure, and periodically, because other clients may remove clones that share its data. */
+    async emptyWhenDue(): Promise<void> {
       if (performance.now() - emptiedAt > SECONDS * 1000) await empty();
     },
   };
