@@ -4062,9 +4062,9 @@ export interface components {
             delay: number;
             /** @description Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name */
             domain_name?: string | null;
-            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
+            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; `200` by default */
             expected_codes?: string | null;
-            /** @description Method of HTTP and HTTPS checks; null: `GET` */
+            /** @description Method of HTTP and HTTPS checks; `GET` by default */
             http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
@@ -4074,7 +4074,7 @@ export interface components {
             max_retries_down?: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            /** @description Path of HTTP and HTTPS checks; null: `/` */
+            /** @description Path of HTTP and HTTPS checks; `/` by default */
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
@@ -5529,9 +5529,9 @@ export interface components {
             delay: number;
             /** @description Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name */
             domain_name: string | null;
-            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
+            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; `200` by default */
             expected_codes: string | null;
-            /** @description Method of HTTP and HTTPS checks; null: `GET` */
+            /** @description Method of HTTP and HTTPS checks; `GET` by default */
             http_method: string | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version: string | null;
@@ -5542,7 +5542,7 @@ export interface components {
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
             type: components["schemas"]["HealthMonitorType"];
-            /** @description Path of HTTP and HTTPS checks; null: `/` */
+            /** @description Path of HTTP and HTTPS checks; `/` by default */
             url_path: string | null;
         };
         LbPoolHealthMonitorStatus: {
@@ -7324,9 +7324,9 @@ export interface components {
             delay: number;
             /** @description Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name */
             domain_name?: string | null;
-            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
+            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; `200` by default */
             expected_codes?: string | null;
-            /** @description Method of HTTP and HTTPS checks; null: `GET` */
+            /** @description Method of HTTP and HTTPS checks; `GET` by default */
             http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
@@ -7336,7 +7336,7 @@ export interface components {
             max_retries_down?: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout: number;
-            /** @description Path of HTTP and HTTPS checks; null: `/` */
+            /** @description Path of HTTP and HTTPS checks; `/` by default */
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;
@@ -8198,9 +8198,9 @@ export interface components {
             delay?: number;
             /** @description Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name */
             domain_name?: string | null;
-            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200` */
+            /** @description HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; `200` by default */
             expected_codes?: string | null;
-            /** @description Method of HTTP and HTTPS checks; null: `GET` */
+            /** @description Method of HTTP and HTTPS checks; `GET` by default */
             http_method?: components["schemas"]["HttpMethod"] | null;
             /** @description Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0` */
             http_version?: ("1.0" | "1.1") | null;
@@ -8210,7 +8210,7 @@ export interface components {
             max_retries_down?: number;
             /** @description Time limit of a check in seconds; less than `delay` */
             timeout?: number;
-            /** @description Path of HTTP and HTTPS checks; null: `/` */
+            /** @description Path of HTTP and HTTPS checks; `/` by default */
             url_path?: string | null;
             /** @description Accepted and ignored */
             id?: string | null;

@@ -84,8 +84,8 @@ describe('a health monitor', () => {
     ]) {
       const task = await cloud.ended(await replace());
       expect(task.body).toMatchObject({ state: 'FINISHED' });
-      const nothing = { url_path: null, expected_codes: null, max_retries_down: 3 };
-      expect((await getPool(pool))['healthmonitor']).toMatchObject({ id, ...nothing });
+      expect((await getPool(pool))['healthmonitor']).toMatchObject({ id, max_retries_down: 3 });
+      expect(onHost(balancer, pool).monitor).toMatchObject({ urlPath: null, expectedCodes: null });
     }
     expect((await getPool(pool))['healthmonitor']).toMatchObject({ type: 'HTTPS', timeout: 3 });
     expect(onHost(balancer, pool).monitor).toMatchObject({ type: 'HTTPS', timeout: 3000, urlPath: null });
@@ -99,7 +99,7 @@ describe('a health monitor', () => {
     expect((await cloud.get(path)).body).toEqual((await getPool(pool))['healthmonitor']);
     const task = await cloud.ended(await cloud.patch(path, { delay: 20, url_path: null }));
     expect(task.body).toMatchObject({ state: 'FINISHED', created_resources: { healthmonitors: [id] } });
-    const changed = { ...body, id, delay: 20, url_path: null };
+    const changed = { ...body, id, delay: 20, url_path: '/' };
     expect((await cloud.get(path)).body).toMatchObject(changed);
     expect(onHost(balancer, pool).monitor).toMatchObject({ delay: 20_000, urlPath: null, enabled: false });
     expect((await cloud.patch(path, { delay: 20 })).body).toEqual({ tasks: [] });
@@ -110,12 +110,29 @@ describe('a health monitor', () => {
     expect(paths(await cloud.patch(path, { type: 'TCP' }))).toEqual(['domain_name']);
     expect((await cloud.patch(path, { type: null })).body).toEqual({ tasks: [] });
     await cloud.ended(await cloud.patch(path, { type: 'TCP', domain_name: null }));
-    expect((await cloud.get(path)).body).toMatchObject({ ...changed, type: 'TCP', domain_name: null });
+    expect((await cloud.get(path)).body).toMatchObject({ ...changed, type: 'TCP', domain_name: null, url_path: null });
     expect(onHost(balancer, pool).monitor).toMatchObject({ type: 'TCP' });
     expect((await cloud.delete(path)).status).toBe(204);
     expect(onHost(balancer, pool).monitor).toBeNull();
     expect((await getPool(pool))['task_id']).toBeNull();
     for (const answer of [await cloud.get(path), await cloud.patch(path, {})]) expect(answer.status).toBe(404);
+  });
+});
+
+describe('a health monitor of HTTP', () => {
+  const defaults = { http_method: 'GET', url_path: '/', expected_codes: '200' };
+  const none = { http_method: null, url_path: null, expected_codes: null };
+
+  it.each(['HTTP', 'HTTPS'])('shows the defaults of its requests, which change nothing: %s', async (type) => {
+    const pool = await aPool({ load_balancer_id: balancer, healthmonitor: monitor({ type }) });
+    expect((await getPool(pool))['healthmonitor']).toMatchObject(defaults);
+    const path = `${pools}/${pool}/healthmonitor`;
+    expect((await cloud.patch(path, defaults)).body).toEqual({ tasks: [] });
+    expect((await cloud.patch(path, none)).body).toEqual({ tasks: [] });
+    await cloud.ended(await cloud.patch(path, { expected_codes: '204' }));
+    expect((await cloud.get(path)).body).toMatchObject({ ...defaults, expected_codes: '204' });
+    await cloud.ended(await cloud.patch(path, { type: 'TCP', expected_codes: null }));
+    expect((await cloud.get(path)).body).toMatchObject({ type: 'TCP', ...none });
   });
 });
 

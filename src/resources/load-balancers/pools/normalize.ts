@@ -17,6 +17,13 @@ export type PoolSettings = Omit<PoolRow, PartColumn>;
 
 const defaultRetriesDown = 3;
 
+/** What HTTP and HTTPS checks use unless a client sets it: stored as null, and shown. */
+export const requestDefaults = { http_method: 'GET', url_path: '/', expected_codes: '200' } as const;
+
+export function isHttpMonitor({ type }: Pick<HealthMonitor, 'type'>): boolean {
+  return type === 'HTTP' || type === 'HTTPS';
+}
+
 export function newPoolSettings(body: NestedPool): PoolSettings {
   return {
     name: body.name,
@@ -50,6 +57,8 @@ export function patchedPoolSettings(pool: PoolSettings, body: UpdatePool): PoolS
 
 /** A pool has at most one monitor. A monitor that replaces another keeps its id, so that clients still find it. */
 export function newHealthMonitor(body: CreateHealthMonitor, current: HealthMonitor | null): HealthMonitor {
+  const unlessDefault = <T>(value: T | null | undefined, byDefault: T): T | null =>
+    value === undefined || (isHttpMonitor(body) && value === byDefault) ? null : value;
   return {
     id: current?.id ?? randomUUID(),
     type: body.type,
@@ -58,11 +67,11 @@ export function newHealthMonitor(body: CreateHealthMonitor, current: HealthMonit
     timeout: body.timeout,
     max_retries: body.max_retries,
     max_retries_down: body.max_retries_down ?? defaultRetriesDown,
-    http_method: body.http_method ?? null,
+    http_method: unlessDefault(body.http_method, requestDefaults.http_method),
     http_version: body.http_version ?? null,
-    url_path: body.url_path ?? null,
+    url_path: unlessDefault(body.url_path, requestDefaults.url_path),
     domain_name: body.domain_name ?? null,
-    expected_codes: body.expected_codes ?? null,
+    expected_codes: unlessDefault(body.expected_codes, requestDefaults.expected_codes),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Pure: pools as the API returns them. */
 import type { PoolRow } from '../table.ts';
-import type { LbPool, ListedPool } from './schema.ts';
+import { isHttpMonitor, requestDefaults } from './normalize.ts';
+import type { HealthMonitor, LbPool, ListedPool } from './schema.ts';
 import type { MemberView, PoolView } from './store.ts';
 
 export function toResponse(pool: PoolView): LbPool {
@@ -17,6 +18,17 @@ function memberToResponse(member: MemberView, pool: PoolRow) {
   return { ...member, provisioning_status: pool.provisioningStatus };
 }
 
+/** Clients expect the values that HTTP and HTTPS checks use, and null for other types. */
+function withDefaults(monitor: HealthMonitor): HealthMonitor {
+  if (!isHttpMonitor(monitor)) return monitor;
+  return {
+    ...monitor,
+    http_method: monitor.http_method ?? requestDefaults.http_method,
+    url_path: monitor.url_path ?? requestDefaults.url_path,
+    expected_codes: monitor.expected_codes ?? requestDefaults.expected_codes,
+  };
+}
+
 function withoutMembers(pool: PoolView<unknown>): Omit<LbPool, 'members'> {
   const monitor = pool.healthMonitor;
   return {
@@ -27,7 +39,7 @@ function withoutMembers(pool: PoolView<unknown>): Omit<LbPool, 'members'> {
     creator_task_id: pool.creatorTaskId,
     crl_secret_id: pool.crlSecretId,
     healthmonitor: monitor && {
-      ...monitor,
+      ...withDefaults(monitor),
       operating_status: monitor.admin_state_up ? 'ONLINE' : 'OFFLINE',
       provisioning_status: pool.provisioningStatus,
     },

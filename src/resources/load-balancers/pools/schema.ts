@@ -44,13 +44,13 @@ const monitorMeanings = {
   admin_state_up: 'Whether members are checked',
   delay: 'Time between two checks of a member, in seconds',
   domain_name: 'Host name of HTTP and HTTPS checks, in the header `Host` and as the TLS server name',
-  expected_codes: 'HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; null: `200`',
-  http_method: 'Method of HTTP and HTTPS checks; null: `GET`',
+  expected_codes: 'HTTP statuses of a healthy member: statuses and ranges, such as `200,202,300-302`; `200` by default',
+  http_method: 'Method of HTTP and HTTPS checks; `GET` by default',
   http_version: 'Version of HTTP and HTTPS checks; null: `1.1` with a `domain_name`, otherwise `1.0`',
   max_retries: 'Number of successful checks in a row after which a member is up',
   max_retries_down: 'Number of failed checks in a row after which a member is down; 3 by default',
   timeout: 'Time limit of a check in seconds; less than `delay`',
-  url_path: 'Path of HTTP and HTTPS checks; null: `/`',
+  url_path: 'Path of HTTP and HTTPS checks; `/` by default',
 };
 
 const Ignored = Type.Optional(Described(Nullable(ShortText), 'Accepted and ignored'));

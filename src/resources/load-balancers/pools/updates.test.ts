@@ -60,7 +60,7 @@ describe('fields of an update', () => {
       id: before['healthmonitor'].id,
       type: 'HTTP',
       delay: 3,
-      url_path: null,
+      url_path: '/',
       domain_name: null,
       http_version: null,
       max_retries_down: 3,
