@@ -227,6 +227,18 @@ describe('a key file', () => {
     expect(problem()).toBe('null');
   });
 
+  it('that was missing for a decryption is not created, but used once it is restored', () => {
+    const ciphertext = openKeyFile(file).encrypt(Buffer.from('x'), 'a');
+    const text = readFileSync(file);
+    rmSync(file);
+    const keyring = openKeyFile(file);
+    expect(() => keyring.decrypt(ciphertext, 'a')).toThrow('not found; restore');
+    expect(() => keyring.encrypt(Buffer.from('y'), 'a')).toThrow('not found; restore');
+    expect(keyring.findProblem()).toContain('not found; restore');
+    writeFileSync(file, text);
+    expect(keyring.isCurrent(keyring.encrypt(Buffer.from('y'), 'a'))).toBe(true);
+  });
+
   it('that cannot be created is named in the error', () => {
     const nowhere = join(directory, 'absent', 'secret.keys');
     expect(() => openKeyFile(nowhere).encrypt(Buffer.from('x'), 'a')).toThrow(`${nowhere} cannot be created (ENOENT)`);

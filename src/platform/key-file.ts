@@ -33,25 +33,26 @@ export class KeyFileError extends EncryptionError {}
 
 /**
  * The keyring of a key file. The file is created when the first plaintext is encrypted, and read again when it changed, so a
- * new key takes effect at once. A process that only decrypts, or that has read it before, never creates it: a host that lacks
- * the shared file reports an error instead of creating another key.
+ * new key takes effect at once. A process that has read it or missed it for a decryption never creates it: a host that lacks the
+ * shared file reports an error instead of creating another key.
  */
 export function openKeyFile(file: string): Keyring {
   let known: { stamp: string; keys: EncryptionKey[]; isSynced?: boolean } | undefined;
+  let isNeeded = false;
   const missing = () =>
     new KeyFileError(`key file ${file} not found; restore the key file that encrypted the secrets of this database`);
   const read = (): EncryptionKey[] | undefined => {
     const stamp = stampOf(file);
-    if (stamp === undefined && known) throw missing();
+    if (stamp === undefined && isNeeded) throw missing();
     if (stamp === undefined) return undefined;
+    isNeeded = true;
     if (known?.stamp !== stamp) known = { stamp, keys: parseKeyFile(file, readKeyFile(file)) };
     return known.keys;
   };
   return keyringOf(file, {
     forDecrypting() {
-      const keys = read();
-      if (keys) return keys;
-      throw missing();
+      isNeeded = true;
+      return read()!;
     },
     forEncrypting() {
       if (!read()) createKeyFile(file);
