@@ -86,21 +86,25 @@ export async function findEntries(db: Db, ids: number[]): Promise<EntryRow[]> {
 
 /**
  * Entries that changed a table, one of some rows, or one of some rows of a table. The index has hashes of tables and ids; the
- * second condition decides. Ids are numbers in some tables and text in others.
+ * last condition decides. The index is read for each id: where PostgreSQL scanned the log, and checked a condition for each of
+ * 900 ids, 60,000 entries took more than ten minutes (measured).
  */
 export function changedRows(table: string | undefined, ids: readonly string[] | undefined): SQL | undefined {
-  return ids === undefined
-    ? changedRow(table, undefined)
-    : (or(...ids.map((id) => changedRow(table, id))) ?? sql`false`);
-}
-
-function changedRow(table: string | undefined, id: string | undefined): SQL | undefined {
   const { changes } = auditEntries;
-  const keys = [...(table === undefined ? [] : [table]), ...(id === undefined ? [] : [`/${id}`])];
-  const hashes = keys.map((key) => sql`hashtextextended(${key}, 0)`);
-  const ids = id === undefined ? [undefined] : [id, ...(/^\d{1,15}$/.test(id) ? [Number(id)] : [])];
+  const hashOf = (text: string | SQL) => sql`hashtextextended(${text}, 0)`;
+  const tables = table === undefined ? [] : [hashOf(table)];
+  const withKeys = (...keys: SQL[]) => sql`cloudyard_audit_keys(changes) @> array[${sql.join(keys, sql`, `)}]`;
+  const texts = ids && sql`${sql.param(ids)}::text[]`;
   return and(
-    sql`cloudyard_audit_keys(${changes}) @> array[${sql.join(hashes, sql`, `)}]`,
-    or(...ids.map((id) => sql`${changes} @> ${JSON.stringify([{ table, id }])}::jsonb`)),
+    texts
+      ? sql`${auditEntries.id} = any(array(
+          select found.id from unnest(${texts}) as key cross join lateral (
+            select id from ${auditEntries} where ${withKeys(...tables, hashOf(sql`'/' || key`))} offset 0
+          ) found))`
+      : withKeys(...tables),
+    sql`exists (select from jsonb_array_elements(${changes}) as change where ${and(
+      table === undefined ? undefined : sql`change ->> 'table' = ${table}`,
+      texts && sql`change ->> 'id' = any(${texts})`,
+    )})`,
   );
 }

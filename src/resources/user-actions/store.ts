@@ -85,10 +85,12 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
 
 /** Entries that added one of the volumes to a policy or removed it: these rows have no id, and are shown with the volume's. */
 function changedMembers(volumeIds: string[]): SQL | undefined {
-  const path = '$[*] ? (@.table == "lifecycle_policy_volumes").*.volume_id ? (@ == $ids[*])';
+  const table = 'lifecycle_policy_volumes';
+  const isVolume = (state: string) => sql`change -> ${state} ->> 'volume_id' = any(${sql.param(volumeIds)}::text[])`;
   return and(
-    changedRows('lifecycle_policy_volumes', undefined),
-    sql`jsonb_path_exists(${auditEntries.changes}, ${path}, jsonb_build_object('ids', ${sql.param(volumeIds)}::text[]))`,
+    changedRows(table, undefined),
+    sql`exists (select from jsonb_array_elements(${auditEntries.changes}) as change
+      where change ->> 'table' = ${table} and (${isVolume('before')} or ${isVolume('after')}))`,
   );
 }
 
