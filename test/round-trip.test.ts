@@ -49,7 +49,7 @@ beforeAll(async () => {
   const pool = {
     ...{ name, protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [{ address: '10.0.0.1', protocol_port: 80 }] },
     healthmonitor: { type: 'HTTP', delay: 10, timeout: 5, max_retries: 2 },
-    session_persistence: { type: 'HTTP_COOKIE' },
+    session_persistence: { type: 'HTTP_COOKIE', cookie_name: 'sticky' },
   };
   const listener = { name, protocol: 'HTTP', protocol_port: 80, pools: [pool] };
   const balancer = await made(await create('loadbalancers', { name, listeners: [listener] }));

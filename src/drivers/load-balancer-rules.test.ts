@@ -98,9 +98,9 @@ describe('violations', () => {
       /session_persistence.type: HTTP_COOKIE is not supported behind TCP listeners/,
     ],
     [
-      'a name for HTTP_COOKIE',
-      withPool(valid, { persistence: { ...cookie, cookieName: 'x' } }),
-      /cookie_name: is only supported for APP_COOKIE/,
+      'a name for SOURCE_IP',
+      withPool(valid, { persistence: { ...cookie, type: 'SOURCE_IP', cookieName: 'x' } }),
+      /cookie_name: is only supported for APP_COOKIE and HTTP_COOKIE/,
     ],
     [
       'APP_COOKIE without a name',

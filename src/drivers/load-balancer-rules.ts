@@ -225,9 +225,10 @@ function persistenceViolations(
       report('type', `${type} is not supported behind ${listener} listeners, which do not read HTTP; use SOURCE_IP`);
     }
   }
-  if (type !== 'APP_COOKIE') {
-    if (cookieName !== null) report('cookie_name', `is only supported for APP_COOKIE, not ${type}`);
-  } else if (cookieName === null) report('cookie_name', 'is required for APP_COOKIE');
+  if (cookieName === null) {
+    if (type === 'APP_COOKIE') report('cookie_name', 'is required for APP_COOKIE');
+  } else if (type === 'SOURCE_IP')
+    report('cookie_name', 'is only supported for APP_COOKIE and HTTP_COOKIE, not SOURCE_IP');
   else if (!isToken(cookieName))
     report('cookie_name', 'must contain only letters, digits, dots, hyphens and underscores');
   return violations;

@@ -140,7 +140,7 @@ export interface DesiredMonitor {
 
 export interface DesiredPersistence {
   type: 'SOURCE_IP' | 'HTTP_COOKIE' | 'APP_COOKIE';
-  /** For APP_COOKIE: the cookie of the application. */
+  /** For APP_COOKIE: the cookie of the application. For HTTP_COOKIE: the cookie that the proxy sets; null: the driver names it. */
   cookieName: string | null;
   /** For SOURCE_IP in UDP pools: seconds without traffic after which a client may get another member. */
   timeoutSeconds: number | null;

@@ -87,6 +87,11 @@ describe('the configuration of a pool', () => {
     expect(cookieOf(first)).toBe(`SRV_${first.pools[0]!.id.slice(0, 8)}`);
     expect(cookieOf(second)).not.toBe(cookieOf(first));
   });
+
+  it('contains the cookie that the client names', () => {
+    const persistence = { ...sourceIp, type: 'HTTP_COOKIE', cookieName: 'sticky' } as const;
+    expect(render(balancer({ persistence })).text).toContain('cookie sticky insert');
+  });
 });
 
 describe('the difference between HAProxy and the desired state', () => {

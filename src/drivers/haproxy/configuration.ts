@@ -289,10 +289,8 @@ function persistence(spec: Spec, { id, persistence }: DesiredPool): string[] {
   const clients = Math.ceil(STICKY_CLIENTS / Math.max(stickyPools, 1));
   const { type, cookieName } = persistence;
   if (type === 'HTTP_COOKIE') {
-    return [
-      `cookie ${sessionCookie(id)} insert indirect nocache dynamic httponly`,
-      `dynamic-cookie-key ${quote.id(id)}`,
-    ];
+    const cookie = cookieName === null ? sessionCookie(id) : quote.token('cookie name', cookieName);
+    return [`cookie ${cookie} insert indirect nocache dynamic httponly`, `dynamic-cookie-key ${quote.id(id)}`];
   }
   if (type === 'APP_COOKIE') {
     const cookie = quote.token('cookie name', cookieName ?? '');

@@ -325,16 +325,20 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
     });
 
     describe('persistence', () => {
-      it('HTTP_COOKIE: by an inserted cookie, also for members added at run time', async () => {
+      it.each([
+        [null, /^SRV_[0-9a-f]{8}=\w+$/],
+        ['sticky', /^sticky=\w+$/],
+      ])('HTTP_COOKIE %s: by an inserted cookie, also for members added at run time', async (cookieName, form) => {
         const [a, b, c] = await members('a', 'b', 'c');
-        const made = await apply(balancer({ members: [a!], persistence: persistence({ type: 'HTTP_COOKIE' }) }));
+        const sticky = persistence({ type: 'HTTP_COOKIE', cookieName });
+        const made = await apply(balancer({ members: [a!], persistence: sticky }));
         const grown = await driver.apply({ ...made, pools: [{ ...made.pools[0]!, members: [a!, b!, c!] }] }, signal);
         expect(grown.reloaded).toBe(false);
         const seen = new Set<string | null>();
         for (let time = 0; time < 6; time += 1) {
           const first = await ask(made.address);
           const cookie = String(first.headers['set-cookie']?.[0]).split(';')[0] ?? '';
-          expect(cookie).toMatch(/^SRV_[0-9a-f]{8}=\w+$/);
+          expect(cookie).toMatch(form);
           expect(new Set(await names(made.address, 3, { cookie }))).toEqual(new Set([first.name]));
           seen.add(first.name);
         }

@@ -36,12 +36,12 @@ export function PersistenceFields({ form, path }: { form: Form; path: string }) 
         </select>
         <FieldErrors id={`${id}-error`} errors={errors} />
       </div>
-      {type === 'APP_COOKIE' && (
+      {(type === 'APP_COOKIE' || type === 'HTTP_COOKIE') && (
         <Field
           form={form}
           path={`${path}.cookie_name`}
           label="Name of the cookie"
-          help="Required: the members set it."
+          help={type === 'APP_COOKIE' ? 'Required: the members set it.' : 'By default a name of the load balancer.'}
         />
       )}
       {hasPersistenceTime(protocol, type) && (

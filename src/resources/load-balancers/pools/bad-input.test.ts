@@ -148,11 +148,6 @@ const both: [string, object, string[]][] = [
   ['a host with a space', withMonitor({ type: 'HTTP', domain_name: 'a b' }), ['healthmonitor.domain_name']],
 
   [
-    'a cookie name with HTTP_COOKIE',
-    persistence({ type: 'HTTP_COOKIE', cookie_name: 'session' }),
-    ['session_persistence.cookie_name'],
-  ],
-  [
     'a cookie name with SOURCE_IP',
     persistence({ type: 'SOURCE_IP', cookie_name: 'session' }),
     ['session_persistence.cookie_name'],
@@ -165,7 +160,7 @@ const both: [string, object, string[]][] = [
   ],
   [
     'a cookie name with a space',
-    persistence({ type: 'APP_COOKIE', cookie_name: 'my cookie' }),
+    persistence({ type: 'HTTP_COOKIE', cookie_name: 'my cookie' }),
     ['session_persistence.cookie_name'],
   ],
   ['persistence without a type', persistence({}), ['session_persistence.type']],

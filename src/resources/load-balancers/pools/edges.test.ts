@@ -53,6 +53,7 @@ describe('values at the bounds are accepted:', () => {
       },
     ],
     ['cookies of the proxy', persistence({ type: 'HTTP_COOKIE', cookie_name: null, persistence_timeout: null })],
+    ['a named cookie of the proxy', persistence({ type: 'HTTP_COOKIE', cookie_name: 'sticky' })],
     [
       'cookies to members over TLS',
       { protocol: 'HTTPS', ...persistence({ type: 'APP_COOKIE', cookie_name: 'JSESSIONID' }) },

@@ -134,7 +134,8 @@ const PersistenceType = Type.Enum(['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'], {
     'How a client is recognized. `SOURCE_IP`: by its address; `HTTP_COOKIE`: by a cookie that the proxy sets; ' +
     '`APP_COOKIE`: by a cookie that the members set. Cookies require an HTTP or HTTPS pool',
 });
-const cookieName = 'Name of the cookie that the members set; only for `APP_COOKIE`, which requires it';
+const cookieName =
+  'Name of the cookie: that the members set for `APP_COOKIE`, which requires it; that the proxy sets for `HTTP_COOKIE`, by default `SRV_…`';
 const granularity =
   'Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in ' +
   'UDP pools';
