@@ -330,10 +330,10 @@ class LoadBalancers(CloudTestCase):
         pool = balancers.pools.create_and_poll(
             name="a pool", lb_algorithm="ROUND_ROBIN", protocol="HTTP", listener_id=web.id, healthmonitor=monitor
         )
-        self.assertEqual(pool.healthmonitor.expected_codes, "200,300-302")
+        self.assertEqual((pool.healthmonitor.expected_codes, pool.healthmonitor.url_path), ("200,300-302", "/"))
         monitors = balancers.pools.health_monitors
         tasks.poll(monitors.update(pool.id, delay=20, expected_codes=None).tasks[0])
-        self.assertEqual((monitors.get(pool.id).delay, monitors.get(pool.id).expected_codes), (20, None))
+        self.assertEqual((monitors.get(pool.id).delay, monitors.get(pool.id).expected_codes), (20, "200"))
         whole = {"type": "TCP", "delay": 10, "timeout": 5, "max_retries": 3}
         self.assertEqual(balancers.pools.update_and_poll(pool.id, healthmonitor=whole).healthmonitor.type, "TCP")
         monitors.delete(pool.id)
