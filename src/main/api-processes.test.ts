@@ -29,24 +29,30 @@ function start(count: number, workers: EventEmitter[], pid?: number) {
 const listens = (worker: EventEmitter, url = 'http://127.0.0.1:8080') =>
   worker.emit('message', { cloudyard: 'call', id: 1, name: 'listening', value: url });
 
-/** Answers requests for metrics, as a process that has served this many requests. */
+/** Answers requests for metrics, as a process that has served this many requests and has as many event streams. */
 async function serves(worker: EventEmitter, requests: number): Promise<void> {
   const metrics = createMetrics();
   for (let i = 0; i < requests; i++) metrics.observeRequest('getRegion', 200, 0.1);
+  metrics.watchEventStreams(() => requests);
   const value = await metrics.json();
   worker.on('sent', ({ name, id }: { name?: string; id: number }) => {
     if (name === 'metrics') worker.emit('message', { cloudyard: 'result', id, value });
   });
 }
 
-/** The number of requests that /metrics shows when this process is asked for it. */
-async function requestsShown(worker: EventEmitter): Promise<number> {
+/** The numbers of requests and event streams that /metrics shows when this process is asked for it. */
+async function shown(worker: EventEmitter): Promise<{ requests: number; streams: number }> {
   const { promise, resolve } = Promise.withResolvers<string>();
   worker.on('sent', ({ cloudyard, id, value }: { cloudyard: string; id: number; value: string }) => {
     if (cloudyard === 'result' && id === 2) resolve(value);
   });
   worker.emit('message', { cloudyard: 'call', id: 2, name: 'metrics' });
-  return Number(/^cloudyard_http_request_seconds_count.* (\d+)$/m.exec(await promise)![1]);
+  const text = await promise;
+  const valueOf = (name: string) => Number(new RegExp(`^${name}\\b.* (\\d+)$`, 'm').exec(text)![1]);
+  return {
+    requests: valueOf('cloudyard_http_request_seconds_count'),
+    streams: valueOf('cloudyard_event_streams'),
+  };
 }
 
 it('a message to a process that has just died does not end the first process', async () => {
@@ -99,7 +105,7 @@ it('further processes listen on the port of HTTPS, which the URL of the first on
   await starting;
 });
 
-it('counters do not decrease when a process ends, and are those of before while one does not respond', async () => {
+it('counters keep their values when a process ends or does not respond, and gauges do not', async () => {
   const workers = [new EventEmitter(), new EventEmitter(), new EventEmitter()] as const;
   const { starting, forks } = start(2, [...workers]);
   await serves(workers[0], 2);
@@ -108,13 +114,13 @@ it('counters do not decrease when a process ends, and are those of before while 
   await expect.poll(forks).toBe(2);
   listens(workers[1]);
   await starting;
-  expect(await requestsShown(workers[0])).toBe(5);
+  expect(await shown(workers[0])).toEqual({ requests: 5, streams: 5 });
   workers[1].emit('exit', null, 'SIGKILL');
   await expect.poll(forks).toBe(3);
-  expect(await requestsShown(workers[0])).toBe(5);
+  expect(await shown(workers[0])).toEqual({ requests: 5, streams: 2 });
   listens(workers[2]);
   await serves(workers[2], 1);
-  expect(await requestsShown(workers[0])).toBe(6);
+  expect(await shown(workers[0])).toEqual({ requests: 6, streams: 3 });
   workers[2].removeAllListeners('sent');
-  expect(await requestsShown(workers[0])).toBe(6);
+  expect(await shown(workers[0])).toEqual({ requests: 6, streams: 2 });
 });

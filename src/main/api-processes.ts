@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
 import type { Logger } from '../platform/log.ts';
+import { withoutGauges } from '../platform/metrics.ts';
 import type { Metrics, MetricsJson } from '../platform/metrics.ts';
 import { portOf } from '../platform/own-ports.ts';
 import { openCalls } from '../platform/process-calls.ts';
@@ -30,7 +31,7 @@ interface ApiProcess {
   calls: Calls;
   /** The one that it is bound to. */
   processor: number | undefined;
-  /** As it reported them last. */
+  /** As it reported them last, without gauges if it does not respond. */
   metrics: MetricsJson;
 }
 
@@ -138,10 +139,14 @@ function processorsFor(count: number): number[] {
   return count > 1 && usable.length === count ? usable : [];
 }
 
-/** Keeps those of before if the process does not respond. */
+/** If the process does not respond, its counters are kept, and its gauges are removed: they describe the past. */
 async function updateMetrics(one: ApiProcess): Promise<void> {
-  const update = async () => void (one.metrics = await one.calls.call<MetricsJson>('metrics'));
-  await Promise.race([update().catch(() => {}), sleep(metricsTimeoutMs, undefined, { ref: false })]);
+  const update = async () => {
+    one.metrics = await one.calls.call<MetricsJson>('metrics');
+    return true;
+  };
+  const isUpdated = await Promise.race([update().catch(() => false), sleep(metricsTimeoutMs, false, { ref: false })]);
+  if (!isUpdated) one.metrics = withoutGauges(one.metrics);
 }
 
 async function callAll(processes: ApiProcess[], name: string): Promise<void> {

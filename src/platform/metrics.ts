@@ -45,8 +45,9 @@ export function createMetrics() {
   };
 }
 
-/** The type of a metric is text. Its declaration has numbers. */
-const withoutGauges = (process: MetricsJson) => process.filter(({ type }) => String(type) !== 'gauge');
+/** The counters and histograms of a process. The type of a metric is text; its declaration has numbers. */
+export const withoutGauges = (process: MetricsJson): MetricsJson =>
+  process.filter(({ type }) => String(type) !== 'gauge');
 
 type Define = ReturnType<typeof definitionsIn>;
 
