@@ -206,6 +206,10 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     ['Example, Inc. <alerts@example.com>', '"Example, Inc." <alerts@example.com>'],
     ['"Example, Inc." <alerts@example.com>', '"Example, Inc." <alerts@example.com>'],
     ['Alerts: Cloud (test); <alerts@example.com>', '"Alerts: Cloud (test);" <alerts@example.com>'],
+    [
+      String.raw`"The \"Cloud\" \\ Inc." <alerts@example.com>`,
+      String.raw`"The \"Cloud\" \\ Inc." <alerts@example.com>`,
+    ],
   ])('sends from %s', async (sender, shown) => {
     const server = await startSmtpServer();
     const message = email();

@@ -22,8 +22,9 @@ export interface Sender {
   address: string;
 }
 
-/** The parts of a sender that `mailErrors` has checked. A name may have a comma, with or without quotes around the name. */
+/** The parts of a sender that `mailErrors` has checked. A name may have a comma, with or without quotes; in quotes `\` escapes. */
 export function senderOf(from: string): Sender {
   const [, name = '', address = from] = /^(.*)<(.*)>$/.exec(from) ?? [];
-  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
+  const [, quoted] = /^"(.*)"$/.exec(name.trim()) ?? [];
+  return { name: quoted?.replace(/\\(.)/g, '$1') ?? name.trim(), address };
 }
