@@ -149,18 +149,17 @@ describe('a call', () => {
     expect(receiver.calls).toHaveLength(1);
   });
 
-  it.each([
-    ['120', 120],
-    [new Date(Date.now() + 120_000).toUTCString(), 120],
-    [new Date(Date.now() - 120_000).toUTCString(), 0],
-    ['soon', 0],
-    [undefined, 0],
+  const dateIn = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+  it.each<[string, number, () => object]>([
+    ['a number', 120, () => ({ 'retry-after': '120' })],
+    ['a date', 120, () => ({ 'retry-after': dateIn(120) })],
+    ['a date in the past', 0, () => ({ 'retry-after': dateIn(-120) })],
+    ['another text', 0, () => ({ 'retry-after': 'soon' })],
+    ['nothing', 0, () => ({})],
   ])(
-    'with a 429 response and Retry-After: %s is not retryable earlier than after %i s',
-    async (retryAfter, seconds) => {
-      receiver.answer((response) =>
-        response.writeHead(429, { ...(retryAfter && { 'retry-after': retryAfter }) }).end(),
-      );
+    'with a 429 response and %s in Retry-After is not retryable earlier than after %i s',
+    async (_what, seconds, headers) => {
+      receiver.answer((response) => response.writeHead(429, { ...headers() }).end());
       const failure = await permissive.send(call(receiver.url), signal).catch((error: unknown) => error);
       expect(failure).toMatchObject({ retryable: true });
       expect((failure as DriverError).minRetrySeconds).toBeLessThanOrEqual(seconds);
