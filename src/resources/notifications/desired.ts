@@ -5,7 +5,7 @@ import type { MessageBody } from './schema.ts';
 import type { NotificationRow } from './store.ts';
 
 const firstDelayMs = 5000;
-const maxDelayMs = 3_600_000;
+export const maxDelayMs = 3_600_000;
 /** A delivery without success for this time has failed. */
 export const expiresAfterMs = 24 * 3_600_000;
 

@@ -5,10 +5,7 @@ import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import { createSimulatedDeliveryDriver } from '../../drivers/simulated/delivery.ts';
 import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
-import { systemClock } from '../../platform/clock.ts';
-import { silentLogger } from '../../platform/log.ts';
 import { transaction } from '../../platform/db.ts';
-import { createUserActionDeliveries } from '../user-actions/reconcile.ts';
 
 const webhook = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
 const cloud = useCloudyard({
@@ -41,23 +38,4 @@ it.each([
   const delivery = async () => (await cloud.get(`${path}/notifications`, client)).body.results[0].deliveries[0];
   await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
   expect(waitOf(await delivery())).toBe(seconds);
-});
-
-it('of user actions wait, too', async () => {
-  receiver.answer((response) => void response.writeHead(503, { 'retry-after': '120' }).end());
-  const client = await cloud.newClient();
-  const header = { auth_header_name: 'X-Key', auth_header_value: 'the key' };
-  await cloud.post('/cloud/v1/user_actions/subscribe', { url: receiver.url, ...header }, client);
-  await cloud.post('/cloud/v1/projects', { name: 'an action' }, client);
-  const deliveries = createUserActionDeliveries({
-    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver: webhook },
-    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
-  });
-  await deliveries.deliverDue();
-  await deliveries.idle();
-  await deliveries.stop();
-  const { id } = (await cloud.get('/cloud/v1/user_actions?limit=1', client)).body.results[0];
-  const delivery = await cloud.get(`/cloudyard/v1/user_actions/${id}/delivery`, client);
-  expect(delivery.body).toMatchObject({ state: 'pending', failures: 1 });
-  expect(waitOf(delivery.body)).toBeCloseTo(120, -1);
 });

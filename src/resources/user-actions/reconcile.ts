@@ -7,7 +7,7 @@
  *
  * Failure modes: a process that dies leaves its leases, which expire; what it had sent but not recorded is sent again under
  * the same id. After a failure, the next call to the receiver waits for up to a minute, and the same action for up
- * to an hour.
+ * to an hour. `Retry-After` of a response can extend both, up to an hour.
  */
 import type { Logger } from 'pino';
 import { presentable } from '../../drivers/delivery.ts';
@@ -17,7 +17,7 @@ import { withZone } from '../../platform/clock.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Db } from '../../platform/db.ts';
-import { expiresAfterMs, retryDelayMs } from '../notifications/desired.ts';
+import { expiresAfterMs, maxDelayMs, retryDelayMs } from '../notifications/desired.ts';
 import { toUserAction } from './response.ts';
 import * as store from './store.ts';
 import type { Attempted, ActionEntry, SubscriptionRow } from './store.ts';
@@ -65,9 +65,7 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
       }),
     );
     const attempts = results.filter((result) => result !== null);
-    const isAway = isReceiverAway(attempts);
-    const failures = isAway ? subscription.failures + 1 : 0;
-    const pause = isAway ? Math.min(retryDelayMs(failures) / 1000, maxPauseSeconds) : 0;
+    const { pause, failures } = restAfter(attempts, subscription.failures);
     subscription.failures = failures;
     const exists = await transaction(db, async (tx) => {
       await store.recordAttempts(tx, subscription.id, attempts);
@@ -130,7 +128,7 @@ async function sendAction(
   signal: AbortSignal,
 ): Promise<Attempted | null> {
   const action = toUserAction(entry, false);
-  const done = { entryId: entry.id, failures, delaySeconds: 0, attempt: null };
+  const done = { entryId: entry.id, failures, delaySeconds: 0, askedSeconds: 0, attempt: null };
   const attemptOf = (answer: string) => ({ at: withZone(hostClock.now()), answer });
   // An entry without an official name.
   if (!action) return { ...done, state: 'skipped' };
@@ -151,11 +149,20 @@ async function sendAction(
     const answer = presentable(error.customerMessage);
     log.warn({ answer, subscriptionId: subscription.id, entryId: entry.id }, 'a user action was not accepted');
     return {
-      ...{ entryId: entry.id, failures: failures + 1, delaySeconds: delayMs / 1000 },
+      ...{ entryId: entry.id, failures: failures + 1 },
+      ...{ delaySeconds: delayMs / 1000, askedSeconds: error.minRetrySeconds },
       state: isFinal ? 'failed' : 'pending',
       attempt: attemptOf(answer),
     };
   }
+}
+
+/** The rest of the receiver in seconds, and the failures of its subscription: with a rest at least one, so that a replay ends it. */
+function restAfter(attempts: Attempted[], failuresBefore: number): { pause: number; failures: number } {
+  const asked = Math.min(Math.max(0, ...attempts.map(({ askedSeconds }) => askedSeconds)), maxDelayMs / 1000);
+  if (!isReceiverAway(attempts)) return { pause: asked, failures: asked > 0 ? 1 : 0 };
+  const failures = failuresBefore + 1;
+  return { pause: Math.max(asked, Math.min(retryDelayMs(failures) / 1000, maxPauseSeconds)), failures };
 }
 
 /** Whether calls failed and none succeeded. */

@@ -216,6 +216,8 @@ export interface Attempted {
   state: UserActionDeliveryState;
   failures: number;
   delaySeconds: number;
+  /** The receiver asked for this wait; 0 if it did not. */
+  askedSeconds: number;
   /** Null if no call was made. */
   attempt: Attempt | null;
 }
