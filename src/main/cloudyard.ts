@@ -9,6 +9,7 @@ import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
 import { messageOf } from './error-message.ts';
 import { placesOf } from '../platform/program-files.ts';
+import { SettingsError } from '../platform/setting-reader.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
@@ -90,6 +91,7 @@ main(process.argv.slice(2)).then(
   () => setImmediate(() => process.exit()),
   (error: unknown) => {
     report(error);
-    process.exit(error instanceof UsageError ? 2 : 1);
+    // 2: no repetition helps. systemd does not start such a service again (RestartPreventExitStatus).
+    process.exit(error instanceof UsageError || error instanceof SettingsError ? 2 : 1);
   },
 );

@@ -214,7 +214,7 @@ describe('other commands', () => {
     expect(existsSync(join(yard.dataDir, 'postgres'))).toBe(false);
   });
 
-  it('exit 1 with every invalid setting and warn about unknown settings', async () => {
+  it('exit 2 with every invalid setting and warn about unknown settings', async () => {
     yard = await openYard({
       ...simulated,
       CLOUDYARD_PORT: 'http',
@@ -222,7 +222,7 @@ describe('other commands', () => {
       CLOUDYARD_PROT: '80',
     });
     const { code, stderr } = await yard.run(['start']);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toContain('CLOUDYARD_PORT is "http"');
     expect(stderr).toContain('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND is "-1"');
     const misspelled = await yard.run(['doctor'], { CLOUDYARD_PORT: '80', CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '0' });

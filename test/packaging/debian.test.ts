@@ -61,7 +61,9 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'the Debian package
     const units = globSync('usr/lib/systemd/system/*', { cwd: tree }).sort();
     expect(units.map((path) => path.split('/').at(-1))).toEqual([agent, server, worker]);
     for (const path of units) {
-      expect(readFileSync(join(tree, path), 'utf8').split('[Service]')[0]).toContain('StartLimitIntervalSec=0');
+      const [start, service] = readFileSync(join(tree, path), 'utf8').split('[Service]');
+      expect(start).toContain('StartLimitIntervalSec=0');
+      expect(service).toContain('RestartPreventExitStatus=2');
     }
     const names = [server, worker.replace('@', '@1'), agent.replace('@', '@1')];
     const args = ['verify', '--man=no', '--recursive-errors=no', '--root', tree, ...names];
