@@ -83,7 +83,7 @@ export function createTokenServer(deps: TokenServerDeps) {
   const ofAll = limited(maxStatements);
 
   /** Runs a statement of a login in turn: those of an address after each other, so that a flood delays no other address. */
-  const inTurn = <T>({ address, isGone }: TokenRequest, statement: () => Promise<T>): Promise<T> =>
+  const runStatement = <T>({ address, isGone }: TokenRequest, statement: () => Promise<T>): Promise<T> =>
     ofSource(sourceOf(address), async () => {
       if (isGone()) throw new TokenRefused('DENIED', 'the client has disconnected');
       return ofAll(statement);
@@ -111,16 +111,16 @@ export function createTokenServer(deps: TokenServerDeps) {
     const { name, secret, service } = request;
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
-      const actor = await inTurn(request, async () => deps.authenticate(secret));
+      const actor = await runStatement(request, async () => deps.authenticate(secret));
       if (actor) {
-        const found = await inTurn(request, () => store.findByClient(db, regionIds, actor));
+        const found = await runStatement(request, () => store.findByClient(db, regionIds, actor));
         const access = { readOnly: !atLeast(actor, 'member'), expiresAt: actor.expiresAt ?? null };
         return found.map((each) => ({ ...each, ...access }));
       }
     }
     if (!userName.test(name)) throw unknownUser();
     const { secretMac } = await deps.authority();
-    const found = await inTurn(request, () => store.findByUser(db, regionIds, name, secretMac(name, secret)));
+    const found = await runStatement(request, () => store.findByUser(db, regionIds, name, secretMac(name, secret)));
     if (found.length === 0) throw unknownUser();
     const current = found.filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now());
     if (current.length > 0) return current;
@@ -155,7 +155,7 @@ export function createTokenServer(deps: TokenServerDeps) {
         if (!requested || !registry || prefixOf(registry) !== requested.prefix) continue;
         const actions = permittedActions(registry, requested.actions);
         if (actions.includes('push')) {
-          await awaitPushPermission(() => inTurn(request, () => notePush(db, registry.id, requested.repository)));
+          await awaitPushPermission(() => runStatement(request, () => notePush(db, registry.id, requested.repository)));
           until = Math.min(until, hostClock.now().getTime() + pushLifetimeMs);
         }
         if (registry.expiresAt) until = Math.min(until, expiryOf(registry.expiresAt));
