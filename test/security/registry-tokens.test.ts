@@ -34,6 +34,8 @@ const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toStr
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const accessOf = (token: string) => decode(token.split('.')[1]!).access as { name: string; actions: string[] }[];
 
+const times = <T>(length: number, work: (i: number) => T) => Array.from({ length }, (_, i) => work(i));
+
 let count = 0;
 const make = async (users: object[]) => {
   const { body } = await cloud.post(all, { name: `tokens-${(count += 1)}` });
@@ -155,6 +157,21 @@ describe('the token server', () => {
     }
   });
 
+  it('limits concurrent guesses that wait for other logins of their address', async () => {
+    const { prefix } = await make([{ name: 'crowd', duration: 1, secret: 'pw-of-crowd' }]);
+    const from = '192.0.2.3';
+    cloud.clock.set(new Date('2026-11-20T10:30:00Z'));
+    try {
+      const scopes = times(20, (i) => `repository:${prefix}/r${i}:push`);
+      const guesses = times(100, (i) => login(`crowd:${i}`, [], from));
+      const answers = await Promise.all([login('crowd:pw-of-crowd', scopes, from), ...guesses]);
+      const count = (status: number) => answers.filter(({ statusCode }) => statusCode === status).length;
+      expect([200, 401, 429].map(count)).toEqual([1, limits.pair, 100 - limits.pair]);
+    } finally {
+      cloud.clock.set(null);
+    }
+  });
+
   it('limits guesses from many addresses but not users with the right secret', async () => {
     await make([{ name: 'known', duration: 1, secret: 'pw-of-known' }]);
     cloud.clock.set(new Date('2026-11-20T11:00:00Z'));
@@ -181,7 +198,7 @@ describe('the token server', () => {
       };
       watch();
       const from = (i: number) => `203.0.113.${i % addresses}`;
-      const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login('flood:pw', scopes, from(i))));
+      const answers = await Promise.all(times(60, (i) => login('flood:pw', scopes, from(i))));
       isOver = true;
       expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
       return most;

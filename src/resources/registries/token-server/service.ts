@@ -80,47 +80,48 @@ export function createTokenServer(deps: TokenServerDeps) {
   const { db, clock, hostClock } = deps;
   const failures = createFailures(hostClock);
   const ofSource = oneAtATime();
-  const ofAll = limited(maxStatements);
+  const runStatement = limited(maxStatements);
 
-  /** Runs a statement of a login in turn: those of an address after each other, so that a flood delays no other address. */
-  const runStatement = <T>({ address, isGone }: TokenRequest, statement: () => Promise<T>): Promise<T> =>
+  /** Runs the work of an address one after the other, so that a flood delays no other address. */
+  const takeTurn = <T>({ address, isGone }: TokenRequest, work: () => Promise<T>): Promise<T> =>
     ofSource(sourceOf(address), async () => {
       if (isGone()) throw new TokenRefused('DENIED', 'the client has disconnected');
-      return ofAll(statement);
+      return work();
     });
 
-  /** @throws TokenRefused */
-  const authenticate = async (request: TokenRequest): Promise<RegistryAccess[]> => {
-    const { address } = request;
-    const name = userName.test(request.name) ? request.name : '';
-    const retryAfter = failures.retryAfter(name, address);
-    if (retryAfter !== null) {
-      const message = `too many failed logins${name && ` as ${name}`}; try again in ${retryAfter} s`;
-      throw new TokenRefused('TOOMANYREQUESTS', message, retryAfter);
-    }
-    try {
-      return await login(request);
-    } catch (error) {
-      if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.record(name, address);
-      throw error;
-    }
-  };
+  /** One turn, so that a failure is counted before the next login of the address starts. @throws TokenRefused */
+  const authenticate = (request: TokenRequest): Promise<RegistryAccess[]> =>
+    takeTurn(request, async () => {
+      const { address } = request;
+      const name = userName.test(request.name) ? request.name : '';
+      const retryAfter = failures.retryAfter(name, address);
+      if (retryAfter !== null) {
+        const message = `too many failed logins${name && ` as ${name}`}; try again in ${retryAfter} s`;
+        throw new TokenRefused('TOOMANYREQUESTS', message, retryAfter);
+      }
+      try {
+        return await login(request);
+      } catch (error) {
+        if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.record(name, address);
+        throw error;
+      }
+    });
 
   /** @throws TokenRefused */
   const login = async (request: TokenRequest): Promise<RegistryAccess[]> => {
     const { name, secret, service } = request;
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
-      const actor = await runStatement(request, async () => deps.authenticate(secret));
+      const actor = await runStatement(async () => deps.authenticate(secret));
       if (actor) {
-        const found = await runStatement(request, () => store.findByClient(db, regionIds, actor));
+        const found = await runStatement(() => store.findByClient(db, regionIds, actor));
         const access = { readOnly: !atLeast(actor, 'member'), expiresAt: actor.expiresAt ?? null };
         return found.map((each) => ({ ...each, ...access }));
       }
     }
     if (!userName.test(name)) throw unknownUser();
     const { secretMac } = await deps.authority();
-    const found = await runStatement(request, () => store.findByUser(db, regionIds, name, secretMac(name, secret)));
+    const found = await runStatement(() => store.findByUser(db, regionIds, name, secretMac(name, secret)));
     if (found.length === 0) throw unknownUser();
     const current = found.filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now());
     if (current.length > 0) return current;
@@ -155,7 +156,9 @@ export function createTokenServer(deps: TokenServerDeps) {
         if (!requested || !registry || prefixOf(registry) !== requested.prefix) continue;
         const actions = permittedActions(registry, requested.actions);
         if (actions.includes('push')) {
-          await awaitPushPermission(() => runStatement(request, () => notePush(db, registry.id, requested.repository)));
+          await awaitPushPermission(() =>
+            takeTurn(request, () => runStatement(() => notePush(db, registry.id, requested.repository))),
+          );
           until = Math.min(until, hostClock.now().getTime() + pushLifetimeMs);
         }
         if (registry.expiresAt) until = Math.min(until, expiryOf(registry.expiresAt));
