@@ -208,24 +208,53 @@ describe('the token server', () => {
     expect(await flood(20)).toBeLessThan(8);
   });
 
-  it('limits guesses by a user of the same name in another registry, whose login succeeds', async () => {
-    const { prefix } = await make([{ name: 'same', duration: 1, secret: 'pw-of-victim' }]);
-    const own = await make([{ name: 'same', duration: 1, secret: 'guess' }]);
-    const granted = async (secret: string, address: string) => {
-      const scopes = [prefix, own.prefix].map((each) => `repository:${each}/a:pull`);
-      return accessOf((await login(`same:${secret}`, scopes, address)).json().token).map(({ name }) => name);
-    };
-    cloud.clock.set(new Date('2026-11-20T13:00:00Z'));
-    try {
-      for (let i = 0; i < limits.pair; i += 1) {
+  // `apikey` is the name of a user like any other, unless the secret is an API token.
+  it.each(['same', 'apikey'])(
+    'limits guesses by a user of the same name in another registry, whose login succeeds: %s',
+    async (user) => {
+      const { prefix } = await make([{ name: user, duration: 1, secret: 'pw-of-victim' }]);
+      const own = await make([{ name: user, duration: 1, secret: 'guess' }]);
+      const granted = async (secret: string, address: string) => {
+        const scopes = [prefix, own.prefix].map((each) => `repository:${each}/a:pull`);
+        return accessOf((await login(`${user}:${secret}`, scopes, address)).json().token).map(({ name }) => name);
+      };
+      cloud.clock.set(new Date('2026-11-20T13:00:00Z'));
+      try {
+        for (let i = 0; i < limits.pair; i += 1) {
+          expect(await granted('guess', '192.0.2.1')).toEqual([`${own.prefix}/a`]);
+        }
+        // The same answer as for a wrong guess.
+        expect(await granted('pw-of-victim', '192.0.2.1')).toEqual([]);
         expect(await granted('guess', '192.0.2.1')).toEqual([`${own.prefix}/a`]);
+        expect(await granted('pw-of-victim', '192.0.2.2')).toEqual([`${prefix}/a`]);
+        cloud.clock.advance(61);
+        expect(await granted('pw-of-victim', '192.0.2.1')).toEqual([`${prefix}/a`]);
+      } finally {
+        cloud.clock.set(null);
       }
-      // The same answer as for a wrong guess.
-      expect(await granted('pw-of-victim', '192.0.2.1')).toEqual([]);
-      expect(await granted('guess', '192.0.2.1')).toEqual([`${own.prefix}/a`]);
-      expect(await granted('pw-of-victim', '192.0.2.2')).toEqual([`${prefix}/a`]);
-      cloud.clock.advance(61);
-      expect(await granted('pw-of-victim', '192.0.2.1')).toEqual([`${prefix}/a`]);
+    },
+  );
+
+  it('counts a registry that a login does not include once for each request', async () => {
+    const { id, prefix } = await make([{ name: 'ci', duration: 1, secret: 'pw-of-victim' }]);
+    await make([{ name: 'ci', duration: 1, secret: 'pw-of-other' }]);
+    cloud.clock.set(new Date('2026-11-20T14:00:00Z'));
+    try {
+      await tokenOf('ci:pw-of-other', ...times(20, (i) => `repository:x-${id}/r${i}:pull`));
+      expect(accessOf(await tokenOf('ci:pw-of-victim', `repository:${prefix}/a:pull`))).toHaveLength(1);
+    } finally {
+      cloud.clock.set(null);
+    }
+  });
+
+  it('never counts registries that a login by an API token does not include', async () => {
+    const { prefix } = await make([]);
+    const { token } = await cloud.newClient();
+    const scope = `repository:${prefix}/a:pull`;
+    cloud.clock.set(new Date('2026-11-20T15:00:00Z'));
+    try {
+      for (let i = 0; i <= limits.pair; i += 1) expect(accessOf(await tokenOf(`apikey:${token}`, scope))).toEqual([]);
+      expect(accessOf(await tokenOf(`apikey:${cloud.admin}`, scope))).toHaveLength(1);
     } finally {
       cloud.clock.set(null);
     }

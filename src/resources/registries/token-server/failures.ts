@@ -47,11 +47,11 @@ export function createFailures({ now }: Clock) {
       return Math.max(1, Math.ceil((began + windowMs - now().getTime()) / 1000));
     },
 
-    record(name: string, address: string): void {
+    /** One failed request counts once for its address, and once for each of these names. */
+    record(names: string[], address: string): void {
       startWindow();
-      for (const key of Object.values(keys(name, address))) {
-        counts.set(key, count(key) + 1);
-      }
+      const failed = new Set(names.flatMap((name) => Object.values(keys(name, address))));
+      for (const key of failed) counts.set(key, count(key) + 1);
       if (counts.size >= maxCounted) [older, counts] = [counts, new Map()];
     },
   };

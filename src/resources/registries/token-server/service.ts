@@ -102,7 +102,7 @@ export function createTokenServer(deps: TokenServerDeps) {
       try {
         return await login(request);
       } catch (error) {
-        if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.record(name, address);
+        if (error instanceof TokenRefused && error.code === 'UNAUTHORIZED') failures.record([name], address);
         throw error;
       }
     });
@@ -124,21 +124,25 @@ export function createTokenServer(deps: TokenServerDeps) {
     const found = await runStatement(() => store.findByUser(db, regionIds, name, secretMac(name, secret)));
     if (found.length === 0) throw unknownUser();
     const current = found.filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now());
-    if (current.length > 0) return current;
+    if (current.length > 0) return withoutGuessed(request, current);
     throw new TokenRefused('UNAUTHORIZED', `the user ${name} expired at ${found[0]!.expiresAt!.toISOString()}`);
   };
 
   /**
-   * The registry, if the login grants access to it. Anyone may have a user of the same name with a guessed secret in another
-   * registry: that login succeeds, and the access to this registry shows whether the guess is right. So a scope of a registry
-   * that the login does not include counts as a failed login of a user of that registry.
+   * The registries that the login of a user includes, without those of which a user of this name had too many failed logins.
+   * Anyone may have a user of the same name with a guessed secret in another registry: that login succeeds, and the access to
+   * this registry shows whether the guess is right. So a requested registry that the login does not include counts as a failed
+   * login of a user of that registry, once for each request.
    */
-  const find = (granted: Map<number, RegistryAccess>, id: number, { name, address }: TokenRequest) => {
-    const user = `${name} of ${id}`;
-    if (failures.retryAfter(user, address) !== null) return undefined;
-    const registry = granted.get(id);
-    if (!registry) failures.record(user, address);
-    return registry;
+  const withoutGuessed = (request: TokenRequest, found: RegistryAccess[]): RegistryAccess[] => {
+    const { name, address } = request;
+    const userOf = (id: number) => `${name} of ${id}`;
+    const isAllowed = (id: number) => failures.retryAfter(userOf(id), address) === null;
+    const allowed = found.filter(({ id }) => isAllowed(id));
+    const missing = new Set(parseScopes(request).map(({ registryId }) => registryId));
+    for (const { id } of found) missing.delete(id);
+    failures.record([...missing].filter(isAllowed).map(userOf), address);
+    return allowed;
   };
 
   /** Units: milliseconds of real time. */
@@ -150,10 +154,9 @@ export function createTokenServer(deps: TokenServerDeps) {
       const registries = new Map((await authenticate(request)).map((each) => [each.id, each]));
       const access: Access[] = [];
       let until = hostClock.now().getTime() + lifetimeMs;
-      for (const scope of request.scopes.slice(0, maxScopes)) {
-        const requested = parseScope(scope);
-        const registry = requested && find(registries, requested.registryId, request);
-        if (!requested || !registry || prefixOf(registry) !== requested.prefix) continue;
+      for (const requested of parseScopes(request)) {
+        const registry = registries.get(requested.registryId);
+        if (!registry || prefixOf(registry) !== requested.prefix) continue;
         const actions = permittedActions(registry, requested.actions);
         if (actions.includes('push')) {
           await awaitPushPermission(() =>
@@ -188,6 +191,11 @@ function regionsOf(service: string): number[] {
 
 function unknownUser(): TokenRefused {
   return new TokenRefused('UNAUTHORIZED', 'no registry has a user with this name and secret');
+}
+
+/** The scopes that name a repository of a registry. */
+function parseScopes({ scopes }: TokenRequest) {
+  return scopes.slice(0, maxScopes).flatMap((scope) => parseScope(scope) ?? []);
 }
 
 /** Null unless the scope names a repository of a registry. */
