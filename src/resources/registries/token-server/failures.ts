@@ -15,7 +15,10 @@ export const limits = {
   name: 3000,
 };
 const windowMs = 60_000;
-/** Then the older ones are forgotten. If new ones were not counted, a flood of names would allow any number of guesses. */
+/**
+ * Then the older ones are forgotten: a flood of names permits more guesses of a name that did not fail meanwhile, but each time
+ * it takes thousands of logins. If new ones were not counted, one flood would permit any number of guesses in its minute.
+ */
 const maxCounted = 50_000;
 
 export function createFailures({ now }: Clock) {
