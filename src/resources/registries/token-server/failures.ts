@@ -1,5 +1,5 @@
 /**
- * Counts failed logins on this server per minute, so that secrets cannot be guessed.
+ * Counts failed logins in this process per minute, so that secrets cannot be guessed.
  *
  * Only an address that has failed with a name is refused for that name: many registries have a user `ci`, and many clients
  * share the address of a proxy; the guesses of one must not lock out the others.

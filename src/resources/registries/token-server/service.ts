@@ -68,8 +68,8 @@ const lifetimeMs = 300_000;
 /** Shorter for tokens that permit a push, because the registry may become full meanwhile. */
 const pushLifetimeMs = 120_000;
 const maxScopes = 20;
-/** Statements of all logins at a time: the other connections are for the requests of the API, which have limits of their own. */
-const maxStatements = 2;
+/** The largest part of the pool that the statements of all logins take: the rest is for the requests of the API. */
+const maxShare = 0.25;
 const gib = 1024 ** 3;
 const userName = /^[a-z0-9]{1,16}$/;
 const repositoryName = new RegExp(repositoryPattern);
@@ -80,7 +80,7 @@ export function createTokenServer(deps: TokenServerDeps) {
   const { db, clock, hostClock } = deps;
   const failures = createFailures(hostClock);
   const ofSource = oneAtATime();
-  const runStatement = limited(maxStatements);
+  const runStatement = limited(Math.max(1, Math.floor(db.$client.options.max * maxShare)));
 
   /** Runs the work of an address one after the other, so that a flood delays no other address. */
   const takeTurn = <T>({ address, isGone }: TokenRequest, work: () => Promise<T>): Promise<T> =>

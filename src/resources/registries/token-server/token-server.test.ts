@@ -3,7 +3,10 @@ import { X509Certificate } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
+import { connect } from '../../../platform/db.ts';
+import { silentLogger } from '../../../platform/log.ts';
 import { holdPushes, releasePushes } from '../store.ts';
+import { createTokenServer, TokenRefused } from './service.ts';
 
 const cloud = useCloudyard();
 const all = '/cloud/v1/registries/1/1';
@@ -191,5 +194,27 @@ describe('the token server', () => {
     expect(refused.body.message).toContain('freed by garbage collection');
     expect(await granted('full:pw', scope('pull'))).toEqual({ [`${prefix(made)}/a`]: 'pull' });
     expect(await granted('full:pw', scope('*'))).toEqual({ [`${prefix(made)}/a`]: 'pull,delete' });
+  });
+
+  it.each([
+    [2, 1],
+    [8, 2],
+    [16, 4],
+  ])('uses of a pool of %i connections at most %i at a time', async (poolSize, most) => {
+    const db = connect({ ...cloud.connection, poolSize, log: silentLogger });
+    try {
+      const keys = { certificate: '', secretMac: () => Buffer.alloc(32), password: () => '', sign: async () => '' };
+      const { clock } = cloud;
+      const clocks = { clock, hostClock: clock };
+      const { issue } = createTokenServer({ db, ...clocks, authority: async () => keys, authenticate: () => null });
+      const login = { isGone: () => false, name: 'day', secret: 'wrong', service, scopes: [] };
+      const refused = await Promise.all(
+        Array.from({ length: 60 }, (_, i) => issue({ ...login, address: `192.0.2.${i}` }).catch((error) => error)),
+      );
+      for (const error of refused) expect(error).toBeInstanceOf(TokenRefused);
+      expect(db.$client.totalCount).toBe(most);
+    } finally {
+      await db.$client.end();
+    }
   });
 });
