@@ -29,7 +29,7 @@ interface RegistriesDeps extends ServiceDeps {
   /** Real time, by which hosts check tokens; in development mode clients can move `clock`. */
   hostClock: Clock;
   keyring: Keyring;
-  tokens: Pick<Tokens, 'authenticate'>;
+  tokens: Pick<Tokens, 'authenticate' | 'recognizes'>;
   /** The URL of the API when the operator sets it; otherwise the address that an API server last announced. */
   publicUrl?: string;
 }
@@ -41,7 +41,7 @@ const defaultLimit = 5;
 const silenceSeconds = 10;
 
 export function createRegistries(deps: RegistriesDeps) {
-  const { db, clock, hostClock, tasks, quota, idempotency, keyring } = deps;
+  const { db, clock, hostClock, tasks, quota, idempotency, keyring, tokens } = deps;
   let opened: Authority | undefined;
   const authority = async () => (opened ??= await openAuthority(db, keyring));
 
@@ -54,7 +54,7 @@ export function createRegistries(deps: RegistriesDeps) {
     users: createRegistryUsers({ ...deps, authority }),
     contents: createRegistryContents(deps),
     events: createRegistryEvents({ db, authority }),
-    tokenServer: createTokenServer({ db, clock, hostClock, authority, authenticate: deps.tokens.authenticate }),
+    tokenServer: createTokenServer({ db, clock, hostClock, authority, tokens }),
 
     async create(context: RequestContext, scope: Scope, body: CreateRegistry): Promise<Registry> {
       const { name, storage_limit: storageLimit = defaultLimit } = body;

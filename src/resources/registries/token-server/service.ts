@@ -7,11 +7,12 @@
  * A token that permits a push is recorded first (store.notePush), because garbage collection must wait for the push.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Actor, atLeast } from '../../../authz/actor.ts';
+import { atLeast } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { sourceOf } from '../../../platform/network-address.ts';
 import { limited, oneAtATime } from '../../../platform/turns.ts';
+import type { Tokens } from '../../tokens/service.ts';
 import { repositoryPattern } from '../schema.ts';
 import { idIn, maxPushes, notePush, prefixOf } from '../store.ts';
 import type { Access, Authority } from './authority.ts';
@@ -25,8 +26,7 @@ interface TokenServerDeps {
   /** Real time, by which hosts check tokens; in development mode clients can move `clock`. */
   hostClock: Clock;
   authority(): Promise<Authority>;
-  /** The actor of a token of Cloudyard. */
-  authenticate(token: string): Actor | null | Promise<Actor | null>;
+  tokens: Pick<Tokens, 'authenticate' | 'recognizes'>;
 }
 
 interface TokenRequest {
@@ -94,7 +94,9 @@ export function createTokenServer(deps: TokenServerDeps) {
     takeTurn(request, async () => {
       const { address } = request;
       const name = userName.test(request.name) ? request.name : '';
-      const retryAfter = failures.retryAfter(name, address);
+      // Failures must not lock out the tokens in use of an address, as in http/anonymous-limit.ts.
+      const isRecognized = request.name === tokenUser && deps.tokens.recognizes(request.secret);
+      const retryAfter = isRecognized ? null : failures.retryAfter(name, address);
       if (retryAfter !== null) {
         const message = `too many failed logins${name && ` as ${name}`}; try again in ${retryAfter} s`;
         throw new TokenRefused('TOOMANYREQUESTS', message, retryAfter);
@@ -112,7 +114,7 @@ export function createTokenServer(deps: TokenServerDeps) {
     const { name, secret, service } = request;
     const regionIds = regionsOf(service);
     if (name === tokenUser && /^[\x21-\x7e]*\$[\x21-\x7e]*$/.test(secret)) {
-      const actor = await runStatement(async () => deps.authenticate(secret));
+      const actor = await runStatement(async () => deps.tokens.authenticate(secret));
       if (actor) {
         const found = await runStatement(() => store.findByClient(db, regionIds, actor));
         const access = { readOnly: !atLeast(actor, 'member'), expiresAt: actor.expiresAt ?? null };

@@ -6,6 +6,7 @@ import { useCloudyard } from '../../../../test/harness.ts';
 import { connect } from '../../../platform/db.ts';
 import { silentLogger } from '../../../platform/log.ts';
 import { holdPushes, releasePushes } from '../store.ts';
+import { limits } from './failures.ts';
 import { createTokenServer, TokenRefused } from './service.ts';
 
 const cloud = useCloudyard();
@@ -196,6 +197,21 @@ describe('the token server', () => {
     expect(await granted('full:pw', scope('*'))).toEqual({ [`${prefix(made)}/a`]: 'pull,delete' });
   });
 
+  it('accepts API tokens in use after many logins with wrong ones', async () => {
+    const { token: used, clientId } = await cloud.newClient();
+    const unused = await cloud.newToken(clientId, 'reader');
+    cloud.clock.set(new Date('2026-11-20T10:00:00Z'));
+    try {
+      expect((await requestToken(`apikey:${used}`)).status).toBe(200);
+      for (let i = 0; i < limits.pair; i += 1) expect((await requestToken(`apikey:x$${i}`)).status).toBe(401);
+      expect((await requestToken('apikey:x$y')).status).toBe(429);
+      expect((await requestToken(`apikey:${unused}`)).status).toBe(429);
+      expect((await requestToken(`apikey:${used}`)).status).toBe(200);
+    } finally {
+      cloud.clock.set(null);
+    }
+  });
+
   it.each([
     [2, 1],
     [8, 2],
@@ -204,9 +220,9 @@ describe('the token server', () => {
     const db = connect({ ...cloud.connection, poolSize, log: silentLogger });
     try {
       const keys = { certificate: '', secretMac: () => Buffer.alloc(32), password: () => '', sign: async () => '' };
-      const { clock } = cloud;
-      const clocks = { clock, hostClock: clock };
-      const { issue } = createTokenServer({ db, ...clocks, authority: async () => keys, authenticate: () => null });
+      const { clock, services } = cloud;
+      const deps = { db, clock, hostClock: clock, tokens: services.tokens, authority: async () => keys };
+      const { issue } = createTokenServer(deps);
       const login = { isGone: () => false, name: 'day', secret: 'wrong', service, scopes: [] };
       const refused = await Promise.all(
         Array.from({ length: 60 }, (_, i) => issue({ ...login, address: `192.0.2.${i}` }).catch((error) => error)),
