@@ -65,7 +65,7 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
       }),
     );
     const attempts = results.filter((result) => result !== null);
-    const { pause, failures } = restAfter(attempts, subscription.failures);
+    const { pause, failures } = pauseAfter(attempts, subscription.failures);
     subscription.failures = failures;
     const exists = await transaction(db, async (tx) => {
       await store.recordAttempts(tx, subscription.id, attempts);
@@ -157,8 +157,13 @@ async function sendAction(
   }
 }
 
-/** The rest of the receiver in seconds, and the failures of its subscription: with a rest at least one, so that a replay ends it. */
-function restAfter(attempts: Attempted[], failuresBefore: number): { pause: number; failures: number } {
+/**
+ * The seconds without calls to the receiver, and the failures of its subscription. With a pause, these are at least 1, because
+ * a replay ends a pause only then.
+ */
+function pauseAfter(attempts: Attempted[], failuresBefore: number): { pause: number; failures: number } {
+  // All calls were interrupted, or all actions skipped.
+  if (attempts.every(({ state }) => state === 'skipped')) return { pause: 0, failures: failuresBefore };
   const asked = Math.min(Math.max(0, ...attempts.map(({ askedSeconds }) => askedSeconds)), maxDelayMs / 1000);
   if (!isReceiverAway(attempts)) return { pause: asked, failures: asked > 0 ? 1 : 0 };
   const failures = failuresBefore + 1;

@@ -9,11 +9,11 @@ import { createUserActionDeliveries } from './reconcile.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
 
-function startDeliveries() {
+function startDeliveries(onAttempt = () => {}) {
   const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
   return createUserActionDeliveries({
     ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver },
-    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
+    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt },
   });
 }
 
@@ -29,15 +29,15 @@ it('repeat only the interrupted call: what the receiver has accepted is recorded
   receiver.answer((response, { body }) => {
     if (!body.includes('second')) response.writeHead(200).end();
   });
-  const first = startDeliveries();
+  let responses = 0;
+  const first = startDeliveries(() => (responses += 1));
   await first.deliverDue();
   await expect.poll(() => called().toSorted()).toEqual(names.toSorted());
+  await expect.poll(() => responses).toBe(3);
   const acknowledged = async () =>
     (await cloud.get('/cloud/v1/user_actions?api_group=project&order_by=asc', client)).body.results.map(
       (action: { acknowledged: boolean }) => action.acknowledged,
     );
-  // The responses have arrived.
-  await new Promise((resolve) => setTimeout(resolve, 200));
   await first.stop();
   expect(await acknowledged()).toEqual([true, false, true, true]);
 
@@ -48,4 +48,22 @@ it('repeat only the interrupted call: what the receiver has accepted is recorded
   await second.stop();
   expect(called().slice(names.length)).toEqual(['second']);
   expect(await acknowledged()).toEqual([true, true, true, true]);
+});
+
+it('keep the number of failures of a receiver when all calls are interrupted', async () => {
+  const receiver = await startWebhookReceiver();
+  onTestFinished(receiver.stop);
+  const client = await cloud.newClient();
+  const header = { auth_header_name: 'X-Key', auth_header_value: 'the key' };
+  await cloud.post('/cloud/v1/user_actions/subscribe', { url: receiver.url, ...header }, client);
+  await cloud.post('/cloud/v1/projects', { name: 'interrupted' }, client);
+  const sql = (text: string) => cloud.db.$client.query(text, [client.clientId]);
+  await sql('update user_action_subscriptions set failures = 3 where client_id = $1');
+  receiver.answer(() => {});
+  const deliveries = startDeliveries();
+  await deliveries.deliverDue();
+  await expect.poll(() => receiver.calls.length).toBe(1);
+  await deliveries.stop();
+  const { rows } = await sql('select failures from user_action_subscriptions where client_id = $1');
+  expect(rows).toEqual([{ failures: 3 }]);
 });
