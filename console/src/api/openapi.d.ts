@@ -6119,9 +6119,9 @@ export interface components {
             cpu_util: number | null;
             /** @description Always null: unknown for a single load balancer */
             memory_util: number | null;
-            /** @description Bytes sent to clients per second */
+            /** @description Bits sent to clients per second; `Bps` in the name is historical */
             network_Bps_egress: number | null;
-            /** @description Bytes received from clients per second */
+            /** @description Bits received from clients per second; `Bps` in the name is historical */
             network_Bps_ingress: number | null;
             /** @description Always null: packets are not counted */
             network_pps_egress: number | null;

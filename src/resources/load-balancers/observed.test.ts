@@ -224,11 +224,12 @@ describe('traffic', () => {
     await pass('2026-03-01T10:02:10Z', 60);
     await pass('2026-03-01T10:02:50Z', 60);
     await pass('2026-03-01T10:03:10Z', 6000);
+    // `ingress` is in bytes per second, the response in bits.
     const point = (time: string, ingress: number) => ({
       cpu_util: null,
       memory_util: null,
-      network_Bps_egress: ingress * 10,
-      network_Bps_ingress: ingress,
+      network_Bps_egress: ingress * 10 * 8,
+      network_Bps_ingress: ingress * 8,
       network_pps_egress: null,
       network_pps_ingress: null,
       time,

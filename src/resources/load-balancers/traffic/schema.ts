@@ -54,8 +54,8 @@ const LoadBalancerMetrics = Type.Object(
   {
     cpu_util: OrNull.number('Always null: unknown for a single load balancer'),
     memory_util: OrNull.number('Always null: unknown for a single load balancer'),
-    network_Bps_egress: OrNull.number('Bytes sent to clients per second'),
-    network_Bps_ingress: OrNull.number('Bytes received from clients per second'),
+    network_Bps_egress: OrNull.number('Bits sent to clients per second; `Bps` in the name is historical'),
+    network_Bps_ingress: OrNull.number('Bits received from clients per second; `Bps` in the name is historical'),
     network_pps_egress: OrNull.number('Always null: packets are not counted'),
     network_pps_ingress: OrNull.number('Always null: packets are not counted'),
     time: OrNull.text('Start of the step, RFC 3339 in UTC'),

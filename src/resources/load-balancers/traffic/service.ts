@@ -48,7 +48,6 @@ export function createLoadBalancerTraffic({ db, clock, loadBalancer }: LoadBalan
   };
 
   return {
-    /** Rates of bytes. */
     async metrics(scope: Scope, id: string, request: RequestMetrics): Promise<Collection<LoadBalancerMetrics>> {
       const { createdAt } = await loadBalancer(scope, id);
       const span = request.time_interval * (request.time_unit === 'day' ? 24 * hour : hour);
@@ -97,12 +96,13 @@ const noTraffic = {
   serverErrors: 0,
 };
 
+/** In bits, as in the official API, in spite of the names of the fields. */
 function toMetrics({ at, bytesIn, bytesOut }: store.Traffic, seconds: number) {
   return {
     cpu_util: null,
     memory_util: null,
-    network_Bps_egress: bytesOut / seconds,
-    network_Bps_ingress: bytesIn / seconds,
+    network_Bps_egress: (bytesOut * 8) / seconds,
+    network_Bps_ingress: (bytesIn * 8) / seconds,
     network_pps_egress: null,
     network_pps_ingress: null,
     time: withZone(new Date(at)),
