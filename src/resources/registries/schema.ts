@@ -5,14 +5,15 @@ import { digestGrammar, repositoryGrammar, tagGrammar } from '../../drivers/regi
 import { pattern } from '../../http/patterns.ts';
 import { Collection, DateTime, Described, noControlCharacters } from '../../http/shapes.ts';
 
-export const repositoryPattern = pattern(
-  `^${repositoryGrammar}$`,
-  'a repository name such as team/app: lowercase letters and digits, separated by `.`, `_`, `-` or `/`',
-);
+const repositoryRule =
+  'a repository name such as team/app: lowercase letters and digits, separated by `.`, `_`, `-` or `/`';
 
+export const repositoryPattern = pattern(`^${repositoryGrammar}$`, repositoryRule);
+
+/** In a path. The official clients document that a slash is encoded twice, so one may arrive as `%2F`. */
 export const RepositoryName = Type.String({
-  pattern: repositoryPattern,
-  maxLength: 255,
+  pattern: pattern(`^${repositoryGrammar}(%2[Ff]${repositoryGrammar})*$`, repositoryRule),
+  maxLength: 500,
   description: 'Name of the repository without the prefix of the registry, such as `team/app`',
   examples: ['team/app'],
 });

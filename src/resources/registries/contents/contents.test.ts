@@ -326,6 +326,17 @@ describe('deletions', () => {
     expect(await repositories()).toEqual([]);
   });
 
+  it('and lists accept a name whose slashes are encoded twice, as the official SDKs document', async () => {
+    await fresh();
+    await send([event('push', { tag: 'v1' })]);
+    const path = `${all}/${made.id}/repositories/team%252Fapp`;
+    const artifact = `${path}/artifacts/${digest('a')}`;
+    expect((await cloud.get(`${path}/artifacts`)).body.results).toMatchObject([{ digest: digest('a') }]);
+    for (const one of [`${artifact}/tags/v1`, artifact, path]) expect((await cloud.delete(one)).status).toBe(204);
+    expect(await repositories()).toEqual([]);
+    expect((await cloud.get(`${path}%252F/artifacts`)).status).toBe(400);
+  });
+
   it('of a tag keep it if a push has moved it to another artifact since the request', async () => {
     await fresh();
     await send([event('push', { tag: 'v1' }), event('push', { tag: 'v1', digest: digest('b') })]);

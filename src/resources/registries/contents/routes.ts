@@ -12,7 +12,7 @@ const tag = {
   description:
     'Repositories, their artifacts (images, by digest) and the tags of artifacts. A push creates them; these operations ' +
     'list and delete them. The response to a deletion is sent when the content is deleted. The slashes of a repository name are ' +
-    'URL-encoded in paths: `team%2Fapp`.',
+    'URL-encoded in paths, once or twice: `team%2Fapp` or `team%252Fapp`.',
 };
 const operation = operationsOf(tag, {
   registry_id: NumberOf('the registry'),
@@ -23,6 +23,8 @@ const operation = operationsOf(tag, {
 const all = '/cloud/v1/registries/:project_id/:region_id/:registry_id/repositories';
 const one = `${all}/:repository_name`;
 const artifact = `${one}/artifacts/:digest`;
+
+const repositoryOf = (params: { repository_name: string }) => params.repository_name.replaceAll(/%2f/gi, '/');
 
 export const registryContentsOperations = (contents: RegistryContents) => [
   operation('GET', all, {
@@ -39,8 +41,8 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     summary: 'Delete a repository of a registry',
     description: 'Deletes the repository with its artifacts.',
     access: projectMember,
-    handle: ({ by, scope, params: { registry_id, repository_name: repository } }) =>
-      contents.delete(by, scope, registry_id, { repository }),
+    handle: ({ by, scope, params }) =>
+      contents.delete(by, scope, params.registry_id, { repository: repositoryOf(params) }),
   }),
   operation('GET', `${one}/artifacts`, {
     id: 'listRegistryArtifacts',
@@ -50,22 +52,24 @@ export const registryContentsOperations = (contents: RegistryContents) => [
     query: Page,
     response: ArtifactCollection,
     handle: async ({ scope, params, query }, reply) =>
-      sendInGroups(reply, await contents.listArtifacts(scope, params.registry_id, params.repository_name, query)),
+      sendInGroups(reply, await contents.listArtifacts(scope, params.registry_id, repositoryOf(params), query)),
   }),
   operation('DELETE', artifact, {
     id: 'deleteRegistryArtifact',
     summary: 'Delete an artifact of a repository',
     description: 'Deletes the artifact with its tags.',
     access: projectMember,
-    handle: ({ by, scope, params: { registry_id, repository_name: repository, digest } }) =>
-      contents.delete(by, scope, registry_id, { repository, digest }),
+    handle: ({ by, scope, params }) =>
+      contents.delete(by, scope, params.registry_id, { repository: repositoryOf(params), digest: params.digest }),
   }),
   operation('DELETE', `${artifact}/tags/:tag_name`, {
     id: 'deleteRegistryTag',
     summary: 'Delete a tag of an artifact',
     description: 'The artifact and its other tags are kept.',
     access: projectMember,
-    handle: ({ by, scope, params: { registry_id, repository_name: repository, digest, tag_name: tag } }) =>
-      contents.delete(by, scope, registry_id, { repository, digest, tag }),
+    handle: ({ by, scope, params }) => {
+      const { registry_id, digest, tag_name: tag } = params;
+      return contents.delete(by, scope, registry_id, { repository: repositoryOf(params), digest, tag });
+    },
   }),
 ];
