@@ -41,7 +41,7 @@ describe('a quota request', () => {
     const requested = {
       global_limits: { project_count_limit: 50 },
       regional_limits: [
-        { region_id: 2, sfs_size_limit: 9000 },
+        { region_id: 2, sfs_size_limit: 9000, slurm_cluster_count_limit: 0 },
         { region_id: 1, volume_count_limit: 500, volume_size_limit: 70_000 },
       ],
     };
@@ -177,7 +177,11 @@ describe('an invalid quota request is refused with every error', () => {
       { regional_limits: [{ region_id: 1, baremetal_gpu_count_limit: 5 }] },
       [`${requested}.regional_limits.0`],
     ],
-    ['zero', { global_limits: { project_count_limit: 0 } }, [`${requested}.global_limits.project_count_limit`]],
+    [
+      'zero of what is in use',
+      { global_limits: { project_count_limit: 0 } },
+      [`${requested}.global_limits.project_count_limit`],
+    ],
     [
       'a negative limit',
       { regional_limits: [{ region_id: 1, ram_limit: -1 }] },

@@ -29,7 +29,7 @@ const limits = (kinds: Kind[]): Record<string, TSchema> =>
   Object.fromEntries(
     kinds.map((kind) => [
       `${kind}_limit`,
-      Type.Optional(Type.Integer({ minimum: 1, maximum: maxLimit, description: `Limit: ${meaningOfKind[kind]}` })),
+      Type.Optional(Type.Integer({ minimum: 0, maximum: maxLimit, description: `Limit: ${meaningOfKind[kind]}` })),
     ]),
   );
 
