@@ -149,6 +149,42 @@ export const differences: Difference[] = [
     ],
   },
   {
+    here: 'An update of an L7 policy that omits `redirect_http_code` keeps it',
+    official: 'documents 302 as its default',
+    reason: 'omitted fields of an update are unchanged',
+    test: [`${resources}/load-balancers/l7-policies/l7-policies.test.ts`, 'is created, read, changed and deleted'],
+  },
+  {
+    here: 'A load balancer has at most 200 listeners',
+    official: 'documents at most 50 besides the one of the protocol PROMETHEUS',
+    reason: 'the proxy serves 200 as well',
+    test: ['test/row-limits.test.ts', 'has at most 200 listeners, 200 pools and 10,000 members'],
+  },
+  {
+    here: 'A load balancer that was created without a `flavor` shows the default flavor',
+    official: 'documents null for the default flavor',
+    reason: 'the flavor decides the price',
+    test: [
+      `${resources}/load-balancers/load-balancers.test.ts`,
+      'returns one task; when it has finished, the load balancer has an address',
+    ],
+  },
+  {
+    here: 'A secret that was created without `algorithm` and `bit_length` shows those of its key',
+    official: 'documents null',
+    reason: 'they describe a certificate',
+    test: [
+      `${resources}/secrets/secrets.test.ts`,
+      'keeps the attributes that the client sends and derives the others from the key',
+    ],
+  },
+  {
+    here: 'Quotas have no `baremetal_gpu_count`; quota requests ignore it',
+    official: 'returns the sum of four kinds (deprecated)',
+    reason: 'GPU servers are not supported',
+    test: [`${resources}/quota-requests/quota-requests.test.ts`, 'only a limit that no quota has'],
+  },
+  {
     here: 'Volumes cannot be attached or detached: 400',
     official: 'attaches volumes to instances',
     reason: 'instances are not supported',

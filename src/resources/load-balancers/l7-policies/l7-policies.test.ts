@@ -77,6 +77,9 @@ describe('a policy', () => {
     expect(host.balancers.get(balancer)!.listeners[0]!.l7Policies).toMatchObject([
       { id, redirectPrefix: 'https://example.com', rules: [{ id: ruleId, value: '/api', invert: true }] },
     ]);
+    const elsewhere = { action: 'REDIRECT_PREFIX', redirect_prefix: 'https://example.org' };
+    await finished(await cloud.patch(`${policies}/${id}`, elsewhere));
+    expect(await getPolicy(id)).toMatchObject({ ...elsewhere, redirect_http_code: 308 });
     // Older official clients send PUT.
     await finished(await cloud.request('PUT', `${policies}/${id}`, { action: 'REJECT' }));
     const kept = { name: 'to example', tags: ['b', 'a'] };
