@@ -22,25 +22,21 @@ export function SecretOnce({ title, what, secret, segments, children }: SecretOn
   const keep = () => {
     isKept.current = true;
   };
-  useBlocker({
-    shouldBlockFn: () => !isKept.current && !confirm(`Close without a copy of the ${what}?`),
-    enableBeforeUnload: () => !isKept.current,
-  });
+  const mayClose = () => isKept.current || confirm(`Close without a copy of the ${what}?`);
+  useBlocker({ shouldBlockFn: () => !mayClose(), enableBeforeUnload: () => !isKept.current });
+  const closeKept = () => {
+    keep();
+    close();
+  };
   return (
-    <Dialog title={title} close={close} className="side-panel">
+    // On a busy machine the dialog can be closed before the blocker has started.
+    <Dialog title={title} close={() => mayClose() && closeKept()} className="side-panel">
       <div className="form">
         <p className="notice warn">Copy the {what} now. It is shown only once and cannot be read again.</p>
         <CodeBlock text={secret} what={what} onCopied={keep} />
         {typeof children === 'function' ? children(keep) : children}
         <div className="dialog-actions">
-          <button
-            type="button"
-            className="button primary"
-            onClick={() => {
-              keep();
-              close();
-            }}
-          >
+          <button type="button" className="button primary" onClick={closeKept}>
             Done
           </button>
         </div>
