@@ -11281,8 +11281,8 @@ export interface operations {
                 offset?: components["parameters"]["query_offset"];
                 /** @description Only shares whose name contains this text */
                 name?: string;
-                /** @description Only shares of this type */
-                type_name?: "standard" | "vast";
+                /** @description Only shares of this type; no share is of the type `ddn` */
+                type_name?: "ddn" | "standard" | "vast";
             };
             header?: never;
             path: {

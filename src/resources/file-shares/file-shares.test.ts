@@ -386,8 +386,8 @@ describe('listing file shares', () => {
     expect(await names('limit=1&offset=1')).toEqual([3, 'alpha two']);
     expect(await names('name=alpha&limit=1')).toEqual([2, 'alpha one']);
     expect(await names('name=%25')).toEqual([0]);
-    expect(await names('type_name=vast')).toEqual([0]);
-    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'offset=-1', 'type_name=ddn']) {
+    for (const type of ['vast', 'ddn']) expect(await names(`type_name=${type}`)).toEqual([0]);
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'offset=-1', 'type_name=x']) {
       expect((await cloud.get(`${path}?${query}`, { token })).status).toBe(400);
     }
   });

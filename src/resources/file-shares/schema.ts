@@ -194,7 +194,9 @@ export const CheckFileShareLimits = Type.Object(
 export const ListFileShares = Type.Object({
   ...Paging(1000),
   name: Type.Optional(Described(ShortText, 'Only shares whose name contains this text')),
-  type_name: Type.Optional(Described(FileShareTypeName, 'Only shares of this type')),
+  type_name: Type.Optional(
+    Type.Enum(['ddn', 'standard', 'vast'], { description: 'Only shares of this type; no share is of the type `ddn`' }),
+  ),
 });
 export type ListFileShares = Static<typeof ListFileShares>;
 
