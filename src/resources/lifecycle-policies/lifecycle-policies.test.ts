@@ -163,7 +163,12 @@ describe('a lifecycle policy', () => {
 
   it('includes a volume that names the policy when it is created', async () => {
     const { body: policy } = await create();
-    const body = { name: 'created with a policy', size: 1, source: 'new-volume', lifecycle_policy_ids: [policy.id] };
+    const body = {
+      name: 'created with a policy',
+      size: 1,
+      source: 'new-volume',
+      lifecycle_policy_ids: [policy.id, policy.id],
+    };
     await cloud.ended(await cloud.post('/cloud/v1/volumes/1/1', body));
     const shown = await cloud.get(`${policies}/${policy.id}?need_volumes=true`);
     expect(shown.body.volumes).toEqual([{ volume_id: expect.any(String), volume_name: 'created with a policy' }]);

@@ -69,7 +69,6 @@ const common = {
   lifecycle_policy_ids: Type.Optional(
     Type.Array(IntegerId, {
       maxItems: 100,
-      uniqueItems: true,
       description: 'IDs of lifecycle policies that take snapshots of the volume',
     }),
   ),
