@@ -128,7 +128,7 @@ export const differences: Difference[] = [
     ],
   },
   {
-    here: 'Lists of registries and their contents return 1,000 results unless `limit` says otherwise',
+    here: 'Lists of snapshots, registries and their contents return 1,000 results unless `limit` says otherwise',
     official: 'has no documented default',
     reason: 'the cost of one request is bounded',
     test: [`${resources}/registries/contents/contents.test.ts`, 'create lists that are read in pages'],
@@ -189,6 +189,12 @@ export const differences: Difference[] = [
     official: 'attaches volumes to instances',
     reason: 'instances are not supported',
     test: [`${resources}/volumes/volumes.test.ts`, 'is not attached or detached (%s)'],
+  },
+  {
+    here: 'Volumes cannot be created from images: 400',
+    official: 'creates them from images, too',
+    reason: 'images are not supported',
+    test: [`${resources}/volumes/volumes.test.ts`, 'an image'],
   },
   {
     here: 'Types of volumes and flavors of load balancers change the price only, and at once',
