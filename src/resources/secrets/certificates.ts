@@ -150,7 +150,7 @@ export async function validatePair(
   now: Date,
 ): Promise<{ pair: Pair | null; errors: FieldError[] }> {
   if (others.length > maxIssuers) {
-    const message = `contains ${others.length} certificates besides the first; the maximum is ${maxIssuers}`;
+    const message = `contains ${others.length} certificates besides the certificate of the key; the maximum is ${maxIssuers}`;
     return { pair: null, errors: [{ path: others.at(-1)!.path, message }] };
   }
   const errors = [...(leaf ? [leaf] : []), ...others].flatMap((placed) => errorsOfDates(placed, now));

@@ -196,7 +196,7 @@ describe('a certificate with its chain and key', () => {
       /^payload: has \d+ bytes; the maximum is /,
     );
     expect(errorsOf(await read({ certificate_chain: middle.pem.repeat(21) }))).toEqual([
-      'payload.certificate_chain: contains 21 certificates besides the first; the maximum is 20',
+      'payload.certificate_chain: contains 21 certificates besides the certificate of the key; the maximum is 20',
     ]);
   });
 
