@@ -5622,7 +5622,7 @@ export interface components {
          */
         LbPoolProtocol: "HTTP" | "HTTPS" | "PROXY" | "PROXYV2" | "TCP" | "UDP";
         LbPoolSessionPersistence: {
-            /** @description Name of the cookie: that the members set for `APP_COOKIE`, which requires it; that the proxy sets for `HTTP_COOKIE`, by default `SRV_…` */
+            /** @description Name of the cookie. `APP_COOKIE`: required, the cookie that the members set. `HTTP_COOKIE`: the cookie that the proxy sets; `SRV_…` by default. Pools of one host name need different names */
             cookie_name: string | null;
             /** @description Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in UDP pools */
             persistence_granularity: string | null;
@@ -5635,7 +5635,7 @@ export interface components {
             type: "APP_COOKIE" | "HTTP_COOKIE" | "SOURCE_IP";
         };
         LbPoolSessionPersistenceInput: {
-            /** @description Name of the cookie: that the members set for `APP_COOKIE`, which requires it; that the proxy sets for `HTTP_COOKIE`, by default `SRV_…` */
+            /** @description Name of the cookie. `APP_COOKIE`: required, the cookie that the members set. `HTTP_COOKIE`: the cookie that the proxy sets; `SRV_…` by default. Pools of one host name need different names */
             cookie_name?: components["schemas"]["Name"] | null;
             /** @description Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in UDP pools */
             persistence_granularity?: string | null;

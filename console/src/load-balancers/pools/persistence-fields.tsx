@@ -41,7 +41,9 @@ export function PersistenceFields({ form, path }: { form: Form; path: string }) 
           form={form}
           path={`${path}.cookie_name`}
           label="Name of the cookie"
-          help={type === 'APP_COOKIE' ? 'Required: the members set it.' : 'By default a name of the load balancer.'}
+          help={
+            type === 'APP_COOKIE' ? 'Required: the members set it.' : 'By default, the load balancer chooses a name.'
+          }
         />
       )}
       {hasPersistenceTime(protocol, type) && (

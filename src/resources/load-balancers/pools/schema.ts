@@ -135,7 +135,8 @@ const PersistenceType = Type.Enum(['APP_COOKIE', 'HTTP_COOKIE', 'SOURCE_IP'], {
     '`APP_COOKIE`: by a cookie that the members set. Cookies require an HTTP or HTTPS pool',
 });
 const cookieName =
-  'Name of the cookie: that the members set for `APP_COOKIE`, which requires it; that the proxy sets for `HTTP_COOKIE`, by default `SRV_…`';
+  'Name of the cookie. `APP_COOKIE`: required, the cookie that the members set. `HTTP_COOKIE`: the cookie that the proxy ' +
+  'sets; `SRV_…` by default. Pools of one host name need different names';
 const granularity =
   'Netmask such as `255.255.255.0`: clients whose masked addresses are equal use the same member; only for `SOURCE_IP` in ' +
   'UDP pools';
