@@ -119,11 +119,11 @@ describe('a health monitor', () => {
   });
 });
 
-describe('a health monitor of HTTP', () => {
+describe('a health monitor that sends requests', () => {
   const defaults = { http_method: 'GET', url_path: '/', expected_codes: '200' };
   const none = { http_method: null, url_path: null, expected_codes: null };
 
-  it.each(['HTTP', 'HTTPS'])('shows the defaults of its requests, which change nothing: %s', async (type) => {
+  it.each(['HTTP', 'HTTPS', 'K8S'])('shows the defaults of its requests, which change nothing: %s', async (type) => {
     const pool = await aPool({ load_balancer_id: balancer, healthmonitor: monitor({ type }) });
     expect((await getPool(pool))['healthmonitor']).toMatchObject(defaults);
     const path = `${pools}/${pool}/healthmonitor`;
@@ -132,6 +132,35 @@ describe('a health monitor of HTTP', () => {
     await cloud.ended(await cloud.patch(path, { expected_codes: '204' }));
     expect((await cloud.get(path)).body).toMatchObject({ ...defaults, expected_codes: '204' });
     await cloud.ended(await cloud.patch(path, { type: 'TCP', expected_codes: null }));
+    expect((await cloud.get(path)).body).toMatchObject({ type: 'TCP', ...none });
+  });
+
+  it('becomes one of TCP by what a client read, with another type', async () => {
+    const pool = await aPool({ load_balancer_id: balancer, healthmonitor: monitor({ type: 'HTTP' }) });
+    const path = `${pools}/${pool}/healthmonitor`;
+    const read = (await cloud.get(path)).body;
+    await cloud.ended(await cloud.patch(path, { ...read, type: 'TCP' }));
+    expect((await cloud.get(path)).body).toMatchObject({ id: read.id, type: 'TCP', ...none });
+    await cloud.ended(await cloud.patch(`${pools.replace('v1', 'v2')}/${pool}`, { healthmonitor: read }));
+    expect((await cloud.get(path)).body).toMatchObject(defaults);
+    await cloud.ended(await cloud.post(path, { ...read, type: 'PING' }));
+    expect((await cloud.get(path)).body).toMatchObject({ type: 'PING', ...none });
+  });
+
+  it('of an earlier version, which stored the defaults, has them unset', async () => {
+    const pool = await aPool({ load_balancer_id: balancer, healthmonitor: monitor({ type: 'HTTP' }) });
+    await cloud.db.$client.query('update lb_pools set health_monitor = health_monitor || $1 where id = $2', [
+      defaults,
+      pool,
+    ]);
+    const path = `${pools}/${pool}/healthmonitor`;
+    const read = (await cloud.get(path)).body;
+    for (const same of [defaults, none, read, {}]) {
+      expect((await cloud.patch(path, same)).body).toEqual({ tasks: [] });
+    }
+    const pathOfPool = `${pools.replace('v1', 'v2')}/${pool}`;
+    expect((await cloud.patch(pathOfPool, { healthmonitor: read })).body).toEqual({ tasks: [] });
+    await cloud.ended(await cloud.patch(path, { type: 'TCP' }));
     expect((await cloud.get(path)).body).toMatchObject({ type: 'TCP', ...none });
   });
 });

@@ -107,9 +107,9 @@ const both: [string, object, string[]][] = [
     `HTTP fields of a ${type} monitor`,
     withMonitor({
       type,
-      http_method: 'GET',
-      url_path: '/',
-      expected_codes: '200',
+      http_method: 'HEAD',
+      url_path: '/a',
+      expected_codes: '204',
       domain_name: 'a.example',
       http_version: '1.0',
     }),
@@ -239,7 +239,7 @@ const both: [string, object, string[]][] = [
       protocol: 'TCP',
       ca_secret_id: unknownId,
       ...members(member(1), member(1), member(3, { subnet_id: unknownId })),
-      ...withMonitor({ delay: 1, url_path: '/' }),
+      ...withMonitor({ delay: 1, url_path: '/a' }),
       ...persistence({ type: 'HTTP_COOKIE' }),
     },
     [
@@ -334,7 +334,7 @@ describe('creating a member or monitor is rejected for', () => {
     ['a timeout equal to the delay', monitor({ delay: 5, timeout: 5 }), ['timeout']],
     ['no type', monitor({ type: undefined }), ['type']],
     ['a UDP check of HTTP members', monitor({ type: 'UDP-CONNECT' }), ['type']],
-    ['a path of a TCP check', monitor({ url_path: '/' }), ['url_path']],
+    ['a path of a TCP check', monitor({ url_path: '/a' }), ['url_path']],
     ['invalid codes', monitor({ type: 'HTTP', expected_codes: 'x' }), ['expected_codes']],
   ])('%s', async (_name, body, fields) => {
     const before = await counts();

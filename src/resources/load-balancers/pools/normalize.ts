@@ -1,5 +1,6 @@
 /** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
 import type { PartColumn, PoolRow } from '../table.ts';
 import type {
@@ -17,12 +18,8 @@ export type PoolSettings = Omit<PoolRow, PartColumn>;
 
 const defaultRetriesDown = 3;
 
-/** What HTTP and HTTPS checks use unless a client sets it: stored as null, and shown. */
+/** What checks that send requests use unless a client sets it: stored as null, and shown. */
 export const requestDefaults = { http_method: 'GET', url_path: '/', expected_codes: '200' } as const;
-
-export function isHttpMonitor({ type }: Pick<HealthMonitor, 'type'>): boolean {
-  return type === 'HTTP' || type === 'HTTPS';
-}
 
 export function newPoolSettings(body: NestedPool): PoolSettings {
   return {
@@ -57,10 +54,17 @@ export function patchedPoolSettings(pool: PoolSettings, body: UpdatePool): PoolS
 
 /** A pool has at most one monitor. A monitor that replaces another keeps its id, so that clients still find it. */
 export function newHealthMonitor(body: CreateHealthMonitor, current: HealthMonitor | null): HealthMonitor {
+  const monitor = normalizedMonitor(body, current?.id ?? randomUUID());
+  // Earlier versions stored defaults. Such a monitor is not changed by an equal one.
+  return current && isDeepStrictEqual(monitor, normalizedMonitor(current, current.id)) ? current : monitor;
+}
+
+/** A default is unset for any type: a client may send back what it read with another type. */
+function normalizedMonitor(body: CreateHealthMonitor, id: string): HealthMonitor {
   const unlessDefault = <T>(value: T | null | undefined, byDefault: T): T | null =>
-    value === undefined || (isHttpMonitor(body) && value === byDefault) ? null : value;
+    value === undefined || value === byDefault ? null : value;
   return {
-    id: current?.id ?? randomUUID(),
+    id,
     type: body.type,
     admin_state_up: body.admin_state_up ?? true,
     delay: body.delay,

@@ -1,6 +1,6 @@
 /** Pure: pools as the API returns them. */
 import type { PoolRow } from '../table.ts';
-import { isHttpMonitor, requestDefaults } from './normalize.ts';
+import { requestDefaults } from './normalize.ts';
 import type { HealthMonitor, LbPool, ListedPool } from './schema.ts';
 import type { MemberView, PoolView } from './store.ts';
 
@@ -18,9 +18,9 @@ function memberToResponse(member: MemberView, pool: PoolRow) {
   return { ...member, provisioning_status: pool.provisioningStatus };
 }
 
-/** Clients expect the values that HTTP and HTTPS checks use, and null for other types. */
+/** Clients expect the values that checks use, and null for types that send no request. K8S monitors work as HTTP. */
 function withDefaults(monitor: HealthMonitor): HealthMonitor {
-  if (!isHttpMonitor(monitor)) return monitor;
+  if (!['HTTP', 'HTTPS', 'K8S'].includes(monitor.type)) return monitor;
   return {
     ...monitor,
     http_method: monitor.http_method ?? requestDefaults.http_method,
