@@ -8,7 +8,7 @@ import { createSocket } from 'node:dgram';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -201,6 +201,7 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
       groups: field('Groups'),
       capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((name) => Number.parseInt(field(name), 16)),
       noNewPrivileges: field('NoNewPrivs') === '1',
+      caught: Number.parseInt(field('SigCgt'), 16),
     };
   };
   const environmentOf = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
@@ -278,6 +279,11 @@ describe.skipIf(!requires(...planeParts))(skipReason(...planeParts) ?? 'processe
     expectAccount(pid, 'registry', 0);
     const [inherited, permitted, effective] = statusOf(pid).capabilities;
     expect([inherited, permitted, effective]).toEqual([0, 0, 0]);
+  });
+
+  it('the registry gate does not catch SIGUSR1, with which Node would open its debugger', () => {
+    const { caught } = statusOf(pidIn(join(registry.layout.distribution, 'gate.pid')));
+    expect(caught & (1 << (constants.signals.SIGUSR1 - 1))).toBe(0);
   });
 
   it('distribution serves TLS with a key that only root can read', async () => {

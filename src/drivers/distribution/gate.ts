@@ -38,11 +38,12 @@ const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid']
 /**
  * Parts of bodies are short-lived buffers outside of a small heap. Because of them, V8 would start to mark the whole heap
  * several times in each push, which takes longer than forwarding the bytes. The young generation is still collected.
+ * With SIGUSR1, Node would open its debugger, to which every account of the host can connect.
  */
-const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc'];
+const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc', '--disable-sigusr1'];
 const main = programFile('drivers/distribution/gate/main.ts');
 /** Increment it with a change that must replace running gates instead of adopting them. */
-const version = 4;
+const version = 5;
 
 /** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {
