@@ -23,7 +23,9 @@ describe('the file of contexts', () => {
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
     expect(readContexts(file)).toEqual({ current: 'one', contexts: { one } });
     chmodSync(file, 0o640);
-    expect(() => readContexts(file)).toThrow(`accessible to other users; run: chmod 600 ${file}`);
+    expect(() => readContexts(file)).toThrow(
+      `${file} contains tokens and is accessible to other users; change its mode to 600`,
+    );
   });
 
   it.each(['{', '[]', '{"contexts": null}'])('is refused with %j in it', (text) => {

@@ -53,7 +53,7 @@ export function readContexts(file: string): Contexts {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (!stats) return { contexts: {} };
   if ((stats.mode & 0o077) !== 0) {
-    throw new CommandError(`${file} contains tokens and is accessible to other users; run: chmod 600 ${file}`);
+    throw new CommandError(`${file} contains tokens and is accessible to other users; change its mode to 600`);
   }
   try {
     const parsed = JSON.parse(readFileSync(file, 'utf8')) as Contexts;
