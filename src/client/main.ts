@@ -53,7 +53,7 @@ export async function main(args: string[]): Promise<void> {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       // The reader of a pipe may stop early (`cloudyard task list | head`).
       if (error.code === 'EPIPE') process.exit(exitCodes.done);
-      process.stderr.write(`cloudyard: cannot write the output: ${error.message}\n`);
+      process.stderr.write(`cloudyard: cannot write to standard output: ${error.message}\n`);
       process.exit(exitCodes.failed);
     });
   }

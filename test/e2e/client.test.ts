@@ -50,7 +50,7 @@ it('a command whose output cannot be written fails with the reason', () => {
     encoding: 'utf8',
   });
   closeSync(full);
-  expect(ended.stderr).toMatch(/^cloudyard: cannot write the output: ENOSPC.*\n$/);
+  expect(ended.stderr).toMatch(/^cloudyard: cannot write to standard output: ENOSPC.*\n$/);
   expect(ended.status).toBe(1);
 });
 
