@@ -1,8 +1,11 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { withLayer } from '../../test/storage-layer.ts';
 import { createDataDirectory } from './data-directory.ts';
+
+vi.mock('node:fs', async (original) => (await import('../../test/storage-layer.ts')).layered(await original()));
 
 it('the data directory is created with the folders above it; one that cannot be is named with its setting', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudyard-data-'));
@@ -23,4 +26,23 @@ it('the data directory is created with the folders above it; one that cannot be 
       `the data directory ${path} cannot be created (${reason}); set CLOUDYARD_DATA_DIR to another one`,
     );
   }
+});
+
+it('the data directory is created while another process creates the folders above it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudyard-data-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const dataDir = join(folder, 'a', 'b');
+  const created = withLayer(
+    (_operation, perform) => {
+      try {
+        return perform();
+      } catch (error) {
+        mkdirSync(join(folder, 'a'), { recursive: true });
+        throw error;
+      }
+    },
+    async () => createDataDirectory(dataDir),
+  );
+  await expect(created).resolves.toBeUndefined();
+  expect(statSync(dataDir).isDirectory()).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Creates the data directory, unless it exists. @throws Error that names it and its setting */
@@ -20,12 +20,19 @@ export function createDataDirectory(dataDir: string): void {
 /** `mkdirSync` with `recursive` never returns below a folder that exists and refuses new ones with ENOENT, such as /proc. */
 function createFolder(folder: string): void {
   try {
+    createOne(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    createFolder(dirname(folder));
+    createOne(folder);
+  }
+}
+
+/** Another process may create it, or the folders above it, at any time. */
+function createOne(folder: string): void {
+  try {
     mkdirSync(folder);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && !existsSync(dirname(folder))) {
-      createFolder(dirname(folder));
-      createFolder(folder);
-    } else if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
