@@ -35,7 +35,7 @@ describe('a wrong command line', () => {
     [['token'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', '--all'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', 'lst'], 'token lst is not a command; did you mean list?', 'usage: cloudyard token create|list|revoke'],
-    [['secrets'], 'secrets needs a command', 'usage: cloudyard secrets rotate-key [--prepare] [--use ID]'],
+    [['secrets'], 'secrets needs a command', 'usage: cloudyard secrets rotate-key [--prepare] [--use ID] [--lost]'],
     [['token', 'create', '--rol', 'a'], "unknown option '--rol'", createToken],
     [['token', 'create', 'x'], "unexpected argument 'x'", createToken],
     [['token', 'revoke'], 'ID is required', 'usage: cloudyard token revoke ID'],

@@ -40,7 +40,9 @@ export function openKeyFile(file: string): Keyring {
   let known: { stamp: string; keys: EncryptionKey[]; isSynced?: boolean } | undefined;
   let isNeeded = false;
   const missing = () =>
-    new KeyFileError(`key file ${file} not found; restore the key file that encrypted the secrets of this database`);
+    new KeyFileError(
+      `key file ${file} not found; restore it from another host or a backup (docs/guides/encryption-keys.md)`,
+    );
   const read = (): EncryptionKey[] | undefined => {
     const stamp = stampOf(file);
     if (stamp === undefined && isNeeded) throw missing();

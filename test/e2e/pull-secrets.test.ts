@@ -1,5 +1,5 @@
 /** Pull secrets with a real registry and a real client, and rotation of their encryption key. */
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { login, password, startRegistry } from '../../src/drivers/registry-login/test-registry.ts';
@@ -102,7 +102,13 @@ describe('a rotated key', () => {
     expect((await yard.run(['secrets', 'rotate-key', '--use', third!])).stdout).toContain('3 re-encrypted');
     expect(ids()).toEqual([third, second]);
     expect(await shown()).toBe('pass');
-    for (const args of [[], ['rotate'], ['rotate-key', '--prepare', '--use', 'x'], ['rotate-key', '--what']]) {
+    for (const args of [
+      [],
+      ['rotate'],
+      ['rotate-key', '--prepare', '--use', 'x'],
+      ['rotate-key', '--prepare', '--lost'],
+      ['rotate-key', '--what'],
+    ]) {
       expect((await yard.run(['secrets', ...args])).code).toBe(2);
     }
     const unknown = await yard.run(['secrets', 'rotate-key', '--use', 'nothing']);
@@ -111,5 +117,36 @@ describe('a rotated key', () => {
     const { results } = (await yard.get('/cloudyard/v1/audit?operation=rotateKey')).body;
     expect(results).toHaveLength(2);
     await cloudyard.stop();
+  });
+});
+
+describe('a key file that is missing', () => {
+  it('is not created by a rotation; if it is lost, secrets are renewed with another one', timeout, async () => {
+    yard = await openYard(settings);
+    const first = await yard.start(['serve']);
+    const secret = { name: 'a', registry: 'registry.test', login: 'me', password: 'pass' };
+    expect((await yard.post(secrets, secret)).status).toBe(200);
+    await first.stop();
+    const file = join(yard.dataDir, 'secret.keys');
+    const lost = ['secrets', 'rotate-key', '--lost'];
+    expect((await yard.run(lost)).stderr).toContain(`no key is lost: ${file} decrypts`);
+    rmSync(file);
+    for (const args of [[], ['--prepare'], ['--use', 'x']]) {
+      const refused = await yard.run(['secrets', 'rotate-key', ...args]);
+      expect(refused).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`key file ${file} not found; restore`),
+      });
+      expect(existsSync(file)).toBe(false);
+    }
+    expect(await yard.run(lost)).toMatchObject({ code: 0, stdout: expect.stringContaining('is the current key') });
+
+    const second = await yard.start(['serve']);
+    const shown = () => yard.get(`${ours}/a/dockerconfigjson`);
+    expect((await shown()).status).toBe(500);
+    expect((await yard.patch(`${secrets}/a`, { password: 'new' })).status).toBe(200);
+    expect((await shown()).body.auths['registry.test'].password).toBe('new');
+    expect(await yard.run(['secrets', 'rotate-key'])).toMatchObject({ code: 0, stderr: '' });
+    await second.stop();
   });
 });

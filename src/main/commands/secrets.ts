@@ -1,4 +1,4 @@
-import { addKey, keyIds, useKey } from '../../platform/key-file.ts';
+import { addKey, keyIds, openKeyFile, useKey } from '../../platform/key-file.ts';
 import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
@@ -8,6 +8,8 @@ import { print, withServices } from './with-services.ts';
 /**
  * With one key file, a rotation adds a key and uses it at once. With a key file on each of several hosts, `--prepare` adds
  * a key that only decrypts, so that every host can have it before any host encrypts with it, and `--use` then uses it.
+ *
+ * Invariant: only `--lost` changes a key file that does not decrypt the keys of registries, as on a host without the file.
  */
 const rotateKey = command({
   name: 'secrets rotate-key',
@@ -15,16 +17,23 @@ const rotateKey = command({
   options: {
     prepare: { type: 'boolean', default: false, description: 'only add a key; copy the key file to all hosts next' },
     use: { type: 'string', value: 'ID', description: 'encrypt with a key that --prepare added' },
+    lost: { type: 'boolean', default: false, description: 'start again without a lost key file and what it encrypted' },
   },
-  async run(settings, { prepare, use }) {
-    if (prepare && use !== undefined) throw new UsageError('--prepare conflicts with --use; use only one');
+  async run(settings, { prepare, use, lost }) {
+    if ([prepare, use !== undefined, lost].filter(Boolean).length > 1) {
+      throw new UsageError('--prepare, --use and --lost conflict; use only one');
+    }
     const { keyFile } = settings;
     await withServices(settings, async (services) => {
-      const id = await changeKeyFile(services, keyFile, { prepare, use });
+      const id = await changeKeyFile(services, keyFile, { prepare, use, lost });
       if (prepare) {
         print(
           `${id} is in ${keyFile}; copy the file to all hosts, then run: ${program} secrets rotate-key --use ${id}`,
         );
+        return;
+      }
+      if (lost) {
+        print(`${id} is the current key, and registries have new keys; continue with docs/guides/encryption-keys.md`);
         return;
       }
       const count = await services.reencrypt().catch((cause: Error) => {
@@ -50,15 +59,22 @@ const rotationLock = 0x636c6f75_6b;
 async function changeKeyFile(
   { db, audit }: Services,
   keyFile: string,
-  { prepare, use }: { prepare: boolean; use: string | undefined },
+  { prepare, use, lost }: { prepare: boolean; use: string | undefined; lost: boolean },
 ): Promise<string> {
   const { commandAction } = await import('../../audit/audit.ts');
+  const { findAuthorityProblem, replaceAuthority } = await import(
+    '../../resources/registries/token-server/authority.ts'
+  );
   const action = { ...commandAction(prepare ? 'prepareKey' : 'rotateKey'), always: true };
   return audit.transaction(db, action, async (tx, act) => {
     await tx.$client.query('select pg_advisory_xact_lock($1)', [rotationLock]);
+    const problem = await findAuthorityProblem(tx, openKeyFile(keyFile));
+    if (problem && !lost) throw problem;
+    if (lost && !problem) throw new Error(`no key is lost: ${keyFile} decrypts the keys of registries`);
     const id = use ?? addKey(keyFile);
     const encrypts = keyIds(keyFile)[0];
     if (!prepare) useKey(keyFile, id);
+    if (lost) await replaceAuthority(tx, openKeyFile(keyFile));
     act.changes = [{ table: 'secret.keys', id, before: { encrypts }, after: { encrypts: prepare ? encrypts : id } }];
     return id;
   });

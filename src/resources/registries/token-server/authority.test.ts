@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
-import { createKeyring, EncryptionError } from '../../../platform/encryption.ts';
-import { openAuthority, reencryptAuthority } from './authority.ts';
+import { transaction } from '../../../platform/db.ts';
+import { createKeyring, EncryptionError, type Keyring } from '../../../platform/encryption.ts';
+import { findAuthorityProblem, openAuthority, reencryptAuthority, replaceAuthority } from './authority.ts';
 
 const cloud = useCloudyard({ driver: null });
 const [old, next] = ['old', 'next'].map((id) => ({ id, key: randomBytes(32) }));
@@ -32,5 +33,18 @@ describe('the keys of the token server', () => {
     await reencryptAuthority(cloud.db, createKeyring([next!, old!]));
     const after = await openAuthority(cloud.db, createKeyring([next!]));
     expect(after.certificate).toBe(before.certificate);
+  });
+
+  it('are replaced when their encryption key is lost', async () => {
+    await cloud.db.$client.query('delete from registry_authority');
+    const [own, other] = [createKeyring([old!]), createKeyring([next!])];
+    const problem = (keyring: Keyring) => transaction(cloud.db, (tx) => findAuthorityProblem(tx, keyring));
+    expect(await problem(other)).toBeNull();
+    const before = await openAuthority(cloud.db, own);
+    expect(await problem(own)).toBeNull();
+    expect(await problem(other)).toBeInstanceOf(EncryptionError);
+    await transaction(cloud.db, (tx) => replaceAuthority(tx, other));
+    expect(await problem(other)).toBeNull();
+    expect((await openAuthority(cloud.db, other)).certificate).not.toBe(before.certificate);
   });
 });

@@ -18,8 +18,8 @@ import {
 } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { prepared } from '../../../platform/db.ts';
-import type { Db } from '../../../platform/db.ts';
-import { reencryptAll } from '../../../platform/encryption.ts';
+import type { Db, Tx } from '../../../platform/db.ts';
+import { EncryptionError, reencryptAll } from '../../../platform/encryption.ts';
 import type { Keyring } from '../../../platform/encryption.ts';
 import { registryAuthority } from '../table.ts';
 
@@ -59,11 +59,28 @@ export async function openAuthority(db: Db, keyring: Keyring): Promise<Authority
   const read = async () => (await db.select().from(registryAuthority).where(eq(registryAuthority.id, onlyRow)))[0];
   let row = await read();
   if (!row) {
-    const keys = keyring.encrypt(Buffer.from(JSON.stringify(newKeys())), authorityContext);
+    const keys = encryptNewKeys(keyring);
     await db.insert(registryAuthority).values({ id: onlyRow, keys }).onConflictDoNothing();
     row = (await read())!;
   }
   return authorityOf(JSON.parse(keyring.decrypt(row.keys, authorityContext).toString()) as Keys);
+}
+
+/** Why the keys do not decrypt. Null: they decrypt, or no API server has created them yet. */
+export async function findAuthorityProblem(tx: Tx, keyring: Keyring): Promise<EncryptionError | null> {
+  const [row] = await tx.select().from(registryAuthority);
+  try {
+    if (row) keyring.decrypt(row.keys, authorityContext);
+    return null;
+  } catch (error) {
+    if (error instanceof EncryptionError) return error;
+    throw error;
+  }
+}
+
+/** Replaces keys that do not decrypt. Users of registries need new secrets, and running processes keep the old keys. */
+export async function replaceAuthority(tx: Tx, keyring: Keyring): Promise<void> {
+  await tx.update(registryAuthority).set({ keys: encryptNewKeys(keyring) });
 }
 
 /** See `reencryptAll`. */
@@ -115,6 +132,10 @@ function authorityOf({ signing, certificate, mac }: Keys): Authority {
         .sign(key);
     },
   };
+}
+
+function encryptNewKeys(keyring: Keyring): Buffer {
+  return keyring.encrypt(Buffer.from(JSON.stringify(newKeys())), authorityContext);
 }
 
 function newKeys(): Keys {
