@@ -7,6 +7,7 @@ import { createAudit } from '../audit/audit.ts';
 import { installAuditTriggers } from '../audit/triggers.ts';
 import { createPatternCheck } from '../drivers/haproxy/pattern-check.ts';
 import type { CheckPattern } from '../drivers/haproxy/pattern-check.ts';
+import { PEER_PORT } from '../drivers/load-balancer.ts';
 import { createVerifyLogin } from '../drivers/registry-login/login.ts';
 import { errorOfUrl, refusalOfUrl } from '../drivers/webhook/allowed-url.ts';
 import { installEventTriggers } from '../events/triggers.ts';
@@ -261,7 +262,7 @@ function createRulesOfMembers({ configuration, controlPlane, localNetworks = rec
     ],
   );
   return createMemberRules({
-    regions: memberNetworksOf(configuration.regions),
+    regions: memberNetworksOf(configuration.regions, [{ daemon: 'sessions of load balancers', port: PEER_PORT }]),
     vipRanges: configuration.regions.flatMap(({ vip_range, vip_range_v6 }) =>
       [vip_range ?? [], vip_range_v6 ?? []].flat(),
     ),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { memberNetworksOf } from '../resources/regions/service.ts';
 import { createMemberRules, opensLoopback } from './member-networks.ts';
 import type { MemberNetworks } from './member-networks.ts';
 
@@ -106,6 +107,26 @@ describe("Cloudyard's own ports", () => {
   });
 
   it('are allowed on other hosts', () => expect(rule('10.0.0.9', 8080)).toBeNull());
+
+  it('are refused at every address if hosts trust each other there, as they exchange sessions', () => {
+    const named = { display_name: 'a', country: 'LU' };
+    const ports = [{ daemon: 'sessions of load balancers', port: 10_077 }];
+    const regions = memberNetworksOf(
+      [
+        { ...named, id: 1, member_networks: ['10.77.0.12/32'], hosts: {} },
+        { ...named, id: 2 },
+      ],
+      ports,
+    );
+    const host = { controlPlane: () => ['10.77.0.12'], ownPorts: () => [], localNetworks: () => [] };
+    const rules = createMemberRules({ regions, vipRanges: [], ...host });
+    expect(rules(1)('10.77.0.12', 10_077)).toEqual({
+      field: 'port',
+      message: "port 10077 of 10.77.0.12 is Cloudyard's own (sessions of load balancers); use another port",
+    });
+    expect(rules(1)('10.77.0.12', 80)).toBeNull();
+    expect(rules(2)('10.0.0.1', 10_077)).toBeNull();
+  });
 });
 
 describe('a region that was removed from the file', () => {

@@ -5,7 +5,8 @@
  *
  * Invariant: a network of `member_networks` allows loopback, link-local addresses or addresses of the host only if it lies
  * within them: `0.0.0.0/0` allows none of them, `127.0.0.0/8` allows loopback. Addresses of load balancers, addresses that
- * no host can have and Cloudyard's own ports are never allowed.
+ * no host can have and Cloudyard's own ports are never allowed. Ports at which hosts trust each other's addresses are refused
+ * at every address.
  */
 import { type Address, contains, type Network, parseHost, parseNetwork } from './network-address.ts';
 import type { OwnPort } from './own-ports.ts';
@@ -15,6 +16,8 @@ export interface MemberNetworks {
   /** Absent: every network. */
   allowed?: readonly string[] | undefined;
   denied?: readonly string[] | undefined;
+  /** Refused at every address. */
+  deniedPorts?: readonly OwnPort[];
 }
 
 export interface MemberRefusal {
@@ -73,13 +76,13 @@ export function createMemberRules(options: MemberRulesOptions): MemberRules {
   const regions = new Map([...options.regions].map(([id, networks]) => [id, parsed(networks)]));
   const unknown = parsed({});
   return (regionId) => {
-    const { allowed, denied } = regions.get(regionId) ?? unknown;
+    const { allowed, denied, deniedPorts } = regions.get(regionId) ?? unknown;
     const local = options.localNetworks().map(parseNetwork);
     const own = [...local, ...options.controlPlane().map(parseNetwork)].filter(([address]) => !isLoopback(address));
     const closed = [...guards, ...own.map((network) => ({ network, what: 'an address of Cloudyard itself' }))].map(
       (guard) => ({ ...guard, openings: allowed.filter((network) => isInside(network, guard.network)) }),
     );
-    const ports = new Map(options.ownPorts().map(({ daemon, port }) => [port, daemon]));
+    const ports = daemonsOf(options.ownPorts());
     const isLocal = (address: Address) => isLoopback(address) || local.some((network) => contains(network, address));
 
     const refusalOf = (address: Address): string | null => {
@@ -97,7 +100,7 @@ export function createMemberRules(options: MemberRulesOptions): MemberRules {
       const address = parseHost(text);
       const why = refusalOf(address);
       if (why !== null) return { field: 'address', message: `${text} ${why}` };
-      const daemon = isLocal(address) ? ports.get(port) : undefined;
+      const daemon = deniedPorts.get(port) ?? (isLocal(address) ? ports.get(port) : undefined);
       if (daemon === undefined) return null;
       return { field: 'port', message: `port ${port} of ${text} is Cloudyard's own (${daemon}); use another port` };
     };
@@ -108,8 +111,17 @@ function guarded(what: string, ...networks: string[]): Guard[] {
   return networks.map((network) => ({ network: parseNetwork(network), what }));
 }
 
-function parsed({ allowed = everywhere, denied = [] }: MemberNetworks) {
-  return { allowed: allowed.map(parseNetwork), denied: denied.map(parseNetwork) };
+function parsed({ allowed = everywhere, denied = [], deniedPorts = [] }: MemberNetworks) {
+  return {
+    allowed: allowed.map(parseNetwork),
+    denied: denied.map(parseNetwork),
+    deniedPorts: daemonsOf(deniedPorts),
+  };
+}
+
+/** By port. */
+function daemonsOf(ports: readonly OwnPort[]): Map<number, string> {
+  return new Map(ports.map(({ daemon, port }) => [port, daemon]));
 }
 
 function isInside([address, prefix]: Network, outer: Network): boolean {

@@ -4,6 +4,7 @@ import { type Clock, withZone } from '../../platform/clock.ts';
 import { type Db, transaction } from '../../platform/db.ts';
 import type { MemberNetworks } from '../../platform/member-networks.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
+import type { OwnPort } from '../../platform/own-ports.ts';
 import type { Collection } from '../service-kit.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import { type HostedRegion, hostedRegion, hostErrors } from './host-configuration.ts';
@@ -112,10 +113,16 @@ function memberNetworkErrors(region: RegionConfiguration, path: string): FieldEr
   );
 }
 
-/** By region, for `createMemberRules`. */
-export function memberNetworksOf(configuration: RegionConfiguration[]): Map<number, MemberNetworks> {
+/** By region, for `createMemberRules`. `portsAmongHosts`: where the hosts of a region trust each other's addresses. */
+export function memberNetworksOf(
+  configuration: RegionConfiguration[],
+  portsAmongHosts: readonly OwnPort[],
+): Map<number, MemberNetworks> {
   return new Map(
-    configuration.map(({ id, member_networks: allowed, member_networks_denied: denied }) => [id, { allowed, denied }]),
+    configuration.map(({ id, member_networks: allowed, member_networks_denied: denied, hosts }) => [
+      id,
+      { allowed, denied, ...(hosts && { deniedPorts: portsAmongHosts }) },
+    ]),
   );
 }
 
