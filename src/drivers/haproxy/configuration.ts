@@ -116,11 +116,10 @@ function peerSection({ unprivileged, peers }: GlobalSettings, layout: Layout): s
   ])}`;
 }
 
-/** Each connects from the address by which the others know it. */
+/** The route to a peer chooses the address of the connection: HAProxy 2.6 ignores `source` of peers. */
 function peerLines({ self, others }: Peers): string[] {
-  const endpointOf = ({ address }: Peer) =>
-    `${quote.endpoint(address, PEER_PORT)} source ${quote.address(self.address)}`;
-  return [`server ${peerName(self)}`, ...others.map((peer) => `server ${peerName(peer)} ${endpointOf(peer)}`)];
+  const lineOf = (peer: Peer) => `server ${peerName(peer)} ${quote.endpoint(peer.address, PEER_PORT)}`;
+  return [`server ${peerName(self)}`, ...others.map(lineOf)];
 }
 
 /**
