@@ -1,9 +1,9 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gt, gte, inArray, lte, ne, or, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, lte, ne, sql, type SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { columnsOf, type Db, prepared, preparedExists, preparedValue, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { changedRows, type EntryRow, findEntries as findAuditEntries } from '../audit/store.ts';
+import { changedRows, type EntryRow, findEntries as findAuditEntries, isAmong } from '../audit/store.ts';
 import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
 import type { ListUserActions } from './schema.ts';
@@ -74,7 +74,7 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
     kit.isAnyOf(e.regionId, filter.region_id),
     filter.from && gte(e.at, filter.from),
     filter.to && lte(e.at, filter.to),
-    ids && or(changedRows(undefined, ids), changedMembers(ids)),
+    ids && isAmong(changedRows(undefined, ids), changedMembers(ids)),
     within(sql`${e.origin} ->> 'address'`, filter.source_user_ips),
     within(sql`${e.origin} ->> 'user_agent'`, filter.user_agents),
     name === undefined
@@ -84,14 +84,14 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
 }
 
 /** Entries that added one of the volumes to a policy or removed it: these rows have no id, and are shown with the volume's. */
-function changedMembers(volumeIds: string[]): SQL | undefined {
+function changedMembers(volumeIds: string[]): SQL {
   const table = 'lifecycle_policy_volumes';
   const isVolume = (state: string) => sql`change -> ${state} ->> 'volume_id' = any(${sql.param(volumeIds)}::text[])`;
   return and(
     changedRows(table, undefined),
     sql`exists (select from jsonb_array_elements(${auditEntries.changes}) as change
       where change ->> 'table' = ${table} and (${isVolume('before')} or ${isVolume('after')}))`,
-  );
+  )!;
 }
 
 /** The entries among the ids that a subscriber has received. */
