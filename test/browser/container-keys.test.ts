@@ -79,6 +79,7 @@ describe('the pages of API keys', () => {
     await page.getByLabel('Namespace 1').fill('default');
     await page.getByLabel('Container 1').fill('web');
     await submit(page, 'Create API key');
+    await page.getByRole('dialog', { name: 'Secret of API key copied-key' }).waitFor();
     await page.getByRole('button', { name: 'Close', exact: true }).click();
     await expect.poll(() => questions).toEqual(['Close without a copy of the secret?']);
     const copy = page.getByRole('button', { name: 'Copy curl command' });
