@@ -35,8 +35,8 @@ describe('sessions of several hosts', () => {
     const text = renderGlobal(settings, layout, '1', 'structure');
     expect(text).toContain(`acl from_allowed_network src ${others.join(' ')}\n`);
     expect(text).toContain('tcp-request connection reject unless from_allowed_network\n');
-    const peer = others[0]!.includes(':') ? `[${others[0]}]` : others[0];
-    expect(text).toContain(`server host_h2 ${peer}:10077\n`);
+    const [self, peer] = [address, others[0]!].map((each) => (each.includes(':') ? `[${each}]` : each));
+    expect(text).toContain(`server host_h2 ${peer}:10077 source ${self}\n`);
   });
 });
 

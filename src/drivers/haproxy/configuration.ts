@@ -116,10 +116,11 @@ function peerSection({ unprivileged, peers }: GlobalSettings, layout: Layout): s
   ])}`;
 }
 
-/** The route to a peer chooses the address of the connection: HAProxy 2.6 ignores `source` of peers. */
+/** Each connects from the address by which the others know it. */
 function peerLines({ self, others }: Peers): string[] {
-  const lineOf = (peer: Peer) => `server ${peerName(peer)} ${quote.endpoint(peer.address, PEER_PORT)}`;
-  return [`server ${peerName(self)}`, ...others.map(lineOf)];
+  const endpointOf = ({ address }: Peer) =>
+    `${quote.endpoint(address, PEER_PORT)} source ${quote.address(self.address)}`;
+  return [`server ${peerName(self)}`, ...others.map((peer) => `server ${peerName(peer)} ${endpointOf(peer)}`)];
 }
 
 /**
