@@ -6010,7 +6010,7 @@ export interface components {
             tags_v2: components["schemas"]["Tag"][];
             /**
              * Format: date-time
-             * @description When the load balancer or one of its parts was last changed; null until the first change
+             * @description When the load balancer or one of its parts was last changed
              */
             updated_at: string | null;
             /** @description IP address of the load balancer */

@@ -89,7 +89,7 @@ describe('creating a load balancer', () => {
       stats: null,
       tags_v2: tags,
       task_id: null,
-      updated_at: null,
+      updated_at: balancer['created_at'],
       vip_address: expect.stringMatching(/^127\.64\.\d+\.\d+$/),
       vip_fqdn: null,
       vip_ip_family: 'ipv4',

@@ -302,10 +302,7 @@ export const LoadBalancer = Type.Object(
     preferred_connectivity: MemberConnectivity,
     stats: StatsOrNull,
     tags_v2: Type.Array(Tag, { description: 'Tags, by key' }),
-    updated_at: Described(
-      Nullable(DateTime),
-      'When the load balancer or one of its parts was last changed; null until the first change',
-    ),
+    updated_at: Described(Nullable(DateTime), 'When the load balancer or one of its parts was last changed'),
     vip_address: OrNull.text('IP address of the load balancer'),
     vip_fqdn: Type.Null({ description: 'Always null' }),
     vip_ip_family: Nullable(VipFamily),

@@ -307,8 +307,7 @@ function toResponse(row: LoadBalancerView, region: RegionFacts, instances: Insta
     stats: row.stats,
     tags_v2: tags,
     task_id: row.taskId,
-    // Null until the first update, as in the official API.
-    updated_at: row.updatedAt > row.createdAt ? withZone(row.updatedAt) : null,
+    updated_at: withZone(row.updatedAt),
     vip_address: row.vipAddress,
     vip_fqdn: null,
     vip_ip_family: row.vipIpFamily,

@@ -26,14 +26,12 @@ describe('updating a load balancer', () => {
     const applied = host.log.length;
     expect((await cloud.patch(v2(id), {})).body).toEqual({ tasks: [] });
     expect((await cloud.patch(v2(id), { name: 'a balancer', admin_state_up: true })).body).toEqual({ tasks: [] });
-    expect(await get(id)).toMatchObject({ updated_at: null });
     const logging = { enabled: true, topic_name: 'logs' };
     const answer = await cloud.patch(v2(id), { name: 'renamed', logging, tags: { drop: null, add: '2' } });
     const task = await cloud.get(`/cloud/v1/tasks/${answer.body.tasks[0]}`);
     expect(task.body).toMatchObject({ state: 'FINISHED', task_type: 'update_loadbalancer' });
     const after = await get(id);
     expect(after).toMatchObject({ name: 'renamed', logging: { ...logging, retention_policy: null } });
-    expect(after.updated_at).toMatch(/Z$/);
     expect(after.tags_v2.map((tag: any) => tag.key)).toEqual(['add', 'keep']);
     expect((await cloud.patch(v2(id), { logging })).body).toEqual({ tasks: [] });
     expect(host.log).toHaveLength(applied);
