@@ -131,7 +131,7 @@ it.each<[string, string, object, string[]]>([
   [
     'a health monitor',
     `/cloud/v1/lbpools/1/1/${unknown}/healthmonitor`,
-    { type: 'UDP-CONNECT', delay: 5, timeout: 5, max_retries: 11, url_path: '/' },
+    { type: 'UDP-CONNECT', delay: 5, timeout: 5, max_retries: 11, url_path: '/x' },
     ['max_retries', 'timeout', 'url_path'],
   ],
   [

@@ -141,10 +141,10 @@ describe('quotas', () => {
   it('are requested by a client and approved by the operator', async () => {
     const page = await open('quotas/requests/new');
     await page.getByLabel('Quota 1').selectOption({ label: 'Volumes (now 1,000)' });
-    await page.getByLabel('New limit 1').fill('0');
+    await page.getByLabel('New limit 1').fill('-1');
     await page.getByLabel('Why').fill('We move <b>everything</b> here');
     await page.getByRole('button', { name: 'Send request' }).click();
-    await page.getByRole('group', { name: 'Limits' }).getByText('Volumes: must be at least 1').waitFor();
+    await page.getByRole('group', { name: 'Limits' }).getByText('Volumes: must be at least 0').waitFor();
     expect(await page.getByLabel('New limit 1').getAttribute('aria-invalid')).toBe('true');
     await checkPage(page);
     await page.getByLabel('New limit 1').fill('2000');
