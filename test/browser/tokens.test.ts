@@ -61,6 +61,26 @@ describe('the page of tokens', () => {
     expect(questions).toHaveLength(1);
   });
 
+  it('asks before it is closed while a token is created, whose secret is shown once', async () => {
+    const page = await open('tokens/new');
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message());
+      void dialog.dismiss();
+    });
+    const { promise: asked, resolve: proceed } = Promise.withResolvers<void>();
+    await page.route('**/cloudyard/v1/tokens', async (route) => {
+      if (route.request().method() === 'POST') await asked;
+      await route.continue();
+    });
+    await page.getByLabel('Name', { exact: true }).fill('late');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => questions).toEqual(['Close before the secret is shown?']);
+    proceed();
+    await page.getByRole('dialog', { name: 'Token late' }).waitFor();
+  });
+
   it('revokes a token after its name was typed', async () => {
     await consoleOf.yard.post('/cloudyard/v1/tokens', { name: 'old', role: 'member' });
     const page = await open('tokens?state=active');

@@ -43,6 +43,7 @@ export function CreateApiKey() {
       title="Create API key"
       form={form}
       submitLabel="Create API key"
+      isForSecret
       call={{ operationId: 'createApiKey', method: 'POST', path: KEYS, params }}
     >
       <Field form={form} path="name" label="Name" />

@@ -55,6 +55,7 @@ function CreateDialog({ registry }: { registry: Registry }) {
       title={`Create a user of ${registry.name}`}
       form={form}
       submitLabel="Create user"
+      isForSecret
       segments={2}
       call={{ operationId: 'createRegistryUser', method: 'POST', path: USERS, params }}
     >
@@ -120,6 +121,7 @@ function RefreshDialog({ registry, user }: UserProps) {
       title={`Replace the secret of ${user.name}`}
       form={form}
       submitLabel="Replace secret"
+      isForSecret
       isDangerous
       segments={3}
       call={{ operationId: 'refreshRegistryUserSecret', method: 'POST', path, params }}

@@ -44,6 +44,7 @@ export function CreateToken() {
       title="Create token"
       form={form}
       submitLabel="Create token"
+      isForSecret
       call={{ operationId: 'createToken', method: 'POST', path: PATH, params: {} }}
     >
       <Field form={form} path="name" label="Name" help="Who or what uses the token." />

@@ -37,6 +37,7 @@ function CreateDialog({ clientId, setCreated }: CreateDialogProps) {
       title="Create webhook"
       form={form}
       submitLabel="Create webhook"
+      isForSecret
       call={{ operationId: 'createWebhook', method: 'POST', path: WEBHOOKS, params }}
     >
       <Field form={form} path="url" label="URL" placeholder="https://hooks.example.com/cloudyard" />

@@ -38,6 +38,7 @@ function SecretDialog({ webhook, clientId }: { webhook: Webhook; clientId: numbe
       title={`New secret for ${hostOf(webhook)}`}
       form={form}
       submitLabel="Replace secret"
+      isForSecret
       isDangerous
       call={{ operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params }}
     >

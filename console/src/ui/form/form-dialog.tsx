@@ -20,6 +20,8 @@ interface FormDialogProps {
   readonly isDangerous?: boolean;
   /** An edit that can be sent without a change. */
   readonly canBeUnchanged?: boolean;
+  /** The response has a secret that is shown only once, so the dialog asks before it is closed during the request. */
+  readonly isForSecret?: boolean;
   /** Why the form cannot be sent yet. */
   readonly disabledReason?: string | null | undefined;
   /** How many segments of the URL belong to the dialog. */
@@ -35,10 +37,11 @@ export function FormDialog(props: FormDialogProps) {
   const isUnchanged = form.isEdit && !props.canBeUnchanged && !form.isDirty && !form.isSubmitting;
   const disabledReason = readOnly ?? props.disabledReason ?? (isUnchanged ? 'Nothing has changed' : null);
   useTitle(title);
+  const question = questionBeforeClose(props);
   useBlocker({
-    shouldBlockFn: () => form.isDirty && !confirm('Discard what you typed?'),
-    enableBeforeUnload: form.isDirty,
-    disabled: !form.isDirty,
+    shouldBlockFn: () => question !== null && !confirm(question),
+    enableBeforeUnload: question !== null,
+    disabled: question === null,
   });
   return (
     <Dialog title={title} close={close} className="side-panel">
@@ -73,6 +76,12 @@ export function FormDialog(props: FormDialogProps) {
       </form>
     </Dialog>
   );
+}
+
+/** Null if closing the dialog loses nothing. */
+function questionBeforeClose({ form, isForSecret }: FormDialogProps): string | null {
+  if (form.isDirty) return 'Discard what you typed?';
+  return isForSecret && form.isSubmitting ? 'Close before the secret is shown?' : null;
 }
 
 /** A control whose text is not a value yet, such as a date without a time or the number `1e`: to a page it looks empty. */
