@@ -24,7 +24,7 @@ export function openEventStream(reply: FastifyReply) {
     /** Whether the connection has buffered as much as it should. */
     isFull: () => raw.writableNeedDrain,
     end: () => void raw.end(),
-    /** `drained` is called when it is no longer full, `closed` once when the connection or the stream has ended. */
+    /** `drained` is called when it has room again, `closed` once when the connection or the stream has ended. */
     on(drained: () => void, closed: () => void): void {
       raw.on('drain', drained);
       if (raw.destroyed) closed();
