@@ -14,7 +14,8 @@ import type { Workplace } from './workplace.ts';
 
 const rounds = 5;
 const seconds = 2;
-const warmUpSeconds = 3;
+/** Each of two processes compiles its hot functions, with half of the requests each. */
+const warmUpSeconds = 10;
 const limitSeconds = 5;
 const connections = 32;
 

@@ -1,14 +1,16 @@
 /**
  * Combines concurrent reads of single rows by id into one statement, so that many of the most frequent requests cost
- * PostgreSQL and Node one parse, one plan and one result. The reads of one turn of the event loop share a statement.
+ * PostgreSQL and Node one parse, one plan and one result. A statement is sent after a turn of the event loop that brought no
+ * more reads: small batches cost several processes on few processors more than they gain by overlapping.
  *
- * Invariant: a row is read after the call, so a caller reads its own earlier writes. At most `concurrency` statements of a
- * kind run; later calls wait for the next one. If a statement fails, all calls that share it fail.
+ * Invariant: a row is read after the call, so a caller reads its own earlier writes. One statement of a kind runs; later
+ * calls wait for the next one. If a statement fails, all calls that share it fail.
  */
 import { prepared } from './db.ts';
 import type { Db, Tx } from './db.ts';
 
-const concurrency = 2;
+/** Longest time that a batch waits for more reads, in ms. */
+const longestWaitMs = 1;
 /** Lists of ids are padded to one of these lengths, so that there are few prepared statements. */
 const lengths = [1, 2, 4, 8, 16, 32, 64];
 const largest = 64;
@@ -21,9 +23,8 @@ interface Waiting<Row> {
 
 interface Batches<Row> {
   waiting: Waiting<Row>[];
-  running: number;
-  /** Whether a statement is about to be sent. */
-  isDue: boolean;
+  /** Whether a statement runs or is about to be sent. */
+  isRunning: boolean;
 }
 
 /** The reads of a transaction share nothing: they are sent one by one. */
@@ -33,8 +34,9 @@ export function batchedRead<Row extends { id: string | number }>(
   const states = new WeakMap<Db, Batches<Row>>();
 
   const run = async (db: Db, state: Batches<Row>): Promise<void> => {
-    state.running += 1;
+    state.isRunning = true;
     while (state.waiting.length > 0) {
+      await noMoreReads(state.waiting);
       const batch = state.waiting.splice(0, largest);
       try {
         const rows = new Map(
@@ -45,26 +47,35 @@ export function batchedRead<Row extends { id: string | number }>(
         for (const one of batch) one.reject(error);
       }
     }
-    state.running -= 1;
+    state.isRunning = false;
   };
 
   return (on, id) => {
     if ('pending' in on) return read(on, [`${id}`]).then((rows) => rows[0] ?? null);
     let state = states.get(on);
-    if (!state) states.set(on, (state = { waiting: [], running: 0, isDue: false }));
+    if (!state) states.set(on, (state = { waiting: [], isRunning: false }));
     const own = state;
     return new Promise((resolve, reject) => {
       // PostgreSQL writes ids in lower case.
       own.waiting.push({ id: `${id}`.toLowerCase(), resolve, reject });
-      if (own.isDue || own.running === concurrency) return;
-      own.isDue = true;
-      // At the end of this turn of the event loop, which may bring more reads.
-      setImmediate(() => {
-        own.isDue = false;
-        if (own.running < concurrency) void run(on, own);
-      });
+      if (!own.isRunning) void run(on, own);
     });
   };
+}
+
+/** Resolves after a turn of the event loop that brought no more reads. */
+function noMoreReads(waiting: unknown[]): Promise<void> {
+  return new Promise((resolve) => {
+    const until = performance.now() + longestWaitMs;
+    let known = 0;
+    const atEndOfTurn = () => {
+      const isComplete = waiting.length === known || waiting.length >= largest || performance.now() >= until;
+      if (isComplete) return resolve();
+      known = waiting.length;
+      setImmediate(atEndOfTurn);
+    };
+    setImmediate(atEndOfTurn);
+  });
 }
 
 /**
