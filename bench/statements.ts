@@ -45,7 +45,7 @@ function statementOf([config, values]: unknown[]): Statement {
 
 /**
  * A script that repeats the work with new ids. It compares two recordings: equal values are constants, times become now(),
- * and different UUIDs become random ones in each transaction.
+ * and UUIDs that only one of them has become random ones in each transaction.
  */
 export async function scriptOf(db: Db, one: Statement[], other: Statement[]): Promise<Script> {
   const variables: Record<string, string> = {};
@@ -54,7 +54,8 @@ export async function scriptOf(db: Db, one: Statement[], other: Statement[]): Pr
     if (value === null) return 'null';
     if (value instanceof Date) return 'now()';
     const text = asText(value);
-    return text === asText(otherValue) ? `:${define(variables, text)}` : expression(text, fresh);
+    const otherText = asText(otherValue);
+    return text === otherText ? `:${define(variables, text)}` : expression(text, otherText, fresh);
   };
   const lines: string[] = [];
   for (const [i, { text, values }] of one.entries()) {
@@ -95,9 +96,10 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
  * pgbench has only integers, so PostgreSQL builds the UUID from one of 48 random bits. pgbench interprets a colon as the
  * start of a variable, even in strings, so colons are escaped.
  */
-function expression(text: string, fresh: Map<string, string>): string {
+function expression(text: string, otherText: string, fresh: Map<string, string>): string {
   const plain = text.replaceAll('\\', '\\\\').replaceAll("'", "''").replaceAll(':', '\\x3a');
   const made = plain.replace(uuid, (id) => {
+    if (otherText.includes(id)) return id;
     if (!fresh.has(id)) fresh.set(id, `random_${fresh.size}`);
     return `b3c80000-0000-4000-8000-' || lpad(to_hex(:${fresh.get(id)}::bigint), 12, '0') || E'`;
   });
