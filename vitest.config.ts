@@ -20,7 +20,7 @@ const common: TestUserConfig = {
 export default defineConfig({
   test: {
     ...common,
-    globalSetup: ['test/postgres.ts'],
+    globalSetup: ['test/postgres.ts', 'test/service-accounts.ts'],
     // Twice the cores of CI, because many tests wait for timeouts, drains and daemons.
     maxWorkers: 4,
     sequence: { sequencer: SlowestFirst },
