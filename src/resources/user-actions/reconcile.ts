@@ -69,7 +69,8 @@ export function createUserActionDeliveries(deps: UserActionDeliveriesDeps) {
     subscription.failures = failures;
     const exists = await transaction(db, async (tx) => {
       await store.recordAttempts(tx, subscription.id, attempts);
-      return store.keepBusy(tx, subscription.id, pause || leaseSeconds, failures);
+      // The row of a leased subscription has no failures (store.claimDue).
+      return store.keepBusy(tx, subscription.id, pause || leaseSeconds, pause > 0 ? failures : 0);
     });
     return exists ? pause : maxPauseSeconds;
   };

@@ -1,0 +1,51 @@
+/** The lease of a subscription: one process at a time calls its receiver. */
+import { expect, it, onTestFinished } from 'vitest';
+import { useCloudyard } from '../../../test/harness.ts';
+import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { silentLogger } from '../../platform/log.ts';
+import { createUserActionDeliveries } from './reconcile.ts';
+
+const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
+
+function startDeliveries() {
+  const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
+  const deliveries = createUserActionDeliveries({
+    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver },
+    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
+  });
+  onTestFinished(deliveries.stop);
+  return deliveries;
+}
+
+it('stays with its process after a batch without calls, although an action is replayed', async () => {
+  const receiver = await startWebhookReceiver();
+  onTestFinished(receiver.stop);
+  const client = await cloud.newClient();
+  const header = { auth_header_name: 'X-Key', auth_header_value: 'the key' };
+  await cloud.post('/cloud/v1/user_actions/subscribe', { url: receiver.url, ...header }, client);
+  // With the subscription, one batch of entries that are not user actions.
+  for (let i = 0; i < 7; i++) {
+    const webhook = { url: `${receiver.url}/${i}` };
+    expect((await cloud.post(`/cloudyard/v1/clients/${client.clientId}/webhooks`, webhook, client)).status).toBe(201);
+  }
+  await cloud.post('/cloud/v1/projects', { name: 'slow' }, client);
+  await cloud.db.$client.query('update user_action_subscriptions set failures = 3 where client_id = $1', [
+    client.clientId,
+  ]);
+  receiver.answer(() => {});
+  await startDeliveries().deliverDue();
+  await expect.poll(() => receiver.calls.length).toBe(1);
+  const { id } = (await cloud.get('/cloud/v1/user_actions?limit=1', client)).body.results[0];
+  expect((await cloud.post(`/cloudyard/v1/user_actions/${id}/delivery/replay`, undefined, client)).status).toBe(200);
+  const leased = await cloud.db.$client.query(
+    'select busy_until > now() as is_leased from user_action_subscriptions where client_id = $1',
+    [client.clientId],
+  );
+  expect(leased.rows).toEqual([{ is_leased: true }]);
+  const other = startDeliveries();
+  await other.deliverDue();
+  await other.stop();
+  expect(receiver.calls).toHaveLength(1);
+});
