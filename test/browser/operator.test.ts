@@ -140,6 +140,25 @@ describe('the quotas of a client', () => {
   });
 });
 
+describe('the form of a quota request', () => {
+  it('takes a limit of 0', async () => {
+    const { yard } = consoleOf;
+    const page = await open('quotas/requests/new');
+    await page.getByLabel('Quota 1').selectOption('snapshot_schedule_count');
+    const limit = page.getByLabel('New limit 1');
+    await limit.fill('1');
+    await limit.press('ArrowDown');
+    expect(await limit.inputValue()).toBe('0');
+    await page.getByLabel('Why').fill('No schedules in this region');
+    await page.getByRole('dialog').getByRole('button', { name: 'Send request' }).click();
+    await page.getByText('The request was sent to the operator').waitFor();
+    const { body } = await yard.get('/cloud/v2/limits_request?limit=1');
+    expect(body.results[0].requested_limits.regional_limits).toEqual([
+      { region_id: 1, snapshot_schedule_count_limit: 0 },
+    ]);
+  });
+});
+
 describe('the form of a token', () => {
   it('is for the client that was created, or whose tokens are listed', async () => {
     const page = await open('clients/new');

@@ -67,7 +67,7 @@ export function CreateQuotaRequest() {
   );
 }
 
-/** `regional_limits.0.volume_count_limit: must be at least 1`, as the form names the problems of a limit. */
+/** `regional_limits.0.volume_count_limit: must be at least 0`, as the form names the problems of a limit. */
 const LIMIT_PROBLEM = /^(?:global_limits|regional_limits\.0)\.(\w+)_limit: /;
 
 function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotasOf> }) {
@@ -104,7 +104,7 @@ function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotas
               aria-invalid={faulty.includes(kind)}
               aria-describedby={`${id}-error`}
               type="number"
-              min={1}
+              min={0}
               placeholder="New limit"
               value={limit}
               onChange={({ target }) => replace({ kind, limit: target.value === '' ? '' : Number(target.value) })}
