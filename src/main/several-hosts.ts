@@ -1,5 +1,6 @@
 /** Which region of several hosts a process works for, and what its settings must have. */
 import { existsSync } from 'node:fs';
+import { SettingsError } from '../platform/setting-reader.ts';
 import { hostNamePattern } from '../platform/settings.ts';
 import type { HostedRegion } from '../resources/regions/host-configuration.ts';
 import { hostedRegion } from '../resources/regions/host-configuration.ts';
@@ -28,9 +29,9 @@ export function refuseSharedWorker(regionIds: number[], configuration: Configura
   );
 }
 
-/** @throws Error that names each setting without which an agent cannot run */
+/** @throws SettingsError that names each setting without which an agent cannot run; Error if only the key file is missing */
 export function requireAgentSettings({ databaseUrl, keyFile, agent }: Settings): void {
-  const errors = [];
+  const errors: string[] = [];
   if (databaseUrl === undefined) errors.push('an agent needs the database of its region; set DATABASE_URL');
   if (!hostNamePattern.test(agent.name)) {
     errors.push(
@@ -40,8 +41,10 @@ export function requireAgentSettings({ databaseUrl, keyFile, agent }: Settings):
   if (agent.address === undefined) {
     errors.push('an agent needs an address at which the other hosts reach it; set CLOUDYARD_HOST_ADDRESS');
   }
+  const isFinal = errors.length > 0;
+  // The file may be copied while systemd repeats the start.
   if (!existsSync(keyFile)) {
     errors.push(`the key file ${keyFile} does not exist; copy it from another host, or set CLOUDYARD_KEY_FILE`);
   }
-  if (errors.length > 0) throw new Error(errors.join('\n'));
+  if (errors.length > 0) throw new (isFinal ? SettingsError : Error)(errors.join('\n'));
 }

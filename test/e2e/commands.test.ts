@@ -225,8 +225,12 @@ describe('other commands', () => {
     expect(code).toBe(2);
     expect(stderr).toContain('CLOUDYARD_PORT is "http"');
     expect(stderr).toContain('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND is "-1"');
-    const misspelled = await yard.run(['doctor'], { CLOUDYARD_PORT: '80', CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '0' });
+    const valid = { CLOUDYARD_PORT: '80', CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: '0' };
+    const misspelled = await yard.run(['doctor'], valid);
     expect(misspelled.stderr).toContain('unknown setting CLOUDYARD_PROT; did you mean CLOUDYARD_PORT?');
+    const agent = await yard.run(['host', '--region', '1'], valid);
+    expect(agent.stderr).toContain('an agent needs the database of its region; set DATABASE_URL');
+    expect(agent.code).toBe(2);
   });
 
   it('exit 1 with the unreachable database and without its password', async () => {
