@@ -1,6 +1,7 @@
 /** Concurrent reads by id share statements, and each one sees what was committed before it. */
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { batchedRead, preparedByIds } from './batched-read.ts';
 
@@ -65,4 +66,44 @@ it('a statement that fails rejects its reads, and later reads succeed', async ()
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   await query('alter table batched_elsewhere rename to batched_failures');
   expect((await read(id))?.value).toBe(1);
+});
+
+/** Reads whose statements end when the test says so. */
+function openHeldReads() {
+  const statements: { ids: string[]; end(): void }[] = [];
+  const read = batchedRead<Item>(
+    (_, ids) =>
+      new Promise((resolve) => {
+        statements.push({ ids, end: () => resolve(ids.map((id) => ({ id, value: 1 }))) });
+      }),
+  );
+  return { statements, read: (id: string) => read(cloud.db, id) };
+}
+
+it('a connection that does not respond delays only its own reads', async () => {
+  const { statements, read } = openHeldReads();
+  const held = read('held');
+  await vi.waitFor(() => expect(statements).toHaveLength(1));
+  for (let i = 1; i <= 20; i++) {
+    const next = read(`next${i}`);
+    await vi.waitFor(() => expect(statements).toHaveLength(i + 1));
+    statements[i]!.end();
+    expect((await next)?.id).toBe(`next${i}`);
+  }
+  statements[0]!.end();
+  expect((await held)?.id).toBe('held');
+});
+
+it('two statements at most run, and reads that waited for them are answered', async () => {
+  const { statements, read } = openHeldReads();
+  const reads = [];
+  for (const id of ['a', 'b', 'c', 'd']) {
+    reads.push(read(id));
+    await sleep(30);
+  }
+  expect(statements.map(({ ids }) => ids)).toEqual([['a'], ['b']]);
+  statements[1]!.end();
+  await vi.waitFor(() => expect(statements).toHaveLength(3));
+  for (const { end } of statements) end();
+  expect((await Promise.all(reads)).map((row) => row?.id)).toEqual(['a', 'b', 'c', 'd']);
 });

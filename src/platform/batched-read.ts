@@ -3,14 +3,19 @@
  * PostgreSQL and Node one parse, one plan and one result. A statement is sent after a turn of the event loop that brought no
  * more reads: small batches cost several processes on few processors more than they gain by overlapping.
  *
- * Invariant: a row is read after the call, so a caller reads its own earlier writes. One statement of a kind runs; later
- * calls wait for the next one. If a statement fails, all calls that share it fail.
+ * Invariant: a row is read after the call, so a caller reads its own earlier writes. One statement of a kind runs, and beside
+ * one that takes long a second one: a connection whose backend does not respond delays only its own reads, and reads of a
+ * distant PostgreSQL overlap. Later calls wait for the next one. If a statement fails, all calls that share it fail.
  */
 import { prepared } from './db.ts';
 import type { Db, Tx } from './db.ts';
 
 /** Longest time that a batch waits for more reads, in ms. */
 const longestWaitMs = 1;
+/** A statement that runs longer than this lets another one run beside it, in ms. */
+const longMs = 10;
+/** Statements of a kind that may run: the rest of the pool stays free when a lock blocks them all. */
+const mostStatements = 2;
 /** Lists of ids are padded to one of these lengths, so that there are few prepared statements. */
 const lengths = [1, 2, 4, 8, 16, 32, 64];
 const largest = 64;
@@ -23,8 +28,12 @@ interface Waiting<Row> {
 
 interface Batches<Row> {
   waiting: Waiting<Row>[];
-  /** Whether a statement runs or is about to be sent. */
-  isRunning: boolean;
+  /** Whether a statement is about to be sent. */
+  isDue: boolean;
+  /** Statements that run. */
+  running: number;
+  /** How many of them take long. */
+  long: number;
 }
 
 /** The reads of a transaction share nothing: they are sent one by one. */
@@ -33,32 +42,41 @@ export function batchedRead<Row extends { id: string | number }>(
 ): (on: Db | Tx, id: string | number) => Promise<Row | null> {
   const states = new WeakMap<Db, Batches<Row>>();
 
-  const run = async (db: Db, state: Batches<Row>): Promise<void> => {
-    state.isRunning = true;
-    while (state.waiting.length > 0) {
-      await noMoreReads(state.waiting);
-      const batch = state.waiting.splice(0, largest);
-      try {
-        const rows = new Map(
-          (await read(db, [...new Set(batch.map((one) => one.id))])).map((row) => [`${row.id}`, row]),
-        );
-        for (const one of batch) one.resolve(rows.get(one.id) ?? null);
-      } catch (error) {
-        for (const one of batch) one.reject(error);
-      }
+  const send = async (db: Db, state: Batches<Row>): Promise<void> => {
+    if (state.isDue || state.waiting.length === 0) return;
+    if (state.running > state.long || state.running === mostStatements) return;
+    state.isDue = true;
+    await noMoreReads(state.waiting);
+    state.isDue = false;
+    const batch = state.waiting.splice(0, largest);
+    state.running += 1;
+    let isLong = false;
+    const timer = setTimeout(() => {
+      isLong = true;
+      state.long += 1;
+      void send(db, state);
+    }, longMs);
+    try {
+      const rows = new Map((await read(db, [...new Set(batch.map((one) => one.id))])).map((row) => [`${row.id}`, row]));
+      for (const one of batch) one.resolve(rows.get(one.id) ?? null);
+    } catch (error) {
+      for (const one of batch) one.reject(error);
     }
-    state.isRunning = false;
+    clearTimeout(timer);
+    state.running -= 1;
+    if (isLong) state.long -= 1;
+    void send(db, state);
   };
 
   return (on, id) => {
     if ('pending' in on) return read(on, [`${id}`]).then((rows) => rows[0] ?? null);
     let state = states.get(on);
-    if (!state) states.set(on, (state = { waiting: [], isRunning: false }));
+    if (!state) states.set(on, (state = { waiting: [], isDue: false, running: 0, long: 0 }));
     const own = state;
     return new Promise((resolve, reject) => {
       // PostgreSQL writes ids in lower case.
       own.waiting.push({ id: `${id}`.toLowerCase(), resolve, reject });
-      if (!own.isRunning) void run(on, own);
+      void send(on, own);
     });
   };
 }
