@@ -1,5 +1,6 @@
 /** Concurrent reads by id share statements, and each one sees what was committed before it. */
 import { randomUUID } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
@@ -66,6 +67,27 @@ it('a statement that fails rejects its reads, and later reads succeed', async ()
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   await query('alter table batched_elsewhere rename to batched_failures');
   expect((await read(id))?.value).toBe(1);
+});
+
+it('reads of several turns share a statement, which is sent after 1 ms although each turn brings more', async () => {
+  const statements: string[] = [];
+  const read = batchedRead<Item>(async (_db, ids) => {
+    statements.push(ids.join());
+    return ids.map((id) => ({ id, value: 0 }));
+  });
+  const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+  try {
+    const reads: Promise<unknown>[] = [];
+    for (const id of ['a', 'b', 'c', 'd']) {
+      reads.push(read(cloud.db, id));
+      if (id === 'd') now.mockReturnValue(1);
+      await turn();
+    }
+    expect(statements).toEqual(['a,b,c,d']);
+    await Promise.all(reads);
+  } finally {
+    now.mockRestore();
+  }
 });
 
 /** Reads whose statements end when the test says so. */
