@@ -116,7 +116,10 @@ function peerSection({ unprivileged, peers }: GlobalSettings, layout: Layout): s
   ])}`;
 }
 
-/** Each connects from the address by which the others know it. */
+/**
+ * The others accept connections from the address by which they know a host. HAProxy 2.6 ignores `source` (measured), so the
+ * route must have this address (docs/several-hosts.md).
+ */
 function peerLines({ self, others }: Peers): string[] {
   const endpointOf = ({ address }: Peer) =>
     `${quote.endpoint(address, PEER_PORT)} source ${quote.address(self.address)}`;
