@@ -170,6 +170,15 @@ export const differences: Difference[] = [
     ],
   },
   {
+    here: '`updated_at` of a load balancer is the time of the create until its first change',
+    official: 'documents null until the first update',
+    reason: 'clients of earlier releases expect a time',
+    test: [
+      `${resources}/load-balancers/load-balancers.test.ts`,
+      'returns one task; when it has finished, the load balancer has an address',
+    ],
+  },
+  {
     here: 'A secret that was created without `algorithm` and `bit_length` shows those of its key',
     official: 'documents null',
     reason: 'they describe a certificate',
