@@ -95,6 +95,12 @@ export const differences: Difference[] = [
     test: [`${resources}/networks/networks.test.ts`, 'accepts type vlan, create_router, and tags'],
   },
   {
+    here: 'A subnet with `gateway_ip: null` may omit `connect_to_network_router: false`',
+    official: 'requires it',
+    reason: 'packets are not routed, so the field is ignored',
+    test: [`${resources}/subnets/subnets.test.ts`, 'without a gateway accepts a connection to a router'],
+  },
+  {
     here: 'File shares of the type `vast` need a region that offers them',
     official: 'offers both types in some regions',
     reason: 'the configuration of the region decides which storage there is',
@@ -105,6 +111,15 @@ export const differences: Difference[] = [
     official: 'offers them in some regions',
     reason: 'shares are served over NFS by one program',
     test: [`${resources}/file-shares/vast.test.ts`, 'a vast share has no trash: trash_access is false or absent'],
+  },
+  {
+    here: 'Access rules of file shares have no IPv6 networks from /100 to /119',
+    official: 'documents no such limit',
+    reason: 'the configuration of the NFS server has no prefixes of three digits',
+    test: [
+      `${resources}/file-shares/access-rules.test.ts`,
+      'an IPv6 network from /100 to /119 is refused, with the prefixes that are accepted',
+    ],
   },
   {
     here: 'Names of registry users have at least one character',
@@ -210,6 +225,12 @@ export const differences: Difference[] = [
     official: 'moves the data or the load balancer',
     reason: 'a region has one storage and one proxy for all',
     test: [`${resources}/volumes/volumes.test.ts`, 'changes its type at once, to one that the region offers'],
+  },
+  {
+    here: 'The type of a volume can change while it has snapshots',
+    official: 'requires that it has none',
+    reason: 'the change moves no data, so it does not affect snapshots',
+    test: [`${resources}/volumes/volumes.test.ts`, 'changes its type while it has snapshots, which are kept'],
   },
   {
     here: '`persistence_timeout` of UDP pools is a minimum: a client keeps its member until the members change',

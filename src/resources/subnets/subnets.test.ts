@@ -106,6 +106,17 @@ describe('creating a subnet', () => {
     expect(await createSubnet(at, { cidr: '11.0.0.0/8' })).toMatchObject({ total_ips: 16_777_214 });
   });
 
+  it.each([{}, { connect_to_network_router: true }])(
+    'without a gateway accepts a connection to a router: %j',
+    async (given) => {
+      const at = await newNetwork();
+      expect(await createSubnet(at, { gateway_ip: null, ...given })).toMatchObject({
+        gateway_ip: null,
+        has_router: false,
+      });
+    },
+  );
+
   it.each([
     ['cidr', { cidr: '10.0.0.1/24' }],
     ['cidr', { cidr: '10.0.0.1' }],

@@ -170,6 +170,15 @@ describe('a volume', () => {
     expect(await usage()).toEqual(before);
   });
 
+  it('changes its type while it has snapshots, which are kept', async () => {
+    const { id } = await createVolume({ type_name: 'ultra' });
+    const snapshot = `${snapshots}/${await createSnapshot(id)}`;
+    const before = (await cloud.get(snapshot)).body;
+    const retyped = await cloud.post(`${volumes}/${id}/retype`, { volume_type: 'standard' });
+    expect(retyped).toMatchObject({ status: 200, body: { volume_type: 'standard', snapshot_ids: [before.id] } });
+    expect((await cloud.get(snapshot)).body).toEqual(before);
+  });
+
   it('accepts its current size in an update, and names the operation for another one', async () => {
     const { id } = await createVolume({ size: 2 });
     const path = `${volumes}/${id}`;
