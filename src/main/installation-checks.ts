@@ -19,7 +19,7 @@ import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
 import { withClient } from '../platform/with-client.ts';
-import { authorityContext } from '../resources/registries/token-server/authority.ts';
+import { checkAuthority } from '../resources/registries/token-server/authority.ts';
 import { readGroups } from '../resources/sign-in/groups.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import { migrations } from './backups.ts';
@@ -148,15 +148,11 @@ function checkCertificate(name: string, files: CertificateFiles): Finding {
 
 /** Whether this is the key file of the database: the first server has encrypted the keys of the token server. */
 async function checkEncryption(client: pg.Client, { keyFile }: Settings): Promise<Finding[]> {
-  const { rows } = await client.query<{ keys: Buffer }>('select keys from registry_authority');
-  if (!rows[0]) return [];
+  const { exist, problem } = await checkAuthority({ $client: client }, openKeyFile(keyFile));
+  if (!exist) return [];
   const name = 'encrypted data';
-  try {
-    openKeyFile(keyFile).decrypt(rows[0].keys, authorityContext);
-    return [{ name, ok: true, detail: 'decrypts with the key file' }];
-  } catch (error) {
-    return [{ name, ok: false, detail: (error as Error).message, remedy: remedyOfKeys(keyFile) }];
-  }
+  if (problem) return [{ name, ok: false, detail: problem.message, remedy: remedyOfKeys(keyFile) }];
+  return [{ name, ok: true, detail: 'decrypts with the key file' }];
 }
 
 async function checkDatabase(settings: Settings): Promise<Finding[]> {

@@ -62,13 +62,11 @@ async function changeKeyFile(
   { prepare, use, lost }: { prepare: boolean; use: string | undefined; lost: boolean },
 ): Promise<string> {
   const { commandAction } = await import('../../audit/audit.ts');
-  const { findAuthorityProblem, replaceAuthority } = await import(
-    '../../resources/registries/token-server/authority.ts'
-  );
+  const { checkAuthority, replaceAuthority } = await import('../../resources/registries/token-server/authority.ts');
   const action = { ...commandAction(prepare ? 'prepareKey' : 'rotateKey'), always: true };
   return audit.transaction(db, action, async (tx, act) => {
     await tx.$client.query('select pg_advisory_xact_lock($1)', [rotationLock]);
-    const problem = await findAuthorityProblem(tx, openKeyFile(keyFile));
+    const { problem } = await checkAuthority(tx, openKeyFile(keyFile));
     if (problem && !lost) throw problem;
     if (lost && !problem) throw new Error(`no key is lost: ${keyFile} decrypts the keys of registries`);
     const id = use ?? addKey(keyFile);

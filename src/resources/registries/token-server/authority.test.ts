@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { transaction } from '../../../platform/db.ts';
 import { createKeyring, EncryptionError, type Keyring } from '../../../platform/encryption.ts';
-import { findAuthorityProblem, openAuthority, reencryptAuthority, replaceAuthority } from './authority.ts';
+import { checkAuthority, openAuthority, reencryptAuthority, replaceAuthority } from './authority.ts';
 
 const cloud = useCloudyard({ driver: null });
 const [old, next] = ['old', 'next'].map((id) => ({ id, key: randomBytes(32) }));
@@ -38,13 +38,13 @@ describe('the keys of the token server', () => {
   it('are replaced when their encryption key is lost', async () => {
     await cloud.db.$client.query('delete from registry_authority');
     const [own, other] = [createKeyring([old!]), createKeyring([next!])];
-    const problem = (keyring: Keyring) => transaction(cloud.db, (tx) => findAuthorityProblem(tx, keyring));
-    expect(await problem(other)).toBeNull();
+    const check = (keyring: Keyring) => transaction(cloud.db, (tx) => checkAuthority(tx, keyring));
+    expect(await check(other)).toEqual({ exist: false, problem: null });
     const before = await openAuthority(cloud.db, own);
-    expect(await problem(own)).toBeNull();
-    expect(await problem(other)).toBeInstanceOf(EncryptionError);
+    expect(await check(own)).toEqual({ exist: true, problem: null });
+    expect(await check(other)).toEqual({ exist: true, problem: expect.any(EncryptionError) });
     await transaction(cloud.db, (tx) => replaceAuthority(tx, other));
-    expect(await problem(other)).toBeNull();
+    expect(await check(other)).toEqual({ exist: true, problem: null });
     expect((await openAuthority(cloud.db, other)).certificate).not.toBe(before.certificate);
   });
 });

@@ -44,7 +44,7 @@ export interface Authority {
 export const issuer = 'cloudyard';
 const onlyRow = 1;
 /** Of the ciphertext of the keys. */
-export const authorityContext = 'registry_authority';
+const authorityContext = 'registry_authority';
 
 interface Keys {
   /** PKCS #8, base64. */
@@ -66,14 +66,21 @@ export async function openAuthority(db: Db, keyring: Keyring): Promise<Authority
   return authorityOf(JSON.parse(keyring.decrypt(row.keys, authorityContext).toString()) as Keys);
 }
 
-/** Why the keys do not decrypt. Null: they decrypt, or no API server has created them yet. */
-export async function findAuthorityProblem(tx: Tx, keyring: Keyring): Promise<EncryptionError | null> {
-  const [row] = await tx.select().from(registryAuthority);
+/**
+ * Whether the keyring decrypts the keys, for `secrets rotate-key` and `doctor`. `exist`: an API server has created them.
+ * `problem`: why they do not decrypt.
+ */
+export async function checkAuthority(
+  { $client }: Pick<Tx, '$client'>,
+  keyring: Keyring,
+): Promise<{ exist: boolean; problem: EncryptionError | null }> {
+  const { rows } = await $client.query<{ keys: Buffer }>('select keys from registry_authority');
+  if (!rows[0]) return { exist: false, problem: null };
   try {
-    if (row) keyring.decrypt(row.keys, authorityContext);
-    return null;
+    keyring.decrypt(rows[0].keys, authorityContext);
+    return { exist: true, problem: null };
   } catch (error) {
-    if (error instanceof EncryptionError) return error;
+    if (error instanceof EncryptionError) return { exist: true, problem: error };
     throw error;
   }
 }
