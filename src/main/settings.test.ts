@@ -153,6 +153,25 @@ describe('settings', () => {
     );
   });
 
+  it.each([
+    ['https://user:password@cloud.example.org', 'must not contain a user name or a password'],
+    ['https://user@cloud.example.org/api', 'must not contain a user name or a password'],
+    ['https://:password@cloud.example.org?a', 'must not contain a user name or a password'],
+    ['https://@cloud.example.org', 'must not contain a user name or a password'],
+    ['https://user:pass/word@cloud.example.org', 'must be a URL such as https://cloud.example.org'],
+    ['user:password@cloud.example.org', 'must be a URL such as https://cloud.example.org'],
+    ['ftp://cloud', 'is "ftp://cloud"; it must be a URL such as https://cloud.example.org'],
+    ['https://cloud?a=1', 'is "https://cloud?a=1"; it must not have a query or a fragment'],
+    ['https://cloud/#a', 'is "https://cloud/#a"; it must not have a query or a fragment'],
+  ])('the public URL is refused without a password in the message: %s', (given, problem) => {
+    expect(errorsOf({ CLOUDYARD_PUBLIC_URL: given })).toEqual([`CLOUDYARD_PUBLIC_URL ${problem}`]);
+  });
+
+  it('the public URL may have a path with an @', () => {
+    const publicUrl = 'https://cloud.example.org/@api';
+    expect(read({ CLOUDYARD_PUBLIC_URL: publicUrl })).toMatchObject({ publicUrl });
+  });
+
   it('an empty one is not set', () => {
     const empty = Object.fromEntries(settingNames.map((name) => [name, '']));
     expect(read(empty)).toEqual(read({}));

@@ -166,7 +166,7 @@ export const settingMeanings = {
   CLOUDYARD_PUBLIC_URL: {
     default: 'not set',
     meaning:
-      'URL at which clients and registry hosts reach the API, such as `https://cloud.example.org`. Not set: the address that an API server listens on, which all of them must be able to reach. See [Registries](guides/registries.md).',
+      'URL at which clients and registry hosts reach the API, such as `https://cloud.example.org`, without a user, a query or a fragment. Not set: the address that an API server listens on, which all of them must be able to reach. See [Registries](guides/registries.md).',
   },
   CLOUDYARD_OIDC_ISSUER: {
     default: 'not set',

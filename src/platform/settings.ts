@@ -204,10 +204,21 @@ function backupSettings(reader: SettingReader<CoreSettingName>, base: string, da
 }
 
 function publicUrlIn(given: string | undefined, reject: SettingReader['reject']): string | undefined {
-  if (given === undefined) return undefined;
-  if (URL.canParse(given) && /^https?:\/\/[^?#]+$/.test(given)) return given.replace(/\/+$/, '');
-  reject(`CLOUDYARD_PUBLIC_URL is ${JSON.stringify(given)}; it must be a URL such as https://cloud.example.org`);
+  const problem = given === undefined ? null : publicUrlProblem(given);
+  if (problem === null) return given?.replace(/\/+$/, '');
+  reject(`CLOUDYARD_PUBLIC_URL ${problem}`);
   return undefined;
+}
+
+/** Clients receive the URL, so it has no password. The message omits a value with an `@`, because it may have one. */
+function publicUrlProblem(given: string): string | null {
+  const url = URL.parse(given);
+  const named = given.includes('@') ? '' : `is ${JSON.stringify(given)}; it `;
+  if (url && (url.username || url.password || /^https?:\/\/[^/?#]*@/.test(given))) {
+    return 'must not contain a user name or a password';
+  }
+  if (!url || !/^https?:\/\/[^?#]/.test(given)) return `${named}must be a URL such as https://cloud.example.org`;
+  return /[?#]/.test(given) ? `${named}must not have a query or a fragment` : null;
 }
 
 /** Addresses and CIDRs, separated by commas. */
