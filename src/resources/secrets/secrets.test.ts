@@ -52,6 +52,13 @@ describe('storing a certificate', () => {
     expect([...pem]).toEqual([[id, leaf.pem + root.pem + leaf.keyPem]]);
   });
 
+  it('records the names in the certificate in the audit log', async () => {
+    const client = await newClient();
+    const id = await client.idOf(await client.post({ name: 'tls', payload }));
+    const { body } = await cloud.get(`/cloudyard/v1/audit?table=secrets&row_id=${id}`);
+    expect(body.results[0].changes[0].after).toMatchObject({ name: 'tls', subject_names: ['leaf'] });
+  });
+
   it('accepts an expiration in every format that clients send, or none', async () => {
     const client = await newClient();
     const shown = async (expiration: unknown) =>

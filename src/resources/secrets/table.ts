@@ -22,7 +22,7 @@ export const secrets = pgTable(
     expiration: instant('expiration'),
     /** When the first of its certificates or revocation lists expires. */
     notAfter: instant('not_after'),
-    /** The names in the certificate, for information. */
+    /** The names in the certificate, for the audit log only. */
     subjectNames: text('subject_names').array().notNull(),
     creatorTaskId: uuid('creator_task_id').notNull(),
     createdAt: instant('created_at').notNull(),
