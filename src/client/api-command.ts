@@ -57,7 +57,7 @@ async function send(method: string, given: string, options: ApiOptions, io: Io):
       const results = await listAll(api, query);
       return io.out(`${JSON.stringify({ count: results.length, results }, null, 2)}\n`);
     }
-    return print(await api.send({ method, path: query }), io);
+    return print(await api.send({ method, path: query, onEvents: io.out }), io);
   }
   const body = options.body === undefined ? undefined : await parsedBody(await textOf('--body', options.body, io));
   if (fields.length > 0 && Array.isArray(body)) throw usageError('--body is an array, so -f cannot add to it');

@@ -17,6 +17,8 @@ interface Request {
   contentType?: string;
   /** Ends the request with a ConnectionError. */
   signal?: AbortSignal;
+  /** Receives server-sent events as they arrive; the response is then empty. Without it they are an error: they do not end. */
+  onEvents?: (text: string) => void;
 }
 
 export interface Response {
@@ -54,7 +56,7 @@ export interface Api {
   /** @throws ApiError for a status of 400 or more, and CommandError for a redirect */
   send(request: Request): Promise<Response>;
   /** Writes the body as it arrives. */
-  stream(request: Request, write: (chunk: Buffer) => void): Promise<void>;
+  stream(request: Request, write: (text: string) => void): Promise<void>;
 }
 
 /** `longestSilenceMs`: how long the server may send nothing. */
@@ -62,16 +64,35 @@ export function createApi(target: Target, longestSilenceMs = silenceMs): Api {
   return {
     target,
     async send(request) {
-      const response = await receive(await open(target, request, longestSilenceMs));
+      const incoming = await open(target, request, longestSilenceMs);
+      if (incoming.statusCode! < 300 && incoming.headers['content-type']?.startsWith('text/event-stream')) {
+        return receiveEvents(incoming, request);
+      }
+      const response = await receive(incoming);
       if (response.status >= 300) throw refusal(target, response);
       return response;
     },
     async stream(request, write) {
       const incoming = await open(target, request, 0);
       if (incoming.statusCode! >= 300) throw refusal(target, await receive(incoming));
-      for await (const chunk of chunksOf(incoming)) write(chunk);
+      await copyText(incoming, write);
     },
   };
+}
+
+async function receiveEvents(incoming: IncomingMessage, { onEvents }: Request): Promise<Response> {
+  if (!onEvents) {
+    incoming.destroy();
+    throw new CommandError('the response is a stream of events, which has neither pages nor an end');
+  }
+  await copyText(incoming, onEvents);
+  return { status: incoming.statusCode!, headers: incoming.headers, text: '', body: undefined };
+}
+
+/** Chunks may end within a character, which is then written with the next one. */
+async function copyText(incoming: IncomingMessage, write: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of chunksOf(incoming)) write(decoder.decode(chunk, { stream: true }));
 }
 
 function refusal({ url }: Target, response: Response): CommandError {

@@ -66,7 +66,7 @@ export async function runOperation({ operation, operands, options, query, fields
   const print = async (data: unknown, of: Operation = operation) =>
     io.out(await formatted(data, of.fields ?? [], options));
 
-  if (operation.result === 'stream') return api.stream({ method: 'GET', path }, (chunk) => io.out(chunk.toString()));
+  if (operation.result === 'stream') return api.stream({ method: 'GET', path }, io.out);
   if (operation.result === 'list' && operation.method === 'GET') {
     const paged = isPaged(operation) && !('limit' in query) && !('offset' in query);
     // The log of changes is paged by `before`, and is long: one page, unless there is a count.

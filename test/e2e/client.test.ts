@@ -1,5 +1,6 @@
 /** The client's commands, as processes, on one server with simulated drivers. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapToken } from '../processes.ts';
 import type { Yard } from '../processes.ts';
+import { until } from '../until.ts';
 import { bin, openClient, pinnedNode } from './client.ts';
 import type { Client } from './client.ts';
 
@@ -153,6 +155,25 @@ describe('api', () => {
     const states = ['-f', 'state=FINISHED', '-f', 'state=ERROR'];
     const { stdout } = await run(['api', 'GET', '/cloud/v1/tasks', ...states]);
     expect(JSON.parse(stdout).count).toBeGreaterThan(0);
+  });
+
+  it('prints events as they arrive, until Ctrl-C', async () => {
+    const args = [bin, 'api', 'GET', '/cloudyard/v1/events', '-f', 'kinds=project'];
+    const child = spawn(pinnedNode, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const closed = once(child, 'close');
+    let [printed, errors] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+    try {
+      await until(() => printed !== '', 20, 'the start of the stream');
+      await data('project', 'create', '--name', 'project with events');
+      await until(() => /^data: .*"kind":"project".*"change":"created"/m.test(printed), 20, 'the event');
+      child.kill('SIGINT');
+      expect(await closed).toEqual([null, 'SIGINT']);
+      expect(errors).toBe('');
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   it('refuses a field of the body that is given twice', async () => {
