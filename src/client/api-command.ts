@@ -7,7 +7,7 @@ import { createApi, listAll, withQuery } from './http.ts';
 import type { Api } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames } from './names.ts';
-import { withLineBreak } from './output.ts';
+import { jsonText, withLineBreak } from './output.ts';
 import { addTargetOptions, collect } from './program-options.ts';
 
 interface ApiOptions {
@@ -55,7 +55,7 @@ async function send(method: string, given: string, options: ApiOptions, io: Io):
     const query = fields.reduce((found, [name, text]) => withQuery(found, { [name]: text }), path);
     if (options.paginate) {
       const results = await listAll(api, query);
-      return io.out(`${JSON.stringify({ count: results.length, results }, null, 2)}\n`);
+      return io.out(jsonText({ count: results.length, results }));
     }
     return print(await api.send({ method, path: query, onEvents: io.out }), io);
   }
@@ -78,7 +78,7 @@ async function withScope(path: string, api: Api): Promise<string> {
 }
 
 function print({ text, body }: { text: string; body: unknown }, io: Io): void {
-  if (body !== undefined) io.out(`${JSON.stringify(body, null, 2)}\n`);
+  if (body !== undefined) io.out(jsonText(body));
   else io.out(withLineBreak(text));
 }
 

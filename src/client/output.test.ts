@@ -58,4 +58,18 @@ describe('formatted', () => {
       '--output must be one of: table, wide, json, yaml',
     );
   });
+
+  it.each(['json', 'yaml'])('has no character in %s that controls a terminal', async (output) => {
+    const { parse } = await import('yaml');
+    for (const data of [
+      { description: 'a\u001b[31mred\u009b0m\u007f', tags: { 'key\u009b2J': 'value', other: 'é: \n\u0085' } },
+      [{ name: '\u009b31m' }, { name: 'line one\nline two\n' }],
+      'text\u009b31m',
+    ]) {
+      const text = await formatted(data, [], { output });
+      // eslint-disable-next-line no-control-regex
+      expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+      expect(output === 'json' ? JSON.parse(text) : parse(text)).toEqual(data);
+    }
+  });
 });

@@ -36,13 +36,35 @@ export async function formatted(data: unknown, fields: string[], options: Output
     const values = (row: unknown) => columns?.map((name) => plainCell(valueAt(row, name))).join('\t');
     return lines(rowsOf(data).flatMap((row) => values(row) ?? identity(row)));
   }
-  if (format === 'json') return `${JSON.stringify(columns ? selected(data, columns) : data, null, 2)}\n`;
-  if (format === 'yaml') {
-    const { stringify } = await import('yaml');
-    return stringify(columns ? selected(data, columns) : data, { lineWidth: 0 });
-  }
+  if (format === 'json') return jsonText(columns ? selected(data, columns) : data);
+  if (format === 'yaml') return yamlText(columns ? selected(data, columns) : data);
   if (!Array.isArray(data)) return propertyTable(data, columns);
   return listTable(data, columns ?? columnsOf(data, fields, format === 'wide'));
+}
+
+// eslint-disable-next-line no-control-regex
+const unescapedControls = /[\u007f-\u009f]/g;
+
+/** JSON escapes the other control characters only. These control a terminal too, and other clients choose some texts. */
+function escapeControls(quoted: string): string {
+  return quoted.replaceAll(unescapedControls, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
+}
+
+/** Indented JSON without characters that control a terminal. */
+export function jsonText(data: unknown): string {
+  return `${escapeControls(JSON.stringify(data, null, 2))}\n`;
+}
+
+/** As `jsonText`: texts with such characters are quoted, because YAML has escapes in quotes only. */
+async function yamlText(data: unknown): Promise<string> {
+  const { Document, visit } = await import('yaml');
+  const document = new Document(data);
+  visit(document, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === 'string' && scalar.value.search(unescapedControls) >= 0) scalar.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return escapeControls(document.toString({ lineWidth: 0 }));
 }
 
 function lines(values: string[]): string {
