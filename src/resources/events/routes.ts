@@ -26,10 +26,11 @@ export const eventOperations = (events: Events, kinds: string[]) => [
     handle: async ({ by, query }, reply) => {
       const header = reply.request.headers['last-event-id'];
       const maxStreams = reply.server.maxEventStreams;
-      const start = await events.prepare(by, query, { lastEventId: header as string | undefined, maxStreams });
+      const opening = await events.prepare(by, query, { lastEventId: header as string | undefined, maxStreams });
+      opening.requireRoom();
       if (reply.request.method === 'HEAD') return describeEventStream(reply);
       const stream = openEventStream(reply);
-      const { drained, closed } = start(stream);
+      const { drained, closed } = opening.start(stream);
       stream.on(drained, closed);
       return reply;
     },

@@ -19,6 +19,12 @@ interface EventsDeps {
   metrics: { countRefusal(limit: string): void; watchEventStreams(count: () => number): void };
 }
 
+interface Opening {
+  /** @throws ClientError 429 if the client has no room for one more stream */
+  requireRoom(): void;
+  start(sink: Sink): OpenStream;
+}
+
 export type Events = ReturnType<typeof createEvents>;
 
 export function createEvents({ listener, log, sources, clientOfProject, metrics }: EventsDeps) {
@@ -47,26 +53,21 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
     stop: () => feed.stop(),
 
     /**
-     * Checks a request, and returns a function that starts its stream.
-     * @throws ClientError 403, 404, 429, 503
+     * Checks a request, and returns functions that start its stream. Call both in one turn of the event loop: requests that
+     * waited for the feed together continue together, and each must count the streams of those before it.
+     * @throws ClientError 403, 404, 503
      */
     async prepare(
       by: RequestContext,
       query: StreamEvents,
       { lastEventId, maxStreams }: { lastEventId: string | undefined; maxStreams: number },
-    ): Promise<(sink: Sink) => OpenStream> {
+    ): Promise<Opening> {
       const { actor } = by;
-      const limit = maxStreams * (actor.weight ?? 1);
       const projectIds = query.project_id ? new Set(query.project_id) : null;
       await requireProjects(by, projectIds ?? []);
       const isOpen = await feed.open();
       if (streams.isStopped()) throw unavailable('the server is stopping');
       if (!isOpen) throw unavailable('the database cannot be reached; try again in a second');
-      if (streams.count(actor.clientId) >= limit) {
-        metrics.countRefusal('event_streams');
-        const message = `the client has ${limit} open event streams on this server, its limit; close some, then try again`;
-        throw tooManyRequests(message);
-      }
       const request: StreamRequest = {
         actor,
         projectIds,
@@ -75,7 +76,16 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
         credential: by.credential!.text,
         check: by.credential!.check,
       };
-      return (sink) => streams.add(request, sink);
+      return {
+        requireRoom() {
+          const limit = maxStreams * (actor.weight ?? 1);
+          if (streams.count(actor.clientId) < limit) return;
+          metrics.countRefusal('event_streams');
+          const message = `the client has ${limit} open event streams on this server, its limit; close some, then try again`;
+          throw tooManyRequests(message);
+        },
+        start: (sink) => streams.add(request, sink),
+      };
     },
   };
 }
