@@ -17,6 +17,7 @@ import type { Keyring } from '../encryption.ts';
 import type { Logger } from '../log.ts';
 import { parseCertificate } from '../tls/certificate.ts';
 import type { Certificate, CertificateSource } from '../tls/certificate.ts';
+import { challengeResponses } from './challenges.ts';
 import { AcmeError, attemptSeconds, requestCertificate } from './lego.ts';
 import type { AcmeSettings } from './settings.ts';
 import * as store from './store.ts';
@@ -45,10 +46,6 @@ const lock = 0x61636d65;
 const maxRetrySeconds = 6 * 3600;
 /** Servers whose settings differ would otherwise replace the certificates of each other until the ACME server refuses. */
 const maxPauseSeconds = 3600;
-/** How long to wait for a challenge that another server has just received from lego. */
-const challengeWaitMs = 3000;
-const challengePollMs = 100;
-const maxWaiting = 20;
 
 /** Resolves when a stored certificate is in use, if there is one. */
 export async function openAcme(options: AcmeOptions): Promise<Acme> {
@@ -121,7 +118,7 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
     current: () => current,
     problem: () => failure,
     onChange: (use) => void listeners.push(use),
-    findChallenge: challengesOf(db, over.signal),
+    findChallenge: challengeResponses(() => store.findChallenges(db), over.signal),
     async stop() {
       over.abort();
       await running;
@@ -176,22 +173,4 @@ function accountOf(row: AcmeRow | null, keyring: Keyring): AcmeState['account'] 
   } catch {
     return null;
   }
-}
-
-function challengesOf(db: Db, over: AbortSignal): (token: string) => Promise<string | null> {
-  let waiting = 0;
-  return async (token) => {
-    const deadline = performance.now() + challengeWaitMs;
-    waiting += 1;
-    try {
-      for (;;) {
-        const { response, issuing } = await store.findChallenge(db, token);
-        if (response !== null || !issuing || waiting > maxWaiting || performance.now() > deadline) return response;
-        await sleep(challengePollMs, undefined, { ref: false, signal: over }).catch(() => {});
-        if (over.aborted) return null;
-      }
-    } finally {
-      waiting -= 1;
-    }
-  };
 }

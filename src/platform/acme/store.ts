@@ -3,6 +3,7 @@ import { prepared, preparedRow } from '../db.ts';
 import type { Db } from '../db.ts';
 import type { Keyring } from '../encryption.ts';
 import { reencryptAll } from '../encryption.ts';
+import type { PendingChallenges } from './challenges.ts';
 
 export interface AcmeRow {
   version: number;
@@ -83,15 +84,15 @@ export const storeChallenge = prepared<object, [token: string, response: string]
   `insert into acme_challenges (token, response) values ($1, $2) on conflict (token) do update set response = excluded.response`,
 );
 
-const selectChallenge = prepared<{ response: string | null; issuing: boolean }>(
-  'acme_challenge',
-  `select (select response from acme_challenges where token = $1) as response,
+const selectChallenges = preparedRow<PendingChallenges, [], Db>(
+  'acme_challenges',
+  `select coalesce((select jsonb_object_agg(token, response) from acme_challenges), '{}') as responses,
      coalesce((select issuing_until > now() from acme_certificates where id = 1), false) as issuing`,
 );
 
-/** The response to a challenge, and whether a server requests a certificate, so that it may still come. */
-export async function findChallenge(db: Db, token: string): Promise<{ response: string | null; issuing: boolean }> {
-  return (await selectChallenge(db, token))[0]!;
+/** All challenges of the certificate that is being requested. */
+export async function findChallenges(db: Db): Promise<PendingChallenges> {
+  return (await selectChallenges(db))!;
 }
 
 /** See `reencryptAll`. */
