@@ -10,7 +10,8 @@ import { createAppliedRevisions } from './applied-revisions.ts';
 import type { AppliedRevisions } from './applied-revisions.ts';
 import type { Observations } from './observations.ts';
 import type { HostPart } from './part.ts';
-import type { StateCodec } from './state-codec.ts';
+import { decodeStates } from './state-codec.ts';
+import type { DecodedStates, StateCodec } from './state-codec.ts';
 import { createStateQueue } from './state-queue.ts';
 
 interface ApplierDeps {
@@ -67,7 +68,10 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
   return {
     async converge(published) {
       const byKind = Map.groupBy(published, ({ kind }) => kind);
-      const decoded = [...partOf].map(([kind, part]) => ({ part, ...decodeAll(codec, byKind.get(kind) ?? []) }));
+      const decoded = [...partOf].map(([kind, part]) => {
+        const ofPart = byKind.get(kind) ?? [];
+        return { part, published: ofPart, ...decodeStates(codec, ofPart) };
+      });
       requireKeys(decoded);
       const converged = await Promise.allSettled(decoded.map(convergePart));
       for (const each of converged) if (each.status === 'rejected') throw each.reason;
@@ -83,28 +87,7 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
   };
 }
 
-interface DecodedStates {
-  published: PublishedState[];
-  /** By id. */
-  states: Map<string, unknown>;
-  undecodable: Map<string, Error>;
-}
-
-type DecodedPart = DecodedStates & { part: HostPart };
-
-function decodeAll(codec: StateCodec, published: PublishedState[]): DecodedStates {
-  const states = new Map<string, unknown>();
-  const undecodable = new Map<string, Error>();
-  for (const { kind, id, state } of published) {
-    if (state === null) continue;
-    try {
-      states.set(id, codec.decode({ kind, id }, state));
-    } catch (error) {
-      undecodable.set(id, error as Error);
-    }
-  }
-  return { published, states, undecodable };
-}
+type DecodedPart = DecodedStates & { part: HostPart; published: PublishedState[] };
 
 /** A host with the key file of another installation would take addresses and serve nothing. @throws Error */
 function requireKeys(decoded: DecodedStates[]): void {

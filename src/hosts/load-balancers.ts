@@ -34,6 +34,8 @@ export function createPublishedLoadBalancerDriver(
     },
     remove: (id, signal) => publisher.publish(id, null, signal),
     list: () => publisher.ids(),
+    // Their agents serve them again once they are published again.
+    findDamaged: async () => [...(await publisher.undecodable()).keys()],
     quarantine: (id) => publisher.publish(id, null, AbortSignal.timeout(quarantineMs)),
     read: async () => merge(await publisher.readings<ReportedReading[]>()),
     // Each agent does it for its host.

@@ -121,8 +121,10 @@ export interface Publisher<State> {
   publish(id: string, state: State | null, signal: AbortSignal): Promise<void>;
   /** Ids of the states that are not removed. */
   ids(): Promise<string[]>;
-  /** All states that are not removed. */
+  /** All states that are not removed and that can be decrypted. */
   states(): Promise<Map<string, State>>;
+  /** Why states that are not removed cannot be decrypted, by id: the key file was lost. `publish` replaces them. */
+  undecodable(): Promise<Map<string, Error>>;
   /** The readings of this kind that hosts have reported within the last seconds, by the name of the host. */
   readings<Readings>(): Promise<Map<string, Readings>>;
 }

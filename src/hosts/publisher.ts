@@ -11,7 +11,7 @@ import type { Logger } from '../platform/log.ts';
 import type { PublishedKind, Publisher } from './part.ts';
 import { createProgressWatch } from './progress-watch.ts';
 import { createPublishQueue } from './publish-queue.ts';
-import { createStateCodec } from './state-codec.ts';
+import { createStateCodec, decodeStates } from './state-codec.ts';
 import * as store from './store.ts';
 
 /** Publishers of a region, one for each kind. */
@@ -62,14 +62,20 @@ export function createPublishers(deps: PublishersDeps): Publishers {
       });
     });
 
+  const readStates = async (kind: PublishedKind) => {
+    const rows = await store.publishedOfKind(db, regionId, kind);
+    return decodeStates(
+      codec,
+      rows.map((row) => ({ ...row, kind })),
+    );
+  };
+
   return {
     of: <State>(kind: PublishedKind): Publisher<State> => ({
       publish: (id, state, signal) => publish(kind, id, state, signal),
       ids: () => store.publishedIds(db, regionId, kind),
-      async states() {
-        const rows = await store.publishedOfKind(db, regionId, kind);
-        return new Map(rows.map(({ id, state }) => [id, codec.decode({ kind, id }, state) as State]));
-      },
+      states: async () => (await readStates(kind)).states as Map<string, State>,
+      undecodable: async () => (await readStates(kind)).undecodable,
       async readings<Readings>() {
         const rows = await store.readingsOfKind(db, regionId, kind);
         const read = rows.map(async ({ host, readings }): Promise<[string, Readings]> => {

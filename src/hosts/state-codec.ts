@@ -23,3 +23,25 @@ export function createStateCodec(keyring: Keyring, regionId: number): StateCodec
     text,
   };
 }
+
+export interface DecodedStates {
+  /** By id. */
+  states: Map<string, unknown>;
+  /** Why the others cannot be decrypted. */
+  undecodable: Map<string, Error>;
+}
+
+/** Decodes the states of one kind; null: removed. */
+export function decodeStates(codec: StateCodec, published: (Key & { state: Uint8Array | null })[]): DecodedStates {
+  const states = new Map<string, unknown>();
+  const undecodable = new Map<string, Error>();
+  for (const { kind, id, state } of published) {
+    if (state === null) continue;
+    try {
+      states.set(id, codec.decode({ kind, id }, state));
+    } catch (error) {
+      undecodable.set(id, error as Error);
+    }
+  }
+  return { states, undecodable };
+}

@@ -45,10 +45,10 @@ export async function openRegion(t: TestContext) {
   const listener = createListener({ db, log: silentLogger });
   const workers: Publishers[] = [];
   /** A worker of the region. `superseded`: how often it noticed that another one has claimed the region. */
-  const startWorker = async () => {
+  const startWorker = async (keys = keyring) => {
     const worker = { superseded: 0 };
     const publishers = createPublishers({
-      ...{ db, keyring, listener, log: silentLogger, regionId: 1, pollMs: 100 },
+      ...{ db, keyring: keys, listener, log: silentLogger, regionId: 1, pollMs: 100 },
       epoch: await claimPublishing(db, 1),
       onSuperseded: () => (worker.superseded += 1),
     });

@@ -157,6 +157,7 @@ export async function createNfsRegion({ hosts: count = 3 } = {}): Promise<NfsReg
     },
     ids: async () => [...published.keys()],
     states: async () => new Map(published),
+    undecodable: async () => new Map(),
     readings: async () => new Map(),
   };
   const place = { bridge, regionId: REGION, pool: cluster.pool, filesystem: cluster.filesystem };

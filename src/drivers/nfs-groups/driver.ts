@@ -41,14 +41,27 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
   const inTurn = oneAtATime();
   /** What is published. */
   let states = new Map<string, PublishedShare>();
+  /** Shares whose published state does not decrypt, because the key file was lost. `apply` publishes them again. */
+  let undecodable = new Set<string>();
+
+  const findUndecodable = async (): Promise<string[]> => {
+    const found = await publisher.undecodable();
+    for (const [id, err] of found) {
+      if (!undecodable.has(id)) log.error({ err, id }, 'the published state of a file share cannot be decrypted');
+    }
+    undecodable = new Set(found.keys());
+    return [...undecodable];
+  };
 
   const unpublish = async (id: string, signal: AbortSignal): Promise<void> => {
     const published = states.get(id) ?? (await publisher.states()).get(id);
     await publisher.publish(id, null, signal);
-    // A worker that died here has unpublished the share, and with it the name of its group.
+    // A worker that died here has unpublished the share, and with it the name of its group. A state that does not decrypt
+    // has no readable name, either.
     const groups = published ? [published.group] : await records.groups();
     for (const group of groups) await untilServed(group, id, { stamp: null, sizeGib: null, signal });
     states.delete(id);
+    undecodable.delete(id);
   };
 
   const apply = async (desired: DesiredFileShare, signal: AbortSignal) => {
@@ -69,9 +82,10 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     };
     const stamp = stampOf(state);
     const before = states.get(id);
-    if (!before) changed.push('export created');
+    if (!before) changed.push(undecodable.has(id) ? 'export published again' : 'export created');
     else if (stampOf(before) !== stamp) changed.push('export changed');
     await publisher.publish(id, state, signal);
+    undecodable.delete(id);
     await untilServed(group, id, { stamp, sizeGib: shownGib, signal });
     states.set(id, state);
     return { connectionPoint: connectionPoint(group, id), sizeGib, changed };
@@ -80,11 +94,12 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
   return {
     name: 'ceph',
     real: true,
-    status: () => statusOf(bridge.problem(), filesystem),
+    status: () => statusOf(bridge.problem() ?? problemOf(undecodable.size), filesystem),
     async start() {
       // The bridge connects until it succeeds; until then operations are retried.
       bridge.start().catch((err: unknown) => log.error({ err }, 'the storage cluster does not respond'));
       states = await publisher.states();
+      await findUndecodable();
     },
     stop: bridge.stop,
     apply: (desired, signal) => inTurn(desired.id, () => apply(desired, signal)),
@@ -99,9 +114,15 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
         await unpublish(id, new AbortController().signal);
         await subvolumes.quarantine(id);
       }),
-    list: async () => [...new Set([...states.keys(), ...(await subvolumes.list())])].sort(),
+    list: async () => [...new Set([...states.keys(), ...undecodable, ...(await subvolumes.list())])].sort(),
+    findDamaged: findUndecodable,
     usage: subvolumes.usage,
   };
+}
+
+function problemOf(undecodable: number): string | null {
+  if (undecodable === 0) return null;
+  return `the published states of ${undecodable} file shares cannot be decrypted and are published again; see the log for their ids`;
 }
 
 function statusOf(problem: string | null, filesystem: string): DriverStatus {
