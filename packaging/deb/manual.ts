@@ -20,7 +20,7 @@ export function manualPage(checkout: string, seconds: number): string {
     '.SH FILES\n.TP\n.I /etc/cloudyard/cloudyard.env\nSettings of the services.',
     '.TP\n.I /etc/cloudyard/regions.yaml\nThe regions; quotas.yaml and prices.yaml are limits and prices.',
     '.TP\n.I /var/lib/cloudyard\nThe database, the keys and the data of tenants.',
-    '.SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed.\n.TP\n2\nInvalid arguments or settings.\n.TP\n3\nTimed out.\n.TP\n4\nNot found.',
+    '.SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed.\n.TP\n2\nInvalid arguments, settings or configuration files.\n.TP\n3\nTimed out.\n.TP\n4\nNot found.',
     '',
   ].join('\n');
 }

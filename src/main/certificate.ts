@@ -4,19 +4,19 @@ import type { Acme, AcmeOptions } from '../platform/acme/acme.ts';
 import type { AcmeSettings } from '../platform/acme/settings.ts';
 import { portOf } from '../platform/own-ports.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
-import { followCertificateFiles } from '../platform/tls/certificate-files.ts';
+import { followOnceUsable } from '../platform/tls/certificate-files.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import { listenOnceFree } from './listen.ts';
 import type { Opened } from './open-services.ts';
 
 type Parts = Pick<Opened, 'settings' | 'services' | 'keyring' | 'log' | 'closing'>;
 
-/** The certificate that the API serves; undefined for plain HTTP. @throws CertificateError if it cannot be used */
+/** The certificate that the API serves; undefined for plain HTTP. @throws CertificateError if files stay unusable */
 export async function openCertificate(parts: Parts): Promise<CertificateSource | undefined> {
   const { settings, log, closing } = parts;
   const { files, acme } = settings.tls;
   if (!files && !acme) return undefined;
-  const source = files ? followCertificateFiles({ files, log }) : await openAcmeOf(parts);
+  const source = files ? await followOnceUsable({ files, log }) : await openAcmeOf(parts);
   closing.push(async () => source.stop());
   return source;
 }

@@ -10,6 +10,7 @@ import { commands } from './commands/list.ts';
 import { messageOf } from './error-message.ts';
 import { placesOf } from '../platform/program-files.ts';
 import { SettingsError } from '../platform/setting-reader.ts';
+import { ConfigurationFileError } from '../platform/yaml-file.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
 import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
@@ -86,12 +87,14 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+const permanentErrors = [UsageError, SettingsError, ConfigurationFileError];
+
 main(process.argv.slice(2)).then(
   // After the event of a write that failed.
   () => setImmediate(() => process.exit()),
   (error: unknown) => {
     report(error);
     // 2: no repetition helps. systemd does not start such a service again (RestartPreventExitStatus).
-    process.exit(error instanceof UsageError || error instanceof SettingsError ? 2 : 1);
+    process.exit(permanentErrors.some((kind) => error instanceof kind) ? 2 : 1);
   },
 );

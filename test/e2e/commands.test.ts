@@ -1,5 +1,5 @@
 /** Operator commands on real processes. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
@@ -231,6 +231,20 @@ describe('other commands', () => {
     const agent = await yard.run(['host', '--region', '1'], valid);
     expect(agent.stderr).toContain('an agent needs the database of its region; set DATABASE_URL');
     expect(agent.code).toBe(2);
+  });
+
+  it('exit 2 with the place of an error in a configuration file, because a repetition does not help', async () => {
+    yard = await openYard(simulated);
+    const file = join(yard.folder, 'regions.yaml');
+    const own = { CLOUDYARD_REGIONS_FILE: file };
+    writeFileSync(file, 'regions: [{ id: one }]\n');
+    for (const args of [['start'], ['serve'], ['worker', '--region', '1']]) {
+      const { code, stderr } = await yard.run(args, own);
+      expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining(`${file}:1:17: regions.0.id: must be`)]);
+    }
+    rmSync(file);
+    const { code, stderr } = await yard.run(['serve'], own);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${file} cannot be read (ENOENT)`)]);
   });
 
   it('exit 1 with the unreachable database and without its password', async () => {

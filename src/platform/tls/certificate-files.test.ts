@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { silentLogger } from '../log.ts';
 import { requires } from '../../../test/requires.ts';
-import { followCertificateFiles, readCertificateFiles } from './certificate-files.ts';
+import { followCertificateFiles, followOnceUsable, readCertificateFiles } from './certificate-files.ts';
 import { statusOf } from './certificate.ts';
 import type { Certificate } from './certificate.ts';
 import { testCertificate } from './test-certificates.ts';
@@ -77,6 +77,25 @@ describe.skipIf(!requires('openssl'))('the files of a certificate', () => {
       detail: expect.stringContaining('the certificate expired at'),
     });
     source.stop();
+  });
+
+  it('are waited for at a start, because a tool may be replacing them', async () => {
+    const log = { ...silentLogger, error: vi.fn<typeof silentLogger.error>() };
+    write({ certificate: first.certificate, key: second.key });
+    const opening = followOnceUsable({ files, log, pollMs: 10 });
+    await vi.waitUntil(() => log.error.mock.calls.length > 0, { timeout: 5000, interval: 5 });
+    write(first);
+    const source = await opening;
+    expect(source.current()).toMatchObject(first);
+    // Once, not with each attempt.
+    expect(log.error).toHaveBeenCalledTimes(1);
+    source.stop();
+
+    write({ key: second.key });
+    const start = performance.now();
+    const unusable = followOnceUsable({ files, log, pollMs: 10, waitMs: 200 });
+    await expect(unusable).rejects.toThrow('the key does not belong to the certificate');
+    expect(performance.now() - start).toBeGreaterThan(190);
   });
 
   it('are used at a start although the certificate has expired', () => {

@@ -7,6 +7,7 @@
  * The files are polled: ACME clients and Kubernetes replace symbolic links, which notifications of the kernel do not follow.
  */
 import { readFileSync, statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { CertificateError, expiredBy, parseCertificate } from './certificate.ts';
 import type { Certificate, CertificateSource } from './certificate.ts';
@@ -24,6 +25,7 @@ interface Options {
 }
 
 const defaultPollMs = 1000;
+const defaultWaitMs = 10_000;
 
 /**
  * Reads the files and follows them. An expired certificate is accepted at a start, because without it nothing would be
@@ -72,6 +74,26 @@ export function followCertificateFiles(options: Options): CertificateSource {
     onChange: (use) => void listeners.push(use),
     stop: () => clearInterval(timer),
   };
+}
+
+/**
+ * As `followCertificateFiles`, but waits up to `waitMs` for usable files: a tool may be replacing them at the moment. The wait
+ * also spaces the starts by systemd while they stay unusable. @throws CertificateError
+ */
+export async function followOnceUsable(options: Options & { waitMs?: number }): Promise<CertificateSource> {
+  const { log, waitMs = defaultWaitMs, pollMs = defaultPollMs } = options;
+  const deadline = performance.now() + waitMs;
+  let reported = '';
+  for (;;) {
+    try {
+      return followCertificateFiles(options);
+    } catch (error) {
+      if (!(error instanceof CertificateError) || performance.now() > deadline) throw error;
+      if (reported !== error.message) log.error({ err: error }, 'waiting for a usable TLS certificate');
+      reported = error.message;
+      await sleep(pollMs);
+    }
+  }
 }
 
 /** @throws CertificateError that names the file */
