@@ -1,6 +1,6 @@
 /** Probes with a `ping` that hangs for some addresses. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -62,9 +62,12 @@ it('a ping that says nothing about a member leaves its result unchanged', async 
   const calls = join(folder, 'calls');
   writeFileSync(calls, '');
   chmodSync(calls, 0o666);
+  // Renamed, because a script that is about to run cannot be written (ETXTBSY).
   const write = (script: string) => {
-    writeFileSync(ping, `#!/bin/sh\necho >>${calls}\n${script}\n`);
-    chmodSync(ping, 0o755);
+    const next = `${ping}.new`;
+    writeFileSync(next, `#!/bin/sh\necho >>${calls}\n${script}\n`);
+    chmodSync(next, 0o755);
+    renameSync(next, ping);
   };
   write('exit 0');
   const probed = pool({
