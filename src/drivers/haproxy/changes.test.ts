@@ -116,7 +116,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       for (let at = 0; at < 4; at += 1) expect(await nameOf(desired.address)).toBe('stays');
       expect(goes.connections()).toBe(before);
       expect(await streams.goes.echoes('still here')).toBe(true);
-      await until(() => !streams.goes.isOpen(), 5, 'end of the drain time');
+      await until(() => !streams.goes.isOpen(), 20, 'end of the drain time');
       expect(await streams.stays.echoes('still here')).toBe(true);
       await until(async () => !(await state(desired)).includes(desired.pools[0]!.members[1]!.id), 5, 'server deleted');
       streams.stays.socket.destroy();
@@ -129,7 +129,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       });
       expect((await apply(next)).reloaded).toBe(true);
       expect(await streams.goes.echoes('still here')).toBe(true);
-      await until(() => !streams.goes.isOpen(), 5, 'end of the drain time');
+      await until(() => !streams.goes.isOpen(), 20, 'end of the drain time');
       expect(await streams.stays.echoes('still here')).toBe(true);
       expect([goes.open(), stays.open() > 0]).toEqual([0, true]);
       streams.stays.socket.destroy();
@@ -365,7 +365,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   async function drainAnother(): Promise<void> {
     const { desired, streams } = await twoTcp();
     await apply(withPool(desired, { members: [desired.pools[0]!.members[0]!] }));
-    await until(() => !streams.goes.isOpen(), 5, 'end of another drain');
+    await until(() => !streams.goes.isOpen(), 20, 'end of another drain');
     streams.stays.socket.destroy();
   }
 

@@ -6,7 +6,7 @@
  * maint, so a server that is desired again is safe.
  *
  * Workers that a reload replaced also have connections to removed members. They reject commands about servers ("Proxy is
- * disabled"), so at the deadline their sessions are listed and ended one by one.
+ * disabled"), so at the deadline their sessions are listed and ended one by one, until a list of every old worker has none.
  */
 import type { Logger } from 'pino';
 import { command } from './quote.ts';
@@ -28,11 +28,13 @@ interface Drain {
   deadline: number;
 }
 
+type DrainedProcess = Pick<HaproxyProcess, 'ask' | 'oldWorkers' | 'askOldWorker'>;
+
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /** `drainSeconds`: until connections to a server that was not kept are closed. */
-export function createDrains(process: HaproxyProcess, drainSeconds: number, log: Logger): Drains {
+export function createDrains(process: DrainedProcess, drainSeconds: number, log: Logger): Drains {
   const draining = new Map<string, Drain>();
   let timer: NodeJS.Timeout | null = null;
   let pause = MIN_PAUSE_MS;
@@ -66,26 +68,31 @@ export function createDrains(process: HaproxyProcess, drainSeconds: number, log:
   };
 }
 
-async function step(process: HaproxyProcess, draining: Map<string, Drain>): Promise<void> {
+async function step(process: DrainedProcess, draining: Map<string, Drain>): Promise<void> {
   const all = [...draining.values()];
   const late = all.filter(({ deadline }) => deadline <= performance.now());
   const end = late.map(({ path }) => command('shutdown', 'sessions', 'server', path));
   const old = await process.oldWorkers();
-  if (late.length > 0) for (const pid of old) await endSessions(process, pid, late);
+  // A drain whose deadline passes during this step ends in a later one.
+  const ended = new Set(old.length === 0 ? all : late);
+  if (late.length > 0)
+    for (const pid of old) for (const drain of await endSessions(process, pid, late)) ended.delete(drain);
   const backends = [...new Set(all.map(({ backend }) => backend))];
   const remove = all.map(({ path }) => command('del', 'server', path));
   const read = backends.map((backend) => command('show', 'servers', 'state', backend));
   await process.ask([...end, ...remove]);
   const left = new Set(parseServersState(await process.ask(read)).map(({ backend, name }) => `${backend}/${name}`));
   for (const drain of all) {
-    const isEnded = old.length === 0 || drain.deadline <= performance.now();
-    if (!left.has(drain.path) && isEnded && draining.get(drain.path) === drain) draining.delete(drain.path);
+    if (!left.has(drain.path) && ended.has(drain) && draining.get(drain.path) === drain) draining.delete(drain.path);
   }
 }
 
-async function endSessions(process: HaproxyProcess, pid: number, late: Drain[]): Promise<void> {
+/** Returns the drains that had sessions, or may have some. */
+async function endSessions(process: DrainedProcess, pid: number, late: Drain[]): Promise<Drain[]> {
   const servers = new Set(late.map(({ path }) => path));
   const sessions = await process.askOldWorker(pid, ['show sess']);
+  // A list has at least its own session. If the worker has ended, the next step does not find it.
+  if (sessions === '') return late;
   const found = [...sessions.matchAll(/^(0x[0-9a-f]+): .* be=(\S+) srv=(\S+) /gm)];
   const end = found.filter(([, , backend, server]) => servers.has(`${backend}/${server}`));
   if (end.length > 0)
@@ -93,4 +100,6 @@ async function endSessions(process: HaproxyProcess, pid: number, late: Drain[]):
       pid,
       end.map(([, session]) => command('shutdown', 'session', session ?? '')),
     );
+  const withSessions = new Set(end.map(([, , backend, server]) => `${backend}/${server}`));
+  return late.filter(({ path }) => withSessions.has(path));
 }

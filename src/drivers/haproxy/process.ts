@@ -48,6 +48,7 @@ export interface HaproxyProcess {
   reloads(): Promise<number>;
   /** The pids of replaced workers, which drain their connections. */
   oldWorkers(): Promise<number[]>;
+  /** Empty if the worker has ended or does not respond. */
   askOldWorker(pid: number, commands: string[]): Promise<string>;
   stop(): Promise<void>;
   release(): Promise<void>;
@@ -133,7 +134,6 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
     reload,
     reloads: async () => Number(/^\d+\s+master\s+(\d+)/m.exec(await retrying(master)(['show proc']))?.[1] ?? 0),
     oldWorkers: async () => oldWorkersIn(await retrying(master)(['show proc'])),
-    // The worker may have ended meanwhile.
     askOldWorker: (pid, commands) =>
       retrying(runtimeSocket(layout.masterSocket, `@!${pid};`))(commands).catch(() => ''),
     async stop() {
@@ -203,7 +203,9 @@ function currentWorkers(processes: string): string {
   return processes.split('# old workers')[0] ?? '';
 }
 
+/** @throws DriverError if the output is incomplete, as while the master restarts */
 function oldWorkersIn(processes: string): number[] {
+  if (!/^\d+\s+master\s/m.test(processes)) throw unavailable('HAProxy does not report its workers');
   const old = processes.split('# old workers')[1] ?? '';
   return [...old.matchAll(/^(\d+)\s+worker\s/gm)].map(([, pid]) => Number(pid));
 }
