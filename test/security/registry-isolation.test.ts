@@ -140,6 +140,13 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(readdirSync(yard.layout.repositories).sort()).toEqual(before);
   });
 
+  it('gets 400 for an invalid manifest', async () => {
+    for (const manifest of [{}, 'null', { schemaVersion: 2, config: { digest: 'sha256:ab', size: 2 } }]) {
+      const { status, code } = await yard.putManifest(token, mine, 'invalid', manifest);
+      expect([manifest, status, code]).toEqual([manifest, 400, 'MANIFEST_INVALID']);
+    }
+  });
+
   it('cannot send an endless manifest', async () => {
     const huge = JSON.stringify(manifestOf(config, [], { annotations: { filler: 'x'.repeat(5 * 1024 * 1024) } }));
     const reply = await yard.putManifest(token, mine, 'huge', huge);

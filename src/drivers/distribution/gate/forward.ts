@@ -19,9 +19,11 @@ export interface Forwarding {
    * @throws Refusal, by the promise, to stop the request
    */
   admit?(bytes: number): Promise<void> | null;
+  /** Called with each part of the body before it is forwarded. */
+  onPart?(part: Buffer): void;
   /** Called once the complete body has been sent. */
   onSent?(): void;
-  /** Called with the response before it is sent to the client. */
+  /** Called with the response before it is sent to the client. @throws Refusal to send instead */
   onAnswer?(answer: IncomingMessage): void;
   /**
    * Called for a response with a server error: repairs files that distribution cannot read. The request is sent again after
@@ -141,7 +143,7 @@ export function createForward(socketPath: string) {
 async function sendBody(
   request: IncomingMessage,
   upstream: ClientRequest,
-  { admit, onSent }: Forwarding,
+  { admit, onPart, onSent }: Forwarding,
   answered: Promise<unknown>,
 ): Promise<void> {
   let admitting: Promise<void> | null = null;
@@ -162,6 +164,7 @@ async function sendBody(
   const sent = new Promise<void>((resolve, reject) => {
     // Not an iterator, which would create several promises and listeners for each part.
     onData = (part) => {
+      onPart?.(part);
       const admitted = admit?.(part.length);
       if (admitted) (admitting = admitLater(part, admitted)).catch(reject);
       else send(part);
