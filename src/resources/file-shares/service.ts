@@ -118,7 +118,6 @@ export function createFileShares(deps: FileSharesDeps) {
           createdResources: { file_shares: [id] },
         });
         const createdAt = clock.now();
-        const { name, size } = body;
         const placed = {
           clientId,
           projectId,
@@ -126,8 +125,7 @@ export function createFileShares(deps: FileSharesDeps) {
           ...network,
           ...(await placeExport(tx, deps.regions.get(regionId)!)),
         };
-        const columns = { name, typeName, size, tags, ...newSettings(typeName, settings) };
-        await store.insert(tx, { id, ...placed, ...columns, creatorTaskId, createdAt });
+        await store.insert(tx, { id, ...placed, ...newColumns(body, tags), creatorTaskId, createdAt });
         await store.insertAccessRules(tx, newAccessRules(id, access, createdAt));
         await quota.reserve(tx, scope, { sfs_count: 1, sfs_size: body.size });
         return { tasks: [creatorTaskId] };
@@ -257,8 +255,15 @@ function sizeErrorsV3(current: number, { size, ...changes }: UpdateFileShare): F
   return isExtendedNext ? [] : sizeErrors(current, size);
 }
 
-function newSettings(typeName: FileShareTypeName, settings: ShareSettingsInput) {
+/** The columns that the body of a new share sets. */
+function newColumns(body: CreateFileShare, tags: Tags) {
+  const typeName = typeOf(body);
+  const settings = body.share_settings ?? {};
   return {
+    name: body.name,
+    typeName,
+    size: body.size,
+    tags,
     rootSquash: settings.root_squash ?? (typeName === 'vast' ? squashesRootByDefault.vast : null),
     allowedCharacters: settings.allowed_characters ?? null,
     pathLength: settings.path_length ?? null,
