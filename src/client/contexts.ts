@@ -42,7 +42,8 @@ export const clientVariables = [
   'CLOUDYARD_REGION',
 ];
 
-const firstId = '1';
+/** The default project and region. */
+export const firstId = '1';
 
 export function contextsFile(env: Environment): string {
   const folder = env['XDG_CONFIG_HOME'] || join(env['HOME'] || homedir(), '.config');

@@ -6,6 +6,7 @@
  */
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { CommandError, exitCodes } from './errors.ts';
+import { firstId } from './contexts.ts';
 import type { Target } from './contexts.ts';
 import type { Operation } from './table.ts';
 
@@ -37,7 +38,7 @@ export class ConnectionError extends CommandError {}
 
 class ApiError extends CommandError {
   readonly status: number;
-  constructor({ status, body, text }: Response) {
+  constructor({ status, body, text }: Response, hint: string) {
     const errors = (body?.errors ?? []) as { path: string; message: string }[];
     const message = body?.message ?? (text.trim().slice(0, 200) || `the server answered with status ${status}`);
     // The message of an invalid request repeats its errors, and that of an exceeded quota those that name their kind.
@@ -46,7 +47,7 @@ class ApiError extends CommandError {
     const others = errors.filter((error) => !String(message).includes(textOf(error)));
     const lines = others.map((error) => `\n  ${error.path}: ${error.message}`).join('');
     const trace = status >= 500 && body?.request_id ? ` (request ${body.request_id})` : '';
-    super(`${message}${trace}${lines}`, status === 404 ? exitCodes.notFound : exitCodes.failed);
+    super(`${message}${hint}${trace}${lines}`, status === 404 ? exitCodes.notFound : exitCodes.failed);
     this.status = status;
   }
 }
@@ -95,10 +96,16 @@ async function copyText(incoming: IncomingMessage, write: (text: string) => void
   for await (const chunk of chunksOf(incoming)) write(decoder.decode(chunk, { stream: true }));
 }
 
-function refusal({ url }: Target, response: Response): CommandError {
-  if (response.status >= 400) return new ApiError(response);
+function refusal({ url, project }: Target, response: Response): CommandError {
+  if (response.status >= 400) return new ApiError(response, hintFor(project, response));
   // Followed, a redirect would send the token to another address.
   return new CommandError(`${url} redirects to ${response.headers.location}; use that URL in the context`);
+}
+
+/** Project 1 is the default, and only tokens of the operator have it. */
+function hintFor(project: string, { status, body }: Response): string {
+  const isDefault = project === firstId && status === 404 && body?.message === `project ${firstId} not found`;
+  return isDefault ? '; select one of "cloudyard project list" with --project or CLOUDYARD_PROJECT' : '';
 }
 
 function open(

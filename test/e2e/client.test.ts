@@ -228,6 +228,32 @@ describe('exit codes', () => {
     expect(ended.stderr).not.toMatch(/\n {4}at /);
   });
 
+  it('are 4 for the default project if the token does not include it, with how to select another one', async () => {
+    const client = await data('client-account', 'create', '--name', 'tenant');
+    const { token } = await data(
+      'api-token',
+      'create',
+      '--name',
+      'ci',
+      '--client-id',
+      String(client.id),
+      '--role',
+      'member',
+    );
+    const own = { CLOUDYARD_URL: yard.url, CLOUDYARD_TOKEN: token };
+    expect(await run(['file-share', 'list'], '', own)).toMatchObject({
+      code: 4,
+      stderr:
+        'cloudyard: project 1 not found; select one of "cloudyard project list" with --project or CLOUDYARD_PROJECT\n',
+    });
+    const [project] = JSON.parse((await run(['project', 'list', '-o', 'json'], '', own)).stdout);
+    const named = await run(['file-share', 'list', '-q'], '', { ...own, CLOUDYARD_PROJECT: String(project.id) });
+    expect(named).toMatchObject({ code: 0, stderr: '' });
+    expect((await run(['file-share', 'list', '--project', '99'], '', own)).stderr).toBe(
+      'cloudyard: project 99 not found\n',
+    );
+  });
+
   it('are 1 for an exceeded quota, which is named once', async () => {
     const { code, stderr } = await run('volume create --name big --source new-volume --size 200000'.split(' '));
     expect({ code, figures: stderr.match(/limit \d+, in use/g)?.length, stderr }).toMatchObject({
