@@ -67,6 +67,13 @@ it('a backup that does not exist, and a file in place of a directory, are named'
   );
 });
 
+it('a directory of backups that does not exist is named, with the option for another one', async () => {
+  const absent = join(folder, 'empty', 'backups');
+  await expect(run(['restore'], { CLOUDYARD_BACKUP_DIR: absent })).rejects.toThrow(
+    `${absent} does not exist; pass the directory or archive of the backups with --from`,
+  );
+});
+
 it('a backup without keys names the reason', async () => {
   const keyFile = join(folder, 'absent.keys');
   const passphrase = join(folder, 'passphrase');

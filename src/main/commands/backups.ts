@@ -161,6 +161,9 @@ export async function withSource(
   const { readBackupDirectory, unpackBackup } = await import('../../backup/block-store.ts');
   const path = from === undefined ? settings.backup.dir : resolve(from);
   if (from !== '-' && statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+    if (from === undefined && !existsSync(path)) {
+      throw new Error(`${path} does not exist; pass the directory or archive of the backups with --from`);
+    }
     return work(await readBackupDirectory(path));
   }
   await withTemporaryFolder(settings.dataDir, 'unpacked', async (folder) =>
