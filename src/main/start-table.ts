@@ -27,8 +27,12 @@ export function printStart(facts: {
   const { serves, url, work, deliveries, loopbackRegions } = facts;
   const lines = ['', 'Cloudyard is ready.', ''];
   if (serves) {
-    lines.push(`  API        ${url}`, ...portNote(facts.settings, url), `  Reference  ${url}/docs`);
-    if (facts.settings.console) lines.push(`  Console    ${url}/console`);
+    const { publicUrl = url } = facts.settings;
+    lines.push(`  API        ${url}`, ...portNote(facts.settings, url));
+    if (publicUrl !== url) lines.push(`  Public     ${publicUrl}`);
+    // At the public URL: there the certificate is valid, and single sign-on returns to it.
+    lines.push(`  Reference  ${publicUrl}/docs`);
+    if (facts.settings.console) lines.push(`  Console    ${publicUrl}/console`);
     const create = `${program} token create --role admin`;
     const another = facts.isService
       ? `to create one: ${create}`
