@@ -41,7 +41,7 @@ export function thresholdMessage(client: ClientOfMessage, crossings: Crossing[],
     subject: `${name} has reached ${threshold} % of ${which}`,
     body: {
       paragraphs: [
-        `${name} (client ${id}) has reached ${threshold} % of what it may use:`,
+        `${name} (client ${id}) has reached ${threshold} % of ${crossings.length === 1 ? 'this quota' : 'these quotas'}:`,
         'Existing resources are not affected. Requests that would exceed a limit are refused. The next notification ' +
           `follows when the usage has fallen below ${threshold} % and reaches it again.`,
       ],
