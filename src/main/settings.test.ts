@@ -261,6 +261,10 @@ describe('settings', () => {
   it('one that is misspelled is noticed', () => {
     expect(unknownSettings({ CLOUDYARD_PROT: '1', CLOUDYARD_PORT: '1', HOME: '/root' })).toEqual(['CLOUDYARD_PROT']);
   });
+
+  it('those of the tests are not taken for misspelled ones', () => {
+    expect(unknownSettings({ CLOUDYARD_TEST_PYTHON: 'python3', CLOUDYARD_TEST_CHROMIUM: 'chromium' })).toEqual([]);
+  });
 });
 
 function errorsOf(env: Record<string, string>): string[] {

@@ -89,7 +89,7 @@ export const commands: Command[] = [
   ...backupCommands,
   command({
     name: 'doctor',
-    summary: 'Check this installation, and print the commands that fix what is wrong',
+    summary: 'Check this installation, and print the commands that fix failed checks',
     run: async (settings) => (await import('../doctor.ts')).doctor(settings),
   }),
 ];
