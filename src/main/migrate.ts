@@ -7,7 +7,6 @@ import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withClient } from '../platform/with-client.ts';
 import { root } from '../platform/program-files.ts';
-import { program } from './program.ts';
 import { installTriggers, installWrites } from './services.ts';
 import { version } from './version.ts';
 
@@ -69,7 +68,7 @@ async function mustChange(client: pg.Client): Promise<boolean> {
   if (schema.when > newest.when) {
     throw new Error(
       `the database was migrated by a newer version than this one (${version}, migration ${newest.migration}); ` +
-        `start that version, or use it to roll back: ${program} migrate --rollback-from FILE`,
+        'start the newer version, or roll back with its command migrate --rollback-from FILE',
     );
   }
   return schema.when < newest.when;

@@ -85,7 +85,7 @@ describe('migrations', () => {
     const functions = `select count(*)::int as count from pg_proc where pronamespace = 'cloudyard_writes'::regnamespace`;
     await queryOnce(connection, 'drop schema cloudyard_writes cascade; create schema cloudyard_writes');
     await expect(migrate(connection)).rejects.toThrow(
-      /^the database was migrated by a newer version than this one .*; start that version, or .* --rollback-from FILE$/,
+      /^the database was migrated by a newer version than this one .*; start the newer version, or roll back with its command migrate --rollback-from FILE$/,
     );
     expect(await queryOnce(connection, functions)).toEqual([{ count: 0 }]);
   });
