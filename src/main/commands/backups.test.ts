@@ -56,6 +56,12 @@ it('the data of tenants is that of a worker, and a data directory without any is
   expect(stdout).toMatch(/^\S+\tcommand\t.*\t1\t-$/m);
 });
 
+it('a small backup is not of size 0', async () => {
+  expect((await run(['backup', '--to', join(folder, 'other')])).stderr).toMatch(
+    /; [1-9]\d* KiB written in \d+\.\d s$/m,
+  );
+});
+
 it('a backup that does not exist, and a file in place of a directory, are named', async () => {
   await run(['backup']);
   const id = '20200101T000000.000Z';

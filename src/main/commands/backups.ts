@@ -50,10 +50,10 @@ const backup = command({
       const files = (target: BackupSink) => copyFiles(dataDir, target);
       const options = backupOptions(settings, connection, 'command', withData ? files : null);
       const manifest = await makeBackup(options, sink);
-      const place = to === '-' ? 'standard output' : folder;
+      const place = to === '-' ? 'on standard output' : `in ${folder}`;
       const seconds = ((performance.now() - began) / 1000).toFixed(1);
       note(
-        `backup ${manifest.id} in ${place}: ${contentsOf(manifest)}; ${mebibytes(sink.written())} written in ${seconds} s`,
+        `backup ${manifest.id} ${place}: ${contentsOf(manifest)}; ${sizeText(sink.written())} written in ${seconds} s`,
       );
       if (!manifest.keys) note(withoutKeys(settings));
     });
@@ -127,7 +127,8 @@ function contentsOf(manifest: Manifest): string {
 /** Without folders and links. */
 const fileCount = (files: FileCopy[]): number => files.filter(({ blocks }) => blocks).length;
 
-const mebibytes = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+const sizeText = (bytes: number): string =>
+  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 
 async function newestOf(source: BackupSource): Promise<string> {
   const newest = (await source.list()).at(-1);
