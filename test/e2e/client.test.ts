@@ -231,14 +231,7 @@ describe('exit codes', () => {
   it('are 4 for the default project if the token does not include it, with how to select another one', async () => {
     const client = await data('client-account', 'create', '--name', 'tenant');
     const { token } = await data(
-      'api-token',
-      'create',
-      '--name',
-      'ci',
-      '--client-id',
-      String(client.id),
-      '--role',
-      'member',
+      ...['api-token', 'create', '--name', 'ci', '--client-id', String(client.id), '--role', 'member'],
     );
     const own = { CLOUDYARD_URL: yard.url, CLOUDYARD_TOKEN: token };
     expect(await run(['file-share', 'list'], '', own)).toMatchObject({
