@@ -46,7 +46,7 @@ function rowOf(operation: string, measured: Record<string, number[]>): Row {
 }
 
 /** They have no resource, or are measured elsewhere. */
-const otherTags = new Set(['System', 'Development', 'Registry protocol']);
+const otherTags = new Set(['System', 'Development', 'Registry protocol', 'Events']);
 
 /** The path of each operation that responds with 2xx to the examples, by operationId. */
 async function pathsOf(cloudyard: Cloudyard, examples: Examples) {

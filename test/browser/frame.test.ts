@@ -181,7 +181,7 @@ describe('sign-in', () => {
   it('reports a sign-out that did not reach the server', async () => {
     const page = await open('file-shares');
     await page.getByRole('button', { name: 'Account and settings' }).click();
-    await page.context().setOffline(true);
+    await page.route('**/cloudyard/v1/session', (route) => route.abort());
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.locator('.toast').getByText('the server is not reachable').waitFor();
   });
