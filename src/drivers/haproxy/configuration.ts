@@ -117,8 +117,8 @@ function peerSection({ unprivileged, peers }: GlobalSettings, layout: Layout): s
 }
 
 /**
- * The others accept connections from the address by which they know a host. HAProxy 2.6 ignores `source` (measured), so the
- * route must have this address (docs/several-hosts.md).
+ * The others accept connections from the address by which they know a host. `source` alone does not ensure it: HAProxy 2.6
+ * ignored it between two addresses of loopback. So the route must have this address, too (docs/several-hosts.md).
  */
 function peerLines({ self, others }: Peers): string[] {
   const endpointOf = ({ address }: Peer) =>

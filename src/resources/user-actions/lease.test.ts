@@ -2,19 +2,12 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
-import { systemClock } from '../../platform/clock.ts';
-import { silentLogger } from '../../platform/log.ts';
-import { createUserActionDeliveries } from './reconcile.ts';
+import { startDeliveries } from './test-deliveries.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
 
-function startDeliveries() {
-  const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
-  const deliveries = createUserActionDeliveries({
-    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver },
-    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
-  });
+function startProcess() {
+  const deliveries = startDeliveries(cloud);
   onTestFinished(deliveries.stop);
   return deliveries;
 }
@@ -35,7 +28,7 @@ it('stays with its process after a batch without calls, although an action is re
     client.clientId,
   ]);
   receiver.answer(() => {});
-  await startDeliveries().deliverDue();
+  await startProcess().deliverDue();
   await expect.poll(() => receiver.calls.length).toBe(1);
   const { id } = (await cloud.get('/cloud/v1/user_actions?limit=1', client)).body.results[0];
   expect((await cloud.post(`/cloudyard/v1/user_actions/${id}/delivery/replay`, undefined, client)).status).toBe(200);
@@ -44,7 +37,7 @@ it('stays with its process after a batch without calls, although an action is re
     [client.clientId],
   );
   expect(leased.rows).toEqual([{ is_leased: true }]);
-  const other = startDeliveries();
+  const other = startProcess();
   await other.deliverDue();
   await other.stop();
   expect(receiver.calls).toHaveLength(1);

@@ -3,13 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
-import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
-import { systemClock } from '../../platform/clock.ts';
-import { silentLogger } from '../../platform/log.ts';
-import { createUserActionDeliveries } from './reconcile.ts';
+import { startDeliveries } from './test-deliveries.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
-const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
 
 let receiver: WebhookReceiver;
 beforeAll(async () => {
@@ -30,10 +26,7 @@ async function newSubscriber(actions: number): Promise<Awaited<ReturnType<typeof
 }
 
 async function deliverUserActions(): Promise<void> {
-  const deliveries = createUserActionDeliveries({
-    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver },
-    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt: () => {} },
-  });
+  const deliveries = startDeliveries(cloud);
   await deliveries.deliverDue();
   await deliveries.idle();
   await deliveries.stop();

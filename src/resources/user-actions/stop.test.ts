@@ -2,20 +2,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
 import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
-import { systemClock } from '../../platform/clock.ts';
-import { silentLogger } from '../../platform/log.ts';
-import { createUserActionDeliveries } from './reconcile.ts';
+import { startDeliveries } from './test-deliveries.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
-
-function startDeliveries(onAttempt = () => {}) {
-  const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
-  return createUserActionDeliveries({
-    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log: silentLogger, driver },
-    ...{ valueOf: cloud.services.userActions.valueOf, onAttempt },
-  });
-}
 
 it('repeat only the interrupted call: what the receiver has accepted is recorded', async () => {
   const receiver = await startWebhookReceiver();
@@ -30,7 +19,7 @@ it('repeat only the interrupted call: what the receiver has accepted is recorded
     if (!body.includes('second')) response.writeHead(200).end();
   });
   let responses = 0;
-  const first = startDeliveries(() => (responses += 1));
+  const first = startDeliveries(cloud, { onAttempt: () => void (responses += 1) });
   await first.deliverDue();
   await expect.poll(() => called().toSorted()).toEqual(names.toSorted());
   await expect.poll(() => responses).toBe(3);
@@ -42,7 +31,7 @@ it('repeat only the interrupted call: what the receiver has accepted is recorded
   expect(await acknowledged()).toEqual([true, false, true, true]);
 
   receiver.answer();
-  const second = startDeliveries();
+  const second = startDeliveries(cloud);
   await second.deliverDue();
   await second.idle();
   await second.stop();
@@ -60,7 +49,7 @@ it('keep the number of failures of a receiver when all calls are interrupted', a
   const sql = (text: string) => cloud.db.$client.query(text, [client.clientId]);
   await sql('update user_action_subscriptions set failures = 3 where client_id = $1');
   receiver.answer(() => {});
-  const deliveries = startDeliveries();
+  const deliveries = startDeliveries(cloud);
   await deliveries.deliverDue();
   await expect.poll(() => receiver.calls.length).toBe(1);
   await deliveries.stop();

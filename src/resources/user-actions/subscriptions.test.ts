@@ -5,13 +5,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { useCloudyard } from '../../../test/harness.ts';
 import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { Call, WebhookReceiver } from '../../../test/webhook-receiver.ts';
-import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { createKeyring } from '../../platform/encryption.ts';
 import { silentLogger } from '../../platform/log.ts';
-import { createUserActionDeliveries } from './reconcile.ts';
 import type { UserActionDeliveries } from './reconcile.ts';
 import { createUserActions } from './service.ts';
+import { startDeliveries } from './test-deliveries.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
 const strict = useCloudyard({ driver: null });
@@ -41,19 +40,13 @@ const header = { auth_header_name: 'Authorization', auth_header_value: 'Bearer s
 const subscribe = (of: Client = client, more: object = {}) =>
   cloud.post(`${path}/subscribe`, { url: receiver.url, ...header, ...more }, of);
 
-/** What a process does: it delivers with its own driver. */
-function startDeliveries(log = silentLogger): UserActionDeliveries {
-  const { valueOf } = cloud.services.userActions;
-  const driver = createWebhookDriver({ allowPrivate: true, now: () => new Date() });
-  const one = createUserActionDeliveries({
-    ...{ db: cloud.db, clock: cloud.clock, hostClock: systemClock, log, driver, valueOf },
-    onAttempt: () => {},
-  });
+function startProcess(log = silentLogger): UserActionDeliveries {
+  const one = startDeliveries(cloud, { log });
   started.push(one);
   return one;
 }
 
-async function deliver(deliveries = startDeliveries()): Promise<void> {
+async function deliver(deliveries = startProcess()): Promise<void> {
   await deliveries.deliverDue();
   await deliveries.idle();
 }
@@ -185,7 +178,7 @@ describe('a subscriber', () => {
     await subscribe();
     await newProject('again');
     receiver.answer((response) => void response.writeHead(500).end());
-    const deliveries = startDeliveries();
+    const deliveries = startProcess();
     await deliver(deliveries);
     await deliver(deliveries);
     expect(receiver.calls).toHaveLength(1);
@@ -245,7 +238,7 @@ describe('a subscriber', () => {
     await deliver();
     await skipBackoff();
     receiver.answer(() => {});
-    const calling = startDeliveries();
+    const calling = startProcess();
     await calling.deliverDue();
     await expect.poll(() => receiver.calls.length).toBe(2);
     expect((await cloud.post(`/cloudyard/v1/user_actions/${id}/delivery/replay`, undefined, client)).status).toBe(200);
@@ -257,7 +250,7 @@ describe('a subscriber', () => {
     await subscribe();
     await newProject('again');
     const [{ id }] = (await list('?limit=1')).results;
-    const deliveries = startDeliveries();
+    const deliveries = startProcess();
     for (let status = 500; status < 512; status++) {
       receiver.answer((response) => void response.writeHead(status).end());
       await skipBackoff();
@@ -279,7 +272,7 @@ describe('a subscriber', () => {
     receiver.answer((response) => void response.writeHead(401).end(text));
     const logged: unknown[] = [];
     const log = { ...silentLogger, warn: (...line: unknown[]) => void logged.push(line) } as typeof silentLogger;
-    await deliver(startDeliveries(log));
+    await deliver(startProcess(log));
     const { attempts } = (await cloud.get(`/cloudyard/v1/user_actions/${id}/delivery`, client)).body;
     expect(attempts).toEqual([
       { at: expect.any(String), answer: expect.stringMatching(/^answered 401: .*\[redacted\]/) },
@@ -345,7 +338,7 @@ describe('a subscriber', () => {
       await subscribe(one, { url: receiver.url.replace('/hook', '/slow') });
       for (let i = 0; i < 7; i++) await newProject(`slow ${i}`, one);
     }
-    const deliveries = startDeliveries();
+    const deliveries = startProcess();
     await deliveries.deliverDue();
     await expect.poll(() => hanging.length).toBe(12 * 7);
     await subscribe();
@@ -361,7 +354,7 @@ describe('a subscriber', () => {
   it('gets each action from one process only, however many there are', async () => {
     await subscribe();
     for (let i = 0; i < 30; i++) await newProject(`project ${i}`);
-    const processes = Array.from({ length: 4 }, () => startDeliveries());
+    const processes = Array.from({ length: 4 }, () => startProcess());
     await Promise.all(processes.map((one) => deliver(one)));
     expect(namesOf(receiver.calls).sort()).toEqual(Array.from({ length: 30 }, (_, i) => `project ${i}`).sort());
   });
@@ -370,7 +363,7 @@ describe('a subscriber', () => {
     await subscribe();
     await newProject('left');
     receiver.answer(() => {});
-    const first = startDeliveries();
+    const first = startProcess();
     await first.deliverDue();
     await expect.poll(() => receiver.calls.length).toBe(1);
     await first.stop();
