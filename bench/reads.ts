@@ -1,4 +1,7 @@
-/** Every GET of a resource, against GET of a file share, and every list against a list of as many file shares. */
+/**
+ * Every GET of a resource, against GET of a file share, and every list against a list of as many file shares.
+ * BENCH_READS: the operationIds to measure, separated by commas; default: all.
+ */
 import { startCloudyard } from './cloudyard.ts';
 import type { Cloudyard } from './cloudyard.ts';
 import { count, createExamples } from './examples.ts';
@@ -48,6 +51,8 @@ function rowOf(operation: string, measured: Record<string, number[]>): Row {
 /** They have no resource, or are measured elsewhere. */
 const otherTags = new Set(['System', 'Development', 'Registry protocol', 'Events']);
 
+const chosen = process.env['BENCH_READS']?.split(',');
+
 /** The path of each operation that responds with 2xx to the examples, by operationId. */
 async function pathsOf(cloudyard: Cloudyard, examples: Examples) {
   const document = await cloudyard.request('GET', '/openapi.json');
@@ -55,6 +60,7 @@ async function pathsOf(cloudyard: Cloudyard, examples: Examples) {
   const missing: string[] = [];
   for (const [template, { get }] of Object.entries<any>(document.paths)) {
     if (!get || otherTags.has(get.tags[0])) continue;
+    if (chosen && ![share, shares, ...chosen].includes(get.operationId)) continue;
     const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(examples[name] ?? ''));
     const found = await cloudyard.request('GET', path + queryOf(document, get)).then(
       () => true,

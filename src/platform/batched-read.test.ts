@@ -1,10 +1,10 @@
-/** Concurrent reads by id share statements, and each one sees what was committed before it. */
+/** Concurrent reads by key share statements, and each one sees what was committed before it. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { batchedRead, preparedByIds } from './batched-read.ts';
+import { batchedRead, preparedByKeys } from './batched-read.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 
@@ -12,17 +12,18 @@ interface Item {
   id: string;
   value: number;
 }
+const keyOf = ({ id }: Item) => [id];
 
 /** A table of its own for each test, and the ids of each statement that reads it. */
 async function openTable(name: string) {
   const query = (text: string, values: unknown[] = []) => cloud.db.$client.query(text, values);
   await query(`create table ${name} (id uuid primary key, value int not null)`);
-  const select = preparedByIds<Item>(`${name}_read`, (ids) => `select id, value from ${name} where id in (${ids})`);
+  const select = preparedByKeys<Item>(`${name}_read`, (ids) => `select id, value from ${name} where id in (${ids})`);
   const statements: string[][] = [];
-  const read = batchedRead<Item>((db, ids) => {
-    statements.push(ids);
-    return select(db, ids);
-  });
+  const read = batchedRead<Item>((db, keys) => {
+    statements.push(keys.flat() as string[]);
+    return select(db, keys);
+  }, keyOf);
   const insert = async (value: number): Promise<string> => {
     const id = randomUUID();
     await query(`insert into ${name} (id, value) values ($1, $2)`, [id, value]);
@@ -35,7 +36,7 @@ it('reads of one turn of the event loop share a statement, and each gets its row
   const { insert, read, statements } = await openTable('batched_rows');
   const ids = await Promise.all([1, 2, 3, 4, 5].map(insert));
   const missing = randomUUID();
-  const rows = await Promise.all([...ids, ids[0]!.toUpperCase(), missing].map(read));
+  const rows = await Promise.all([...ids, ids[0]!, missing].map(read));
   expect(rows.map((row) => row?.value)).toEqual([1, 2, 3, 4, 5, 1, undefined]);
   expect(statements).toEqual([[...ids, missing]]);
 });
@@ -71,10 +72,10 @@ it('a statement that fails rejects its reads, and later reads succeed', async ()
 
 it('reads of several turns share a statement, which is sent after 1 ms although each turn brings more', async () => {
   const statements: string[] = [];
-  const read = batchedRead<Item>(async (_db, ids) => {
-    statements.push(ids.join());
-    return ids.map((id) => ({ id, value: 0 }));
-  });
+  const read = batchedRead<Item>(async (_db, keys) => {
+    statements.push(keys.join());
+    return keys.map(([id]) => ({ id: id as string, value: 0 }));
+  }, keyOf);
   const now = vi.spyOn(performance, 'now').mockReturnValue(0);
   try {
     const reads: Promise<unknown>[] = [];
@@ -94,10 +95,12 @@ it('reads of several turns share a statement, which is sent after 1 ms although 
 function openHeldReads() {
   const statements: { ids: string[]; end(): void }[] = [];
   const read = batchedRead<Item>(
-    (_, ids) =>
+    (_, keys) =>
       new Promise((resolve) => {
+        const ids = keys.flat() as string[];
         statements.push({ ids, end: () => resolve(ids.map((id) => ({ id, value: 1 }))) });
       }),
+    keyOf,
   );
   return { statements, read: (id: string) => read(cloud.db, id) };
 }
@@ -128,4 +131,32 @@ it('two statements at most run, and reads that waited for them are answered', as
   await vi.waitFor(() => expect(statements).toHaveLength(3));
   for (const { end } of statements) end();
   expect((await Promise.all(reads)).map((row) => row?.id)).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it('reads by several values share a statement, and each gets its row', async () => {
+  await cloud.db.$client.query('create table batched_pairs (a int, b text, primary key (a, b))');
+  await cloud.db.$client.query(`insert into batched_pairs values (1, 'x'), (1, 'x/y'), (2, 'x')`);
+  const select = preparedByKeys<{ a: number; b: string }>(
+    'batched_pairs_read',
+    (keys) => `select a, b from batched_pairs where (a, b) in (${keys})`,
+    2,
+  );
+  let statements = 0;
+  const read = batchedRead<{ a: number; b: string }>(
+    (db, keys) => {
+      statements += 1;
+      return select(db, keys);
+    },
+    ({ a, b }) => [a, b],
+  );
+  const keys = [
+    [1, 'x'],
+    [1, 'x/y'],
+    [2, 'x'],
+    [2, 'x/y'],
+    [1, 'X'],
+  ] as const;
+  const rows = await Promise.all(keys.map(([a, b]) => read(cloud.db, a, b)));
+  expect(rows).toEqual([{ a: 1, b: 'x' }, { a: 1, b: 'x/y' }, { a: 2, b: 'x' }, null, null]);
+  expect(statements).toBe(1);
 });

@@ -1,5 +1,5 @@
 /**
- * Combines concurrent reads of single rows by id into one statement, so that many of the most frequent requests cost
+ * Combines concurrent reads of single rows by their key into one statement, so that many of the most frequent requests cost
  * PostgreSQL and Node one parse, one plan and one result. A statement is sent after a turn of the event loop that brought no
  * more reads: small batches cost several processes on few processors more than they gain by overlapping.
  *
@@ -16,12 +16,17 @@ const longestWaitMs = 1;
 const longMs = 10;
 /** Statements of a kind that may run: the rest of the pool stays free when a lock blocks them all. */
 const mostStatements = 2;
-/** Lists of ids are padded to one of these lengths, so that there are few prepared statements. */
+/** Lists of keys are padded to one of these lengths, so that there are few prepared statements. */
 const lengths = [1, 2, 4, 8, 16, 32, 64];
 const largest = 64;
 
+/** The values that identify a row. Only the last one may contain a slash. */
+export type Key = readonly (string | number)[];
+
+const textOf = (key: Key): string => key.join('/');
+
 interface Waiting<Row> {
-  id: string;
+  key: Key;
   resolve(row: Row | null): void;
   reject(error: unknown): void;
 }
@@ -36,10 +41,11 @@ interface Batches<Row> {
   long: number;
 }
 
-/** The reads of a transaction share nothing: they are sent one by one. */
-export function batchedRead<Row extends { id: string | number }>(
-  read: (on: Db | Tx, ids: string[]) => Promise<Row[]>,
-): (on: Db | Tx, id: string | number) => Promise<Row | null> {
+/** `keyOf`: the key by which a row is read. The reads of a transaction share nothing: they are sent one by one. */
+export function batchedRead<Row>(
+  read: (on: Db | Tx, keys: Key[]) => Promise<Row[]>,
+  keyOf: (row: Row) => Key,
+): (on: Db | Tx, ...key: Key) => Promise<Row | null> {
   const states = new WeakMap<Db, Batches<Row>>();
 
   const send = async (db: Db, state: Batches<Row>): Promise<void> => {
@@ -57,8 +63,9 @@ export function batchedRead<Row extends { id: string | number }>(
       void send(db, state);
     }, longMs);
     try {
-      const rows = new Map((await read(db, [...new Set(batch.map((one) => one.id))])).map((row) => [`${row.id}`, row]));
-      for (const one of batch) one.resolve(rows.get(one.id) ?? null);
+      const keys = new Map(batch.map(({ key }) => [textOf(key), key]));
+      const rows = new Map((await read(db, [...keys.values()])).map((row) => [textOf(keyOf(row)), row]));
+      for (const { key, resolve } of batch) resolve(rows.get(textOf(key)) ?? null);
     } catch (error) {
       for (const one of batch) one.reject(error);
     }
@@ -68,14 +75,13 @@ export function batchedRead<Row extends { id: string | number }>(
     void send(db, state);
   };
 
-  return (on, id) => {
-    if ('pending' in on) return read(on, [`${id}`]).then((rows) => rows[0] ?? null);
+  return (on, ...key) => {
+    if ('pending' in on) return read(on, [key]).then((rows) => rows[0] ?? null);
     let state = states.get(on);
     if (!state) states.set(on, (state = { waiting: [], isDue: false, running: 0, long: 0 }));
     const own = state;
     return new Promise((resolve, reject) => {
-      // PostgreSQL writes ids in lower case.
-      own.waiting.push({ id: `${id}`.toLowerCase(), resolve, reject });
+      own.waiting.push({ key, resolve, reject });
       void send(on, own);
     });
   };
@@ -97,19 +103,24 @@ function noMoreReads(waiting: unknown[]): Promise<void> {
 }
 
 /**
- * A prepared read by a list of ids, with one parameter for each id. With an array parameter, whose length PostgreSQL
- * estimates at ten, it would plan each call again, which takes longer than the read.
+ * A prepared read by a list of keys, with one parameter for each value: `text` gets `$1, $2`, or `($1, $2), ($3, $4)` for keys
+ * of two values. With an array parameter, whose length PostgreSQL estimates at ten, it would plan each call again, which takes
+ * longer than the read.
  */
-export function preparedByIds<Row extends object>(
+export function preparedByKeys<Row extends object>(
   name: string,
-  text: (ids: string) => string,
-): (on: Db | Tx, ids: string[]) => Promise<Row[]> {
+  text: (keys: string) => string,
+  values = 1,
+): (on: Db | Tx, keys: Key[]) => Promise<Row[]> {
+  const parametersOf = (index: number) =>
+    Array.from({ length: values }, (_, i) => `$${index * values + i + 1}`).join(', ');
+  const keyAt = (index: number) => (values === 1 ? parametersOf(index) : `(${parametersOf(index)})`);
   const statements = lengths.map((length) => ({
     length,
-    run: prepared<Row>(`${name}_${length}`, text(Array.from({ length }, (_, i) => `$${i + 1}`).join(', '))),
+    run: prepared<Row>(`${name}_${length}`, text(Array.from({ length }, (_, i) => keyAt(i)).join(', '))),
   }));
-  return (on, ids) => {
-    const { length, run } = statements.find((statement) => statement.length >= ids.length)!;
-    return run(on, ...ids, ...Array.from({ length: length - ids.length }, () => ids[0]));
+  return (on, keys) => {
+    const { length, run } = statements.find((statement) => statement.length >= keys.length)!;
+    return run(on, ...Array.from({ length }, (_, i) => keys[i] ?? keys[0]!).flat());
   };
 }

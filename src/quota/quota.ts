@@ -10,6 +10,7 @@
  * the client's threshold was reached (crossings.ts).
  */
 import { ClientError } from '../errors/catalogue.ts';
+import { batchedRead, preparedByKeys } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
 import type { Db, DeferredWrite, Tx } from '../platform/db.ts';
 import { alertedAt, createCrossings, crossedNow, limitOf, recordCrossings } from './crossings.ts';
@@ -109,10 +110,20 @@ const subtract = deferred('quota_release', {
   from locked l where c.client_id = $1 and c.region_id = $2 and c.kind = l.kind;`,
 });
 
-const read = prepared<{ kind: Kind; limit_override: number | null; usage: number }>(
-  'quota_read',
-  `select kind, limit_override, usage from quota_counters
-   where client_id = $1 and region_id = $2 and kind = any($3::text[])`,
+interface Counters extends QuotaScope {
+  counters: Partial<Record<Kind, { limit: number | null; usage: number }>>;
+}
+
+/** The counters of a client in a region. Concurrent reads share a statement. */
+const read = batchedRead<Counters>(
+  preparedByKeys(
+    'quota_read',
+    (keys) => `select client_id as "clientId", region_id as "regionId",
+       json_object_agg(kind, json_build_object('limit', limit_override, 'usage', usage)) as counters
+     from quota_counters where (client_id, region_id) in (${keys}) group by 1, 2`,
+    2,
+  ),
+  ({ clientId, regionId }) => [clientId, regionId],
 );
 
 const override = prepared<Crossed>(
@@ -143,12 +154,11 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
     given.map(([kind]) => defaults[kind]),
   ];
   const figures: Quota['figures'] = async (db, scope, kinds) => {
-    const rows = await read(db, scope.clientId, scope.regionId, kinds);
-    const byKind = new Map(rows.map((row) => [row.kind, row]));
+    const counters = (await read(db, scope.clientId, scope.regionId))?.counters ?? {};
     return kinds.map((kind) => ({
       kind,
-      limit: byKind.get(kind)?.limit_override ?? defaults[kind],
-      usage: byKind.get(kind)?.usage ?? 0,
+      limit: counters[kind]?.limit ?? defaults[kind],
+      usage: counters[kind]?.usage ?? 0,
     }));
   };
 

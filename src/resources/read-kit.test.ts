@@ -1,10 +1,10 @@
-/** First pages: one statement that returns rows and count, planned once for each connection. */
+/** Reads by id, and first pages: one statement that returns rows and count, planned once for each connection. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { connect } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
-import { list } from './file-shares/store.ts';
+import { list, load } from './file-shares/store.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 const scope = { projectId: 1, regionId: 1 };
@@ -21,6 +21,11 @@ beforeAll(async () => {
   db = connect({ ...cloud.connection, poolSize: 1, log: silentLogger });
 });
 afterAll(() => db.$client.end());
+
+it('an id in upper case names the same row', async () => {
+  const [share] = (await list(db, scope, { limit: 1 })).rows;
+  expect((await load(db, share!.id.toUpperCase()))?.id).toBe(share!.id);
+});
 
 it('a full page and the count of all rows are one statement', async () => {
   const query = vi.spyOn(db.$client, 'query');

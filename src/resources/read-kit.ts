@@ -7,7 +7,7 @@ import { and, asc, eq, getTableColumns, getTableName, sql } from 'drizzle-orm';
 import type { Column, SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import { batchedRead, preparedByIds } from '../platform/batched-read.ts';
+import { batchedRead, type Key, preparedByKeys } from '../platform/batched-read.ts';
 import { prepared, preparedValue, runStatement } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import { nameStatement } from '../platform/prepared-query.ts';
@@ -72,7 +72,10 @@ export function rowById<Row extends { id: Id }>(
 ): (on: Db | Tx, id: Id) => Promise<Row | null> {
   const condition = selection.condition ? ` and ${textOf(selection.condition)}` : '';
   const select = selectOf(table, selection);
-  return batchedRead(preparedByIds(name, (ids) => `${select} where ${getTableName(table)}.id in (${ids})${condition}`));
+  const text = (ids: string) => `${select} where ${getTableName(table)}.id in (${ids})${condition}`;
+  const read = batchedRead<Row>(preparedByKeys(name, text), (row) => [row.id]);
+  // PostgreSQL writes ids in lower case.
+  return (on, id) => read(on, `${id}`.toLowerCase());
 }
 
 /** The same for the rows of a project and region. */
@@ -86,11 +89,33 @@ export function viewOf<View extends ProjectRegion & { id: Id }>(
     read(on, id).then((view) => (view?.projectId === projectId && view.regionId === regionId ? view : null));
 }
 
+/** Reads a row of a project and region by the column `key`, in one statement with those of other requests. */
+export function viewByKey<View extends ProjectRegion>(
+  table: ScopedTable,
+  key: PgColumn,
+  selection: Selection = {},
+): (on: Db | Tx, scope: ProjectRegion, value: string | number) => Promise<View | null> {
+  const name = getTableName(table);
+  const condition = selection.condition ? ` and ${textOf(selection.condition)}` : '';
+  const text = (keys: string) =>
+    `${selectOf(table, selection)} where (${name}.project_id, ${name}.region_id, ${name}.${key.name}) in (${keys})${condition}`;
+  const [field] = Object.entries(getTableColumns(table as PgTable)).find(([, column]) => column === key)!;
+  const keyOf = (view: View): Key => [view.projectId, view.regionId, view[field as keyof View] as string | number];
+  const read = batchedRead<View>(preparedByKeys(`${name}_find_by_keys`, text, 3), keyOf);
+  return (on, { projectId, regionId }, value) => read(on, projectId, regionId, value);
+}
+
+/**
+ * SQL: any element of the array parameter. The subselect hides its length from the planner, which would otherwise plan each call
+ * of a prepared statement again.
+ */
+export const anyOf = (parameter: string, type: string): string => `any((select ${parameter}::${type}[])::${type}[])`;
+
 /** Reads the rows with these ids, in any scope and order. */
 export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, name = `${getTableName(table)}_rows`) {
   const read = prepared<Row & object>(
     name,
-    `${selectOf(table, selection)} where ${getTableName(table)}.id = any($1::${typeOfId(table)}[])`,
+    `${selectOf(table, selection)} where ${getTableName(table)}.id = ${anyOf('$1', typeOfId(table))}`,
   );
   return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
 }
@@ -143,8 +168,7 @@ export function pagesOf<Row>(table: ScopedTable, { counted, order, ...selection 
       return read(db, { where, order, page, count, isPrepared: !isFiltered });
     }
     const { total, rows } = await readFirst(db, scope, order, limit);
-    if (rows.length < limit) return { count: rows.length, rows };
-    return { count: total ?? (await db.$count(table, where)), rows };
+    return { count: rows.length < limit ? rows.length : total, rows };
   };
 }
 
@@ -178,21 +202,22 @@ function firstPageReader<Row>(
 ) {
   const name = getTableName(table);
   const [project, region] = ['(select $1::int)', '(select $2::int)'];
-  const total = sql.raw(`(select count from ${getTableName(rowCounts)}
-    where resource = '${counted}' and project_id = ${project} and region_id = ${region})`);
-  const columns = {
-    ...(selection.columns ?? getTableColumns(table)),
-    ...(counted !== undefined && { pageTotal: total }),
-  };
-  const select = `${selectOf(table, { ...selection, columns })}
-    where ${name}.project_id = ${project} and ${name}.region_id = ${region}${condition ? ` and ${textOf(condition)}` : ''}`;
+  const where = `where ${name}.project_id = ${project} and ${name}.region_id = ${region}
+    ${condition ? `and ${textOf(condition)}` : ''}`;
+  const total =
+    counted === undefined
+      ? `(select count(*) from ${name} ${where})`
+      : `(select count from ${getTableName(rowCounts)}
+          where resource = '${counted}' and project_id = ${project} and region_id = ${region})`;
+  const columns = { ...(selection.columns ?? getTableColumns(table)), pageTotal: sql.raw(total) };
+  const select = `${selectOf(table, { ...selection, columns })} ${where}`;
   const texts = new WeakMap<Order, string>();
   return async (db: Db, { projectId, regionId }: ProjectRegion, order: Order, limit: number) => {
     let ordered = texts.get(order);
     if (ordered === undefined) texts.set(order, (ordered = `${select} order by ${textOf(sql.join(order, sql`, `))}`));
     const text = `${ordered} limit ${limit}`;
     const rows = await runStatement(db, statementOf(text), [projectId, regionId]);
-    return { total: rows[0]?.['pageTotal'] as number | undefined, rows: rows as Row[] };
+    return { total: rows[0]?.['pageTotal'] as number, rows: rows as Row[] };
   };
 }
 

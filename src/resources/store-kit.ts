@@ -25,7 +25,15 @@ import type { Ciphertexts } from '../platform/encryption.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Placed } from '../tasks/tasks.ts';
-import { type ProjectRegion, type ScopedTable, selectOf, type TableWithId, typeOfId, viewOf } from './read-kit.ts';
+import {
+  type ProjectRegion,
+  type ScopedTable,
+  selectOf,
+  type TableWithId,
+  typeOfId,
+  viewByKey,
+  viewOf,
+} from './read-kit.ts';
 
 export * from './lock-kit.ts';
 export * from './read-kit.ts';
@@ -87,22 +95,19 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   type Id = Row<T>['id'];
   const name = getTableName(table);
   const select = selectOf(table, { columns });
-  const byKey = (statement: string, lock = '') => {
+  const locking = (statement: string, lock: string) => {
     const inScope = `${key.name} = $1 and project_id = $2 and region_id = $3`;
     const read = preparedRow<Found>(statement, `${select} where ${inScope} and ${condition} ${lock}`);
-    return (on: Db | Tx, { projectId, regionId }: ProjectRegion, value: string | number) =>
-      read(on, value, projectId, regionId);
+    return (tx: Tx, { projectId, regionId }: ProjectRegion, value: string | number) =>
+      read(tx, value, projectId, regionId);
   };
-  const view = viewOf<Found & ProjectRegion & { id: string | number }>(
-    table,
-    { columns, condition: sql.raw(condition) },
-    `${name}_find_by_ids`,
-  );
-  type Lock = (tx: Tx, scope: ProjectRegion, value: string | number) => Promise<Found | null>;
+  const selection = { columns, condition: sql.raw(condition) };
+  type View = Found & ProjectRegion & { id: string | number };
   return {
-    find: key === table.id ? view : byKey(`${name}_find`),
-    lock: byKey(`${name}_lock`, 'for update') as Lock,
-    lockAllowingReferences: byKey(`${name}_lock_allowing_references`, 'for no key update') as Lock,
+    find:
+      key === table.id ? viewOf<View>(table, selection, `${name}_find_by_ids`) : viewByKey<View>(table, key, selection),
+    lock: locking(`${name}_lock`, 'for update'),
+    lockAllowingReferences: locking(`${name}_lock_allowing_references`, 'for no key update'),
     lockById: preparedRow<Found, [id: Id], Tx>(`${name}_lock_by_id`, `${select} where id = $1 for update`),
     update: updateRow<T>(table),
     remove: deferred<[id: Id]>(`${name}_remove`, {

@@ -1,5 +1,5 @@
 /** SQL of the audit log: reads only. */
-import { and, desc, eq, gte, inArray, lt, lte, or, sql, type SQL } from 'drizzle-orm';
+import { and, desc, getTableColumns, gte, lt, lte, or, sql, type SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import type { Db } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
@@ -76,14 +76,10 @@ export async function findRowIds(db: Db, filter: EntryFilter & { table: string; 
   return rows.map((row) => row.id);
 }
 
-export async function findEntries(db: Db, ids: number[]): Promise<EntryRow[]> {
-  const rows = await db
-    .select({ entry: auditEntries, tokenName: tokens.name })
-    .from(auditEntries)
-    .leftJoin(tokens, eq(tokens.id, auditEntries.tokenId))
-    .where(inArray(auditEntries.id, ids));
-  return rows.map(({ entry, tokenName }) => ({ ...entry, tokenName }));
-}
+export const findEntries = kit.rowsByIds<EntryRow>(auditEntries, {
+  columns: { ...getTableColumns(auditEntries), tokenName: tokens.name },
+  joins: sql`left join ${tokens} on ${tokens.id} = ${auditEntries.tokenId}`,
+});
 
 /**
  * Entries that changed a table, one of some rows, or one of some rows of a table. The index has hashes of tables and ids; the

@@ -28,7 +28,7 @@ import {
   type UpdateLifecyclePolicy,
 } from './schema.ts';
 import * as store from './store.ts';
-import type { PolicyRow } from './store.ts';
+import type { PolicyRow, PolicyView } from './store.ts';
 
 type LifecyclePoliciesDeps = ServiceDeps & EstimatesDeps;
 
@@ -43,6 +43,11 @@ interface PolicyRequest {
 export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
+  const show = async (on: Db | Tx, scope: Scope, { id, needVolumes }: PolicyRequest): Promise<LifecyclePolicy> => {
+    const policy = requireFound(await store.find(on, scope, id), 'lifecycle policy', id);
+    return (await toResponses(on, [policy], needVolumes))[0]!;
+  };
+
   /** Runs a change of a locked policy. Returns the changed policy. */
   const change = (
     context: RequestContext,
@@ -53,7 +58,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     idempotency.auditedTransaction(db, context, async (tx) => {
       const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
       await work(tx, policy);
-      return (await toResponses(tx, [(await store.find(tx, scope, id))!], needVolumes))[0]!;
+      return show(tx, scope, { id, needVolumes });
     });
 
   return {
@@ -82,20 +87,17 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         await store.limitOfProject(tx, projectId);
         await store.addVolumes(tx, membersOf(policy, volumeIds));
         await insertSchedules(quota, tx, context, policy, schedules, { now, position: 0 });
-        return (await toResponses(tx, [policy], needVolumes))[0]!;
+        return show(tx, scope, { id: policy.id, needVolumes });
       });
     },
 
     async list(scope: Scope, query: ListLifecyclePolicies): Promise<PageInGroups<LifecyclePolicy>> {
       const found = await store.list(db, scope, query);
-      const read = async (ids: number[]) => toResponses(db, await store.findRows(db, ids), query.need_volumes);
+      const read = async (ids: number[]) => toResponses(db, await store.findViews(db, ids), query.need_volumes);
       return pageInGroups(found, read, (policy) => policy);
     },
 
-    async get(scope: Scope, { id, needVolumes }: PolicyRequest): Promise<LifecyclePolicy> {
-      const policy = requireFound(await store.find(db, scope, id), 'lifecycle policy', id);
-      return (await toResponses(db, [policy], needVolumes))[0]!;
-    },
+    get: (scope: Scope, request: PolicyRequest): Promise<LifecyclePolicy> => show(db, scope, request),
 
     update: (context: RequestContext, scope: Scope, request: PolicyRequest, body: UpdateLifecyclePolicy) =>
       change(context, scope, request, async (tx, policy) => {
@@ -109,7 +111,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
       await idempotency.auditedTransaction(db, context, async (tx) => {
         const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
-        const schedules = await store.findSchedules(tx, [id]);
+        const schedules = await store.findSchedules(tx, id);
         for (const runId of await findOpen(tx, id)) await tasks.fail(tx, runId, 1, 'the lifecycle policy was deleted');
         await store.remove(tx, policy);
         await quota.release(tx, policy, { snapshot_schedule_count: schedules.length });
@@ -122,7 +124,7 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
         const now = wholeSecond(clock.now());
         const { checked, errors } = readSchedules(given, now);
         requireNoErrors(errors);
-        const before = await store.findSchedules(tx, [policy.id]);
+        const before = await store.findSchedules(tx, policy.id);
         const added = checked.filter((one) => !before.some((schedule) => isSameSchedule(schedule.given, one.given)));
         requireRoom(before.length, added.length);
         await insertSchedules(quota, tx, context, policy, added, {
@@ -226,7 +228,7 @@ async function insertSchedules(
 
 /** Sets the next runs of the schedules and the expiry of their snapshots: after now, or never while it is paused. */
 async function reschedule(tx: Tx, { id, status }: Pick<PolicyRow, 'id' | 'status'>, now: Date): Promise<void> {
-  const schedules = await store.findSchedules(tx, [id]);
+  const schedules = await store.findSchedules(tx, id);
   const next = (schedule: store.ScheduleRow) => (status === 'active' ? timesOf(schedule).next(now) : null);
   await store.setNextRuns(
     tx,
@@ -235,9 +237,8 @@ async function reschedule(tx: Tx, { id, status }: Pick<PolicyRow, 'id' | 'status
   await scheduleExpiry(tx, id);
 }
 
-async function toResponses(on: Db | Tx, policies: PolicyRow[], needVolumes = false): Promise<LifecyclePolicy[]> {
+async function toResponses(on: Db | Tx, policies: PolicyView[], needVolumes = false): Promise<LifecyclePolicy[]> {
   const ids = policies.map(({ id }) => id);
-  const schedules = Map.groupBy(await store.findSchedules(on, ids), ({ policyId }) => policyId);
   const volumes = needVolumes
     ? Map.groupBy(await store.findVolumesOfPolicies(on, ids), ({ policyId }) => policyId)
     : null;
@@ -247,7 +248,7 @@ async function toResponses(on: Db | Tx, policies: PolicyRow[], needVolumes = fal
     name: policy.name,
     project_id: policy.projectId,
     region_id: policy.regionId,
-    schedules: (schedules.get(policy.id) ?? []).map(toSchedule),
+    schedules: policy.schedules.map(toSchedule),
     status: policy.status,
     user_id: policy.userId,
     ...(volumes && {

@@ -1,8 +1,8 @@
 /** SQL of policies, their schedules and volumes. */
-import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm';
 import type { SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { columnsOf, prepared, preparedRow } from '../../platform/db.ts';
+import { columnsOf, prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { projects } from '../projects/table.ts';
@@ -19,7 +19,33 @@ type VolumeOfPolicy = Pick<typeof volumes.$inferSelect, 'id' | 'name' | 'size' |
 const resource = 'lifecycle_policy';
 
 /** Every change of a policy, its schedules or its volumes holds the policy's lock. */
-export const { find, lock, lockById, update, remove: removeRow } = kit.singleRows(lifecyclePolicies);
+export const { lock, lockById, update, remove: removeRow } = kit.singleRows(lifecyclePolicies);
+
+/** A policy with its schedules, in the order of the requests that added them. */
+export interface PolicyView extends PolicyRow {
+  schedules: ScheduleRow[];
+}
+
+const columns = {
+  ...getTableColumns(lifecyclePolicies),
+  schedules: kit.jsonRows(
+    lifecyclePolicySchedules,
+    getTableColumns(lifecyclePolicySchedules),
+    'policy_id = lifecycle_policies.id',
+    ['r.position'],
+  ),
+};
+const toView = (row: PolicyView): PolicyView => ({
+  ...row,
+  schedules: kit.withDates(lifecyclePolicySchedules, row.schedules),
+});
+const readView = kit.viewOf<PolicyView>(lifecyclePolicies, { columns });
+const readViews = kit.rowsByIds<PolicyView>(lifecyclePolicies, { columns });
+
+export async function find(on: Db | Tx, scope: ProjectRegion, id: number): Promise<PolicyView | null> {
+  const row = await readView(on, scope, id);
+  return row && toView(row);
+}
 
 /** The ids of all policies of all projects. */
 export async function findAllIds(db: Db): Promise<number[]> {
@@ -42,7 +68,7 @@ const [readSizes, readSizesWithVolumes] = [sizesOf(sql`0`), sizesOf(bytesOfVolum
 export const list = (db: Db, scope: ProjectRegion, query: kit.PageQuery & { need_volumes?: boolean }) =>
   (query.need_volumes ? readSizesWithVolumes : readSizes)(db, scope, query);
 
-export const findRows = kit.rowsByIds<PolicyRow>(lifecyclePolicies);
+export const findViews = async (db: Db, ids: number[]): Promise<PolicyView[]> => (await readViews(db, ids)).map(toView);
 
 /** Returns the row with its id, and counts it. */
 export async function insert(tx: Tx, policy: Omit<PolicyRow, 'id' | 'missedReportedAt'>): Promise<PolicyRow> {
@@ -63,25 +89,22 @@ export async function remove(tx: Tx, policy: PolicyRow): Promise<void> {
   await kit.countRows(tx, resource, [policy], -1);
 }
 
-/** The schedules of several policies, in the order of the requests that added them. */
-export async function findSchedules(on: Db | Tx, policyIds: number[]): Promise<ScheduleRow[]> {
-  if (policyIds.length === 0) return [];
-  return on
-    .select()
-    .from(lifecyclePolicySchedules)
-    .where(inArray(lifecyclePolicySchedules.policyId, policyIds))
-    .orderBy(asc(lifecyclePolicySchedules.policyId), asc(lifecyclePolicySchedules.position));
-}
-
-const readSchedule = preparedRow<ScheduleRow>(
-  'lifecycle_policy_schedule',
-  `${kit.selectOf(lifecyclePolicySchedules)}
-   where id = $1 and exists (
-     select from lifecycle_policies p where p.id = policy_id and p.project_id = $2 and p.region_id = $3)`,
+const readSchedules = prepared<ScheduleRow, [policyId: number]>(
+  'lifecycle_policy_schedules_of_policy',
+  `${kit.selectOf(lifecyclePolicySchedules)} where policy_id = $1 order by position`,
 );
 
+/** The schedules of a policy, in the order of the requests that added them. */
+export const findSchedules = (on: Db | Tx, policyId: number): Promise<ScheduleRow[]> => readSchedules(on, policyId);
+
+const readSchedule = kit.rowById<ScheduleRow & { projectId: number }>(lifecyclePolicySchedules, {
+  columns: { ...getTableColumns(lifecyclePolicySchedules), projectId: lifecyclePolicies.projectId },
+  joins: sql`join ${lifecyclePolicies} on ${lifecyclePolicies.id} = ${lifecyclePolicySchedules.policyId}`,
+});
+
 export async function findSchedule(on: Db | Tx, scope: ProjectRegion, id: string): Promise<ScheduleRow | null> {
-  return readSchedule(on, id, scope.projectId, scope.regionId);
+  const row = await readSchedule(on, id);
+  return row?.projectId === scope.projectId && row.regionId === scope.regionId ? row : null;
 }
 
 export async function updateSchedule(tx: Tx, id: string, changes: Partial<ScheduleRow>): Promise<void> {

@@ -157,7 +157,7 @@ export function lockPart<Row extends kit.Locked<{ id: string }>>(table: PartTabl
 }
 
 /** SQL: parts of a load balancer as JSON, in which times are texts. Members and policies are by position, others oldest first. */
-export const parts = (table: PartTable | typeof lbMembers, condition: string) => {
+const parts = (table: PartTable | typeof lbMembers, condition: string) => {
   const order = 'position' in table ? ['r.position', 'r.id'] : undefined;
   return kit.jsonRows(table, getTableColumns(table), condition, order);
 };

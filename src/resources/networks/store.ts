@@ -4,7 +4,7 @@
  */
 import { getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
-import { batchedRead } from '../../platform/batched-read.ts';
+import { batchedRead, type Key } from '../../platform/batched-read.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { hasTags } from '../../tags/filter.ts';
@@ -64,27 +64,28 @@ interface Chosen {
 }
 
 /** Concurrent creates in one network share a statement. */
-const chooseTogether = batchedRead<Chosen & { id: string }>(async (db, keys) => {
-  const chosen = keys.map(async (id) => {
-    const [projectId, regionId, networkId, subnetId] = id.split('/');
-    const [row] = await choose(db, projectId, regionId, networkId || null, subnetId || null);
-    return row ? [{ id, networkId: row.network_id, subnetId: row.subnet_id }] : [];
-  });
-  return (await Promise.all(chosen)).flat();
-});
+const chooseTogether = batchedRead<Chosen & { key: Key }>(
+  async (db, keys) => {
+    const chosen = keys.map(async (key) => {
+      const [projectId, regionId, networkId, subnetId] = key;
+      const [row] = await choose(db, projectId, regionId, networkId || null, subnetId || null);
+      return row ? [{ key, networkId: row.network_id, subnetId: row.subnet_id }] : [];
+    });
+    return (await Promise.all(chosen)).flat();
+  },
+  ({ key }) => key,
+);
 
 /**
  * The network and subnet of a new resource. Without a subnet id it is the network's oldest subnet; without a network id,
  * the default network or else the oldest one. Foreign keys of the resource then keep both.
  */
-export async function chooseForNewResource(
+export const chooseForNewResource = (
   db: Db,
-  scope: ProjectRegion,
+  { projectId, regionId }: ProjectRegion,
   networkId: string | null,
   subnetId: string | null,
-): Promise<Chosen | null> {
-  return chooseTogether(db, [scope.projectId, scope.regionId, networkId ?? '', subnetId ?? ''].join('/'));
-}
+): Promise<Chosen | null> => chooseTogether(db, projectId, regionId, networkId ?? '', subnetId ?? '');
 
 /** References to a network: one entry per table. */
 export const findUses = prepared<Uses, [networkId: string], Tx>(

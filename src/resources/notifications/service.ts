@@ -10,12 +10,12 @@ import { ClientError, notFound } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Clients } from '../clients/service.ts';
-import { type Collection, requireFound, type ServiceDeps } from '../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps, toCollection } from '../service-kit.ts';
 import type { Visible } from '../store-kit.ts';
 import { expiresAfterMs } from './desired.ts';
 import type { Delivery, ListNotifications, MessageBody, Notification, NotificationType } from './schema.ts';
 import * as store from './store.ts';
-import type { DeliveryRow, NotificationRow } from './store.ts';
+import type { DeliveryRow, NotificationView } from './store.ts';
 
 /** A message from any part of Cloudyard to a client. */
 export interface Message {
@@ -39,18 +39,8 @@ export type Notifications = ReturnType<typeof createNotifications>;
 export function createNotifications(deps: NotificationsDeps) {
   const { db, clock } = deps;
 
-  const toResponses = async (on: Db | Tx, rows: NotificationRow[]): Promise<Notification[]> => {
-    const deliveries = await store.findDeliveries(
-      on,
-      rows.map(({ id }) => id),
-    );
-    return rows.map((row) => toResponse(row, deliveries));
-  };
-
-  const get = async (on: Db | Tx, visible: Visible, id: string): Promise<Notification> => {
-    const row = requireFound(await store.find(on, visible, id), 'notification', id);
-    return (await toResponses(on, [row]))[0]!;
-  };
+  const get = async (on: Db | Tx, visible: Visible, id: string): Promise<Notification> =>
+    toResponse(requireFound(await store.find(on, visible, id), 'notification', id));
 
   const issue = async (tx: Tx, message: Message): Promise<string> => {
     const id = randomUUID();
@@ -76,8 +66,7 @@ export function createNotifications(deps: NotificationsDeps) {
 
     async list(actor: Actor, clientId: number, filter: ListNotifications): Promise<Collection<Notification>> {
       await deps.clients.require(clientId);
-      const { count, rows } = await store.list(db, visibleTo(actor, clientId), filter);
-      return { count, results: await toResponses(db, rows) };
+      return toCollection(await store.list(db, visibleTo(actor, clientId), filter), toResponse);
     },
 
     /** Writes a message, and a delivery for each current address and webhook of the client. Returns its id. */
@@ -121,8 +110,7 @@ function visibleTo({ projectIds }: Actor, clientId: number): Visible {
   return { clientId, projectIds };
 }
 
-function toResponse(row: NotificationRow, deliveries: DeliveryRow[]): Notification {
-  const mine = deliveries.filter(({ notificationId }) => notificationId === row.id);
+function toResponse(row: NotificationView): Notification {
   return {
     id: row.id,
     type: row.type,
@@ -130,7 +118,7 @@ function toResponse(row: NotificationRow, deliveries: DeliveryRow[]): Notificati
     created_at: withZone(row.createdAt),
     subject: row.subject,
     data: row.data,
-    deliveries: mine.map(toDelivery),
+    deliveries: row.deliveries.map(toDelivery),
   };
 }
 

@@ -1,5 +1,5 @@
 /** SQL of notifications and their deliveries, and of the jobs that send them. */
-import { and, asc, eq, inArray, or, sql, type SQL } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, or, sql, type SQL } from 'drizzle-orm';
 import { type Db, type DeferredWrite, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { priorityAt } from '../../tasks/priority.ts';
@@ -109,15 +109,29 @@ export const isRealElsewhere = preparedExists<[driver: string], Db>(
    where w.seen_at > now() - interval '10 seconds' and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
 );
 
-const readPage = kit.pageReader<NotificationRow>(notifications);
+/** A message with its deliveries. */
+export interface NotificationView extends NotificationRow {
+  deliveries: DeliveryRow[];
+}
+
+const ofMessage = 'notification_id = notifications.id';
+const columns = {
+  ...getTableColumns(notifications),
+  deliveries: kit.jsonRows(deliveries, getTableColumns(deliveries), ofMessage, ['r.channel', 'r.target', 'r.id']),
+};
+const toView = (row: NotificationView): NotificationView => ({
+  ...row,
+  deliveries: kit.withDates(deliveries, row.deliveries),
+});
+const readPage = kit.pageReader<NotificationView>(notifications, { columns });
 const orders = kit.ordersOf(notifications.id, { created_at: notifications.createdAt });
 
 export async function list(
   db: Db,
   visible: kit.Visible,
   filter: ListNotifications,
-): Promise<kit.Found<NotificationRow>> {
-  return readPage(db, {
+): Promise<kit.Found<NotificationView>> {
+  const { count, rows } = await readPage(db, {
     where: and(
       eq(notifications.clientId, visible.clientId),
       ofProjects(visible),
@@ -127,6 +141,7 @@ export async function list(
     order: orders[filter.order_by ?? 'created_at.desc'],
     page: filter,
   });
+  return { count, rows: rows.map(toView) };
 }
 
 /** Whether a message is of one of the projects, or of no project. */
@@ -146,24 +161,14 @@ function deliveredAs({ webhook_id, delivery_state }: ListNotifications): SQL | u
   )})`;
 }
 
-const readRow = kit.rowById<NotificationRow>(notifications);
+const readRow = kit.rowById<NotificationView>(notifications, { columns });
 
-export async function find(db: Db | Tx, visible: kit.Visible, id: string): Promise<NotificationRow | null> {
+export async function find(db: Db | Tx, visible: kit.Visible, id: string): Promise<NotificationView | null> {
   const notification = await readRow(db, id);
   if (notification?.clientId !== visible.clientId) return null;
   const projectId = notification.data['project_id'] as number | undefined;
   const isVisible = visible.projectIds === null || projectId === undefined || visible.projectIds.includes(projectId);
-  return isVisible ? notification : null;
-}
-
-// The subselect hides the length of the array from the planner, which would plan each call again.
-const readDeliveries = prepared<DeliveryRow>(
-  'deliveries_of_notifications',
-  `${kit.selectOf(deliveries)} where notification_id = any((select $1::uuid[])::uuid[]) order by channel, target, id`,
-);
-
-export async function findDeliveries(on: Db | Tx, notificationIds: string[]): Promise<DeliveryRow[]> {
-  return notificationIds.length === 0 ? [] : readDeliveries(on, notificationIds);
+  return isVisible ? toView(notification) : null;
 }
 
 /** A delivery with its message. */

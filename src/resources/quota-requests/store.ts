@@ -31,16 +31,18 @@ export async function list(db: Db, filter: QuotaRequestFilter): Promise<kit.Foun
   return readPage(db, { where, order: [desc(r.id)], page: filter });
 }
 
-const ofClient = `${kit.selectOf(quotaRequests)} where id = $1 and ($2::int is null or client_id = $2)`;
+const readRow = kit.rowById<QuotaRequestRow>(quotaRequests);
+
 /** `clientId`: null for a request of any client. */
-export const find = preparedRow<QuotaRequestRow, [id: number, clientId: number | null]>(
-  'quota_requests_find',
-  ofClient,
-);
+export async function find(db: Db, id: number, clientId: number | null): Promise<QuotaRequestRow | null> {
+  const row = await readRow(db, id);
+  return clientId === null || row?.clientId === clientId ? row : null;
+}
+
 /** Of two decisions, the second one waits for the first one. */
 export const lock = preparedRow<QuotaRequestRow, [id: number, clientId: number | null], Tx>(
   'quota_requests_lock',
-  `${ofClient} for update`,
+  `${kit.selectOf(quotaRequests)} where id = $1 and ($2::int is null or client_id = $2) for update`,
 );
 
 /** Locks the client, so that the count holds until the commit. */

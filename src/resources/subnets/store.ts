@@ -1,5 +1,5 @@
 /** SQL of subnets. Writes touch this folder's table only; reads also see networks, and the rows that refer to subnets. */
-import { and, asc, eq, getTableColumns, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { prepared } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
@@ -62,19 +62,18 @@ export async function list(db: Db, scope: ProjectRegion, filter: ListSubnets, ta
   return readPage(db, scope, filter, filters, orders[filter.order_by ?? 'cidr.asc']);
 }
 
+const ofSome = `network_id = ${kit.anyOf('$1', 'uuid')}`;
+
 /** The subnets of several networks, by network and address range. */
-export async function ofNetworks(db: Db, networkIds: string[]): Promise<SubnetView[]> {
-  return db
-    .select(viewColumns)
-    .from(subnets)
-    .where(inArray(subnets.networkId, networkIds))
-    .orderBy(asc(subnets.networkId), ...orders['cidr.asc']);
-}
+export const ofNetworks = prepared<SubnetView, [networkIds: string[]], Db>(
+  'subnets_of_networks',
+  `${kit.selectOf(subnets, { columns: viewColumns })} where ${ofSome}
+   order by network_id, ${kit.textOf(sql.join(orders['cidr.asc'], sql`, `))}`,
+);
 
 const readBytes = prepared<{ id: string; bytes: number }>(
   'subnet_bytes_of_networks',
-  `select network_id as id, sum(pg_column_size(s.*))::int8 as bytes from subnets s
-   where network_id = any($1::uuid[]) group by network_id`,
+  `select network_id as id, sum(pg_column_size(s.*))::int8 as bytes from subnets s where ${ofSome} group by network_id`,
 );
 
 /** The stored size of the subnets of each network that has any. */

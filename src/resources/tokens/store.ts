@@ -4,7 +4,7 @@ import { deleteInBatches } from '../../platform/batches.ts';
 import { type Db, prepared, preparedRow, preparedValue, type Tx } from '../../platform/db.ts';
 import type { Role, TokenRights } from '../../authz/actor.ts';
 import { clients } from '../clients/table.ts';
-import { firstRow, type Found, limitRows, type PageQuery, pageReader } from '../store-kit.ts';
+import { type Found, limitRows, type PageQuery, pageReader, rowById } from '../store-kit.ts';
 import { tokens } from './table.ts';
 
 export type TokenRow = typeof tokens.$inferSelect;
@@ -49,9 +49,7 @@ export async function list(db: Db): Promise<TokenRow[]> {
   return db.select().from(tokens).orderBy(asc(tokens.id));
 }
 
-export function find(db: Db, id: number): Promise<TokenRow | null> {
-  return firstRow(db.select().from(tokens).where(eq(tokens.id, id)));
-}
+export const find = rowById<TokenRow>(tokens);
 
 interface TokenFilter {
   clientId: number;

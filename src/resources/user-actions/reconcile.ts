@@ -128,7 +128,7 @@ async function sendAction(
   { subscription, entry, failures, secret }: Call,
   signal: AbortSignal,
 ): Promise<Attempted | null> {
-  const action = toUserAction(entry, false);
+  const action = toUserAction({ ...entry, acknowledged: false });
   const done = { entryId: entry.id, failures, delaySeconds: 0, askedSeconds: 0, attempt: null };
   const attemptOf = (answer: string) => ({ at: withZone(hostClock.now()), answer });
   // An entry without an official name.

@@ -6,7 +6,7 @@ import type { UserAction } from './schema.ts';
 import type { ActionEntry } from './store.ts';
 
 /** Null for an entry that is not a user action. */
-export function toUserAction(entry: ActionEntry, acknowledged: boolean): UserAction | null {
+export function toUserAction(entry: ActionEntry): UserAction | null {
   const name = officialNameOf(entry.operation);
   if (!name) return null;
   const { origin, changes } = entry;
@@ -15,7 +15,7 @@ export function toUserAction(entry: ActionEntry, acknowledged: boolean): UserAct
     timestamp: withZone(entry.at),
     action_type: name.action,
     api_group: name.group,
-    acknowledged,
+    acknowledged: entry.acknowledged,
     action_data: { operation: entry.operation, request_id: entry.requestId },
     client_id: entry.clientId,
     project_id: entry.projectId,

@@ -41,9 +41,9 @@ export function createUserActions(deps: UserActionsDeps) {
   const { db, clock, keyring } = deps;
 
   const readActions = async (ids: number[]): Promise<(UserAction & { entryId: number })[]> => {
-    const [entries, acknowledged] = await Promise.all([store.findEntries(db, ids), store.findAcknowledged(db, ids)]);
+    const entries = await store.findEntries(db, ids);
     return entries.flatMap((entry) => {
-      const action = toUserAction(entry, acknowledged.has(entry.id));
+      const action = toUserAction(entry);
       return action ? [{ ...action, entryId: entry.id }] : [];
     });
   };
@@ -63,12 +63,13 @@ export function createUserActions(deps: UserActionsDeps) {
 
     /** A page, in groups, because some entries are large. */
     async list(actor: Actor, query: ListUserActions): Promise<PageInGroups<UserAction>> {
+      const { action_type, api_group } = query;
       const found = await store.list(db, {
         ...query,
         // UUIDs of resources have lower case.
         resource_id: query.resource_id?.map((id) => id.toLowerCase()),
         visible: seesAllClients(actor) ? null : actor,
-        operations: operationsOf(query.action_type, query.api_group),
+        operations: action_type || api_group ? operationsOf(action_type, api_group) : undefined,
         from: readInstant(query.from_timestamp),
         to: readEnd(query.to_timestamp),
         ascending: (query.order_by ?? query.sorting) === 'asc',

@@ -1,52 +1,56 @@
 /** SQL of user actions (reads of the audit log), of subscriptions, and of their deliveries. */
-import { and, asc, desc, eq, gt, gte, inArray, lte, ne, sql, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lte, ne, sql, type SQL } from 'drizzle-orm';
 import { auditEntries } from '../../audit/table.ts';
 import { columnsOf, type Db, prepared, preparedExists, preparedValue, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
-import { changedRows, type EntryRow, findEntries as findAuditEntries, isAmong } from '../audit/store.ts';
+import { changedRows, type EntryRow, isAmong } from '../audit/store.ts';
 import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
+import { operationsOf } from './actions.ts';
 import type { ListUserActions } from './schema.ts';
 import { userActionDeliveries as deliveries, userActionSubscriptions as subscriptions } from './table.ts';
 import type { UserActionDeliveryState } from './table.ts';
 
 export { isRealElsewhere } from '../notifications/store.ts';
 
-/** `taskId`: the task that the request started, if it is still kept. */
-export type ActionEntry = EntryRow & { taskId: string | null };
+/** An entry of the audit log, as a user action shows it. */
+export interface ActionEntry extends Omit<EntryRow, 'tokenName'> {
+  /** The task that the request started, if it is still kept. */
+  taskId: string | null;
+  /** Whether a subscriber has received it. */
+  acknowledged: boolean;
+}
 
 /** The tables whose ids are the resources of tasks. */
-const tablesOfTasks = new Set([
-  ...['file_shares', 'load_balancers', 'networks', 'projects', 'secrets', 'snapshots', 'subnets', 'volumes'],
-]);
+const tablesOfTasks = [
+  'file_shares',
+  'load_balancers',
+  'networks',
+  'projects',
+  'secrets',
+  'snapshots',
+  'subnets',
+  'volumes',
+];
 
-const readTasks = prepared<{ requestId: string; id: string }>(
-  'user_action_tasks',
-  `select t.request_id as "requestId", t.id from unnest($1::text[], $2::text[]) as e (resource_id, request_id)
-   join tasks t on t.resource_id = e.resource_id and t.request_id = e.request_id`,
+const taskId = sql.raw(`(
+  select t.id from jsonb_array_elements(audit_entries.changes) as change
+    join tasks t on t.resource_id = change ->> 'id' and t.request_id = audit_entries.request_id
+  where change ->> 'table' in ('${tablesOfTasks.join("', '")}') limit 1)`);
+const acknowledged = sql.raw(`exists (
+  select from user_action_deliveries d where d.entry_id = audit_entries.id and d.state = 'delivered')`);
+
+export const findEntries = kit.rowsByIds<ActionEntry>(
+  auditEntries,
+  { columns: { ...getTableColumns(auditEntries), taskId, acknowledged } },
+  'user_action_entries',
 );
-
-export async function findEntries(db: Db, ids: number[]): Promise<ActionEntry[]> {
-  const entries = await findAuditEntries(db, ids);
-  const changed = entries.flatMap(({ requestId, changes }) =>
-    changes
-      .filter(({ table, id }) => requestId !== null && id !== null && tablesOfTasks.has(table))
-      .map(({ id }) => ({ requestId, resourceId: String(id) })),
-  );
-  const tasks = await readTasks(
-    db,
-    changed.map(({ resourceId }) => resourceId),
-    changed.map(({ requestId }) => requestId),
-  );
-  const byRequest = new Map(tasks.map(({ requestId, id }) => [requestId, id]));
-  return entries.map((entry) => ({ ...entry, taskId: byRequest.get(entry.requestId ?? '') ?? null }));
-}
 
 interface UserActionFilter extends ListUserActions {
   /** The entries visible to the caller; null: all. */
   visible: kit.Visible | null;
-  /** Of the actions and groups. */
-  operations: string[];
+  /** Of the actions and groups; undefined: all that are user actions. */
+  operations: string[] | undefined;
   from: Date | undefined;
   to: Date | undefined;
   ascending: boolean;
@@ -56,20 +60,28 @@ const readSizes = kit.pageReader<SizedRow<number>>(auditEntries, {
   columns: { id: auditEntries.id, bytes: sql`pg_column_size(${auditEntries.changes})` },
 });
 
+/** SQL: the operations that are user actions. */
+const userActions = sql.raw(`'{${operationsOf().join(', ')}}'::text[]`);
+
 /** Entries may be large, so they are read separately. */
 export async function list(db: Db, filter: UserActionFilter): Promise<kit.Found<SizedRow<number>>> {
-  const order = [filter.ascending ? asc(auditEntries.id) : desc(auditEntries.id)];
-  return readSizes(db, { where: conditionsOf(filter), order, page: filter });
+  const { id, operation } = auditEntries;
+  const { visible, operations, ascending } = filter;
+  const filters = filtersOf(filter);
+  const where = and(
+    kit.isVisible(auditEntries, visible),
+    sql`${operation} = any(${operations ? sql`${sql.param(operations)}::text[]` : userActions})`,
+    ...filters,
+  );
+  const isFiltered = [visible?.projectIds, operations, ...filters].some((one) => one !== undefined && one !== null);
+  return readSizes(db, { where, order: [ascending ? asc(id) : desc(id)], page: filter, isPrepared: !isFiltered });
 }
 
-function conditionsOf(filter: UserActionFilter): SQL | undefined {
+function filtersOf({ resource_id: ids, search_field: name, ...filter }: UserActionFilter): (SQL | undefined)[] {
   const e = auditEntries;
-  const { visible, resource_id: ids, search_field: name } = filter;
   const within = (column: SQL, values: string[] | undefined) =>
     values && sql`${column} = any(${sql.param(values)}::text[])`;
-  return and(
-    kit.isVisible(e, visible),
-    within(sql`${e.operation}`, filter.operations),
+  return [
     kit.isAnyOf(e.projectId, filter.project_id),
     kit.isAnyOf(e.regionId, filter.region_id),
     filter.from && gte(e.at, filter.from),
@@ -80,7 +92,7 @@ function conditionsOf(filter: UserActionFilter): SQL | undefined {
     name === undefined
       ? undefined
       : sql`jsonb_path_exists(${e.changes}, '$[*].*.name ? (@ == $name)', jsonb_build_object('name', ${name}::text))`,
-  );
+  ];
 }
 
 /** Entries that added one of the volumes to a policy or removed it: these rows have no id, and are shown with the volume's. */
@@ -92,16 +104,6 @@ function changedMembers(volumeIds: string[]): SQL {
     sql`exists (select from jsonb_array_elements(${auditEntries.changes}) as change
       where change ->> 'table' = ${table} and (${isVolume('before')} or ${isVolume('after')}))`,
   )!;
-}
-
-/** The entries among the ids that a subscriber has received. */
-export async function findAcknowledged(db: Db, ids: number[]): Promise<Set<number>> {
-  if (ids.length === 0) return new Set();
-  const rows = await db
-    .select({ id: deliveries.entryId })
-    .from(deliveries)
-    .where(and(inArray(deliveries.entryId, ids), eq(deliveries.state, 'delivered')));
-  return new Set(rows.map(({ id }) => id));
 }
 
 export type SubscriptionRow = typeof subscriptions.$inferSelect;

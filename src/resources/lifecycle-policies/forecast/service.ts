@@ -19,7 +19,7 @@ export async function forecast(
 ): Promise<Forecast> {
   const policy = requireFound(await policies.find(db, scope, policyId), 'lifecycle policy', policyId);
   if (policy.status === 'paused') return { runs: [], expiring: [] };
-  const schedules = await policies.findSchedules(db, [policyId]);
+  const { schedules } = policy;
   const pause = createPause();
   const coming: { schedule: ScheduleRow; at: Date }[] = [];
   for (const schedule of schedules) {

@@ -24,7 +24,7 @@ export function createRequestedRuns({ db, clock, tasks, idempotency }: ServiceDe
     run: (context: RequestContext, scope: Scope, id: number, body: RunLifecyclePolicy): Promise<TaskIds> =>
       idempotency.auditedTransaction(db, context, async (tx) => {
         const policy = requireFound(await policies.lock(tx, scope, id), 'lifecycle policy', id);
-        const schedules = schedulesToRun(policy, await policies.findSchedules(tx, [id]), body.schedule_ids);
+        const schedules = schedulesToRun(policy, await policies.findSchedules(tx, id), body.schedule_ids);
         const last = new Map((await store.findLastRuns(tx, id)).map((run) => [run.scheduleId, run]));
         for (const { id } of schedules) requireUnlocked(last.get(id)?.openTaskId ?? null, 'schedule', id);
         const now = clock.now();

@@ -6,12 +6,11 @@ import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
 import type { Groups, PageInGroups, SizedRow } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
 import { statusesOf } from '../l7-policies/response.ts';
-import { find, loadWhole } from '../store.ts';
-import type { WholeLoadBalancer } from '../store.ts';
-import type { ListenerRow, LoadBalancerRow, MemberRow } from '../table.ts';
+import { find } from '../store.ts';
+import type { ListenerRow, LoadBalancerRow } from '../table.ts';
 import type { LoadBalancerStatus } from './schema.ts';
 import * as store from './store.ts';
-import type { ListenerWithParts } from './store.ts';
+import type { ListenerWithParts, LoadBalancerPart, LoadBalancerWithParts, MemberPart, PoolPart } from './store.ts';
 
 type Listener = LoadBalancerStatus['listeners'][number];
 /** A status whose listeners are read while it is sent. */
@@ -30,7 +29,7 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
       const loadBalancer = await find(db, scope, size.id);
       return loadBalancer && inGroups(loadBalancer);
     }
-    const whole = await loadWhole(db, size.id);
+    const whole = await store.withParts(db, size.id);
     return whole && wholeToStatus(whole);
   };
 
@@ -55,15 +54,14 @@ export function createLoadBalancerStatuses({ db }: { db: Db }) {
   };
 }
 
-function wholeToStatus(whole: WholeLoadBalancer): LoadBalancerStatus {
-  const { loadBalancer, listeners } = whole;
+function wholeToStatus(whole: LoadBalancerWithParts): LoadBalancerStatus {
   const policiesOf = Map.groupBy(whole.l7Policies, (policy) => policy.listenerId);
   const rulesOf = Map.groupBy(whole.l7Rules, (rule) => rule.policyId);
   const poolsOf = Map.groupBy(whole.pools, (pool): string | null => pool.id);
   const membersOf = Map.groupBy(whole.members, (member): string | null => member.poolId);
   return toStatus(
-    loadBalancer,
-    listeners.map((listener) => {
+    whole,
+    whole.listeners.map((listener) => {
       const l7Policies = policiesOf.get(listener.id) ?? [];
       return listenerToStatus({
         ...listener,
@@ -76,7 +74,7 @@ function wholeToStatus(whole: WholeLoadBalancer): LoadBalancerStatus {
   );
 }
 
-function toStatus<Listeners>(loadBalancer: LoadBalancerRow, listeners: Listeners) {
+function toStatus<Listeners>(loadBalancer: LoadBalancerPart, listeners: Listeners) {
   return { ...namedStatuses(loadBalancer), listeners, tags: toTagList(loadBalancer.tags) };
 }
 
@@ -106,7 +104,7 @@ function namedStatuses(row: Pick<ListenerRow, 'id' | 'name' | 'operatingStatus' 
 }
 
 /** Monitors and members are provisioned with their pool. */
-function poolToStatus(pool: ListenerWithParts['pools'][number], members: MemberRow[]): Listener['pools'][number] {
+function poolToStatus(pool: PoolPart, members: MemberPart[]): Listener['pools'][number] {
   const { healthMonitor: monitor, provisioningStatus: provisioning_status } = pool;
   return {
     ...namedStatuses(pool),

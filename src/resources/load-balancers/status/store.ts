@@ -1,22 +1,79 @@
 /** SQL of statuses. They are read in groups: a load balancer may have many listeners, and each pool a thousand members. */
-import { eq, getTableColumns, sql } from 'drizzle-orm';
-import type { Db } from '../../../platform/db.ts';
+import { sql } from 'drizzle-orm';
+import { type Db, prepared } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { inScope, oldestFirst, rowsByIds, viewOf } from '../../store-kit.ts';
+import { jsonRows, oldestFirst, rowById, rowsByIds, selectOf, textOf, viewOf } from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
-import { parts } from '../store.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
-import type { L7PolicyRow, L7RuleRow, ListenerRow, MemberRow, PoolRow } from '../table.ts';
+import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
 
-type WithoutTimes<Row> = Omit<Row, 'createdAt' | 'deletedAt'>;
+type NamedTable = typeof loadBalancers | typeof lbListeners | typeof lbPools;
+const namedColumns = ({ id, name, operatingStatus, provisioningStatus }: NamedTable) => {
+  return { id, name, operatingStatus, provisioningStatus };
+};
+const loadBalancerColumns = { ...namedColumns(loadBalancers), tags: loadBalancers.tags };
+const listenerColumns = { ...namedColumns(lbListeners), defaultPoolId: lbListeners.defaultPoolId };
+const poolColumns = { ...namedColumns(lbPools), healthMonitor: lbPools.healthMonitor };
+const memberColumns = {
+  ...{ id: lbMembers.id, poolId: lbMembers.poolId, address: lbMembers.address, protocolPort: lbMembers.protocolPort },
+  operatingStatus: lbMembers.operatingStatus,
+};
+const l7PolicyColumns = {
+  ...{ id: lbL7Policies.id, listenerId: lbL7Policies.listenerId, name: lbL7Policies.name },
+  ...{ action: lbL7Policies.action, position: lbL7Policies.position },
+  provisioningStatus: lbL7Policies.provisioningStatus,
+};
+const l7RuleColumns = {
+  ...{ id: lbL7Rules.id, policyId: lbL7Rules.policyId, type: lbL7Rules.type },
+  provisioningStatus: lbL7Rules.provisioningStatus,
+};
+
+/** The columns of rows that statuses show. */
+export type LoadBalancerPart = Pick<LoadBalancerRow, keyof typeof loadBalancerColumns>;
+type ListenerPart = Pick<ListenerRow, keyof typeof listenerColumns>;
+export type PoolPart = Pick<PoolRow, keyof typeof poolColumns>;
+export type MemberPart = Pick<MemberRow, keyof typeof memberColumns>;
+type L7PolicyPart = Pick<L7PolicyRow, keyof typeof l7PolicyColumns>;
+type L7RulePart = Pick<L7RuleRow, keyof typeof l7RuleColumns>;
+
+interface Parts {
+  pools: PoolPart[];
+  members: MemberPart[];
+  l7Policies: L7PolicyPart[];
+  l7Rules: L7RulePart[];
+}
 
 /** A listener with its default pool, if any, and L7 policies. */
-export interface ListenerWithParts extends ListenerRow {
-  pools: WithoutTimes<PoolRow>[];
-  members: MemberRow[];
-  l7Policies: WithoutTimes<L7PolicyRow>[];
-  l7Rules: WithoutTimes<L7RuleRow>[];
-}
+export type ListenerWithParts = ListenerPart & Parts;
+
+/** A load balancer with all parts. */
+export type LoadBalancerWithParts = LoadBalancerPart & Parts & { listeners: ListenerPart[] };
+
+const byPosition = ['r.position', 'r.id'];
+/** SQL: the parts of the rows that a statement reads, by conditions on the columns of the parts. */
+const partsWhere = (of: { pool: string; member: string; l7Policy: string; l7Rule: string }) => ({
+  pools: jsonRows(lbPools, poolColumns, of.pool),
+  members: jsonRows(lbMembers, memberColumns, of.member, byPosition),
+  l7Policies: jsonRows(lbL7Policies, l7PolicyColumns, of.l7Policy, byPosition),
+  l7Rules: jsonRows(lbL7Rules, l7RuleColumns, of.l7Rule),
+});
+
+const ofIt = 'load_balancer_id = load_balancers.id';
+/** Concurrent reads share a statement. */
+export const withParts = rowById<LoadBalancerWithParts>(
+  loadBalancers,
+  {
+    columns: {
+      ...loadBalancerColumns,
+      listeners: jsonRows(lbListeners, listenerColumns, ofIt),
+      ...partsWhere({
+        ...{ pool: ofIt, l7Policy: ofIt, l7Rule: ofIt },
+        member: 'pool_id in (select id from lb_pools where load_balancer_id = load_balancers.id)',
+      }),
+    },
+  },
+  'load_balancer_with_parts',
+);
 
 const bytesOfParts = sql<number>`(
   select count(*) * 128 from lb_listeners l where l.load_balancer_id = load_balancers.id) + (
@@ -38,38 +95,42 @@ export const size = viewOf<SizedRow<string> & ProjectRegion>(
   'load_balancer_size',
 );
 
+const orderOf = (table: typeof loadBalancers | typeof lbListeners) => textOf(sql.join(oldestFirst(table), sql`, `));
+
+const readSizes = prepared<SizedRow<string>, [projectId: number, regionId: number], Db>(
+  'load_balancer_sizes',
+  `${selectOf(loadBalancers, { columns: { id: loadBalancers.id, bytes: bytesOfParts } })}
+   where project_id = $1 and region_id = $2 order by ${orderOf(loadBalancers)}`,
+);
+
 /** Oldest first, with the size of all parts. */
-export async function sizes(db: Db, scope: ProjectRegion): Promise<SizedRow<string>[]> {
-  return db
-    .select({ id: loadBalancers.id, bytes: bytesOfParts })
-    .from(loadBalancers)
-    .where(inScope(loadBalancers, scope))
-    .orderBy(...oldestFirst(loadBalancers));
-}
+export const sizes = (db: Db, { projectId, regionId }: ProjectRegion): Promise<SizedRow<string>[]> =>
+  readSizes(db, projectId, regionId);
+
+const bytesOfListener = sql<number>`128 + 64 * (
+  select count(*) from lb_members m where m.pool_id = lb_listeners.default_pool_id) + (
+  select count(*) * 128 from lb_l7_policies y where y.listener_id = lb_listeners.id) + (
+  select count(*) * 64 from lb_l7_rules r join lb_l7_policies y on y.id = r.policy_id
+  where y.listener_id = lb_listeners.id)`;
 
 /** Oldest first, with the size of their members, policies and rules. */
-export async function listenerSizes(db: Db, loadBalancerId: string): Promise<SizedRow<string>[]> {
-  const bytes = sql<number>`128 + 64 * (
-    select count(*) from lb_members m where m.pool_id = ${lbListeners.defaultPoolId}) + (
-    select count(*) * 128 from lb_l7_policies y where y.listener_id = lb_listeners.id) + (
-    select count(*) * 64 from lb_l7_rules r join lb_l7_policies y on y.id = r.policy_id
-    where y.listener_id = lb_listeners.id)`;
-  return db
-    .select({ id: lbListeners.id, bytes })
-    .from(lbListeners)
-    .where(eq(lbListeners.loadBalancerId, loadBalancerId))
-    .orderBy(...oldestFirst(lbListeners));
-}
+export const listenerSizes = prepared<SizedRow<string>, [loadBalancerId: string], Db>(
+  'lb_listener_sizes',
+  `${selectOf(lbListeners, { columns: { id: lbListeners.id, bytes: bytesOfListener } })}
+   where load_balancer_id = $1 order by ${orderOf(lbListeners)}`,
+);
 
 export const listeners = rowsByIds<ListenerWithParts>(
   lbListeners,
   {
     columns: {
-      ...getTableColumns(lbListeners),
-      pools: parts(lbPools, 'id = lb_listeners.default_pool_id'),
-      members: parts(lbMembers, 'pool_id = lb_listeners.default_pool_id'),
-      l7Policies: parts(lbL7Policies, 'listener_id = lb_listeners.id'),
-      l7Rules: parts(lbL7Rules, 'policy_id in (select id from lb_l7_policies where listener_id = lb_listeners.id)'),
+      ...listenerColumns,
+      ...partsWhere({
+        pool: 'id = lb_listeners.default_pool_id',
+        member: 'pool_id = lb_listeners.default_pool_id',
+        l7Policy: 'listener_id = lb_listeners.id',
+        l7Rule: 'policy_id in (select id from lb_l7_policies where listener_id = lb_listeners.id)',
+      }),
     },
   },
   'lb_listeners_with_parts',
