@@ -4,6 +4,7 @@ import { withZone } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { createPause } from '../../../platform/event-loop.ts';
 import { requireFound } from '../../service-kit.ts';
+import type { FireTimes } from '../fire-times.ts';
 import { defaultQuantity, localTime, timesOf } from '../schedule-rules.ts';
 import * as policies from '../store.ts';
 import type { ScheduleRow } from '../store.ts';
@@ -21,12 +22,12 @@ export async function forecast(
   if (policy.status === 'paused') return { runs: [], expiring: [] };
   const { schedules } = policy;
   const pause = createPause();
-  const coming: { schedule: ScheduleRow; at: Date }[] = [];
+  const coming: { schedule: ScheduleRow; times: FireTimes; at: Date }[] = [];
   for (const schedule of schedules) {
     const times = timesOf(schedule);
     let at = schedule.nextRunAt;
     for (let i = 0; at && i < count; i++, at = times.next(at)) {
-      coming.push({ schedule, at });
+      coming.push({ schedule, times, at });
       await pause();
     }
   }
@@ -40,10 +41,10 @@ export async function forecast(
   }));
   const expiring = await store.findExpiring(db, policyId, retentions, limit);
   return {
-    runs: coming.map(({ schedule, at }) => ({
+    runs: coming.map(({ schedule, times, at }) => ({
       schedule_id: schedule.id,
       utc: withZone(at),
-      local: localTime(at, timesOf(schedule)),
+      local: localTime(at, times),
     })),
     expiring: expiring.map(({ id, volumeId, scheduleId, expiresAt, ...row }) => ({
       snapshot_id: id,
