@@ -66,8 +66,13 @@ async function changeKeyFile(
   const action = { ...commandAction(prepare ? 'prepareKey' : 'rotateKey'), always: true };
   return audit.transaction(db, action, async (tx, act) => {
     await tx.$client.query('select pg_advisory_xact_lock($1)', [rotationLock]);
-    const { problem } = await checkAuthority(tx, openKeyFile(keyFile));
+    const { exist, problem } = await checkAuthority(tx, openKeyFile(keyFile));
     if (problem && !lost) throw problem;
+    if (lost && !exist) {
+      throw new Error(
+        '--lost has nothing to replace: no server has created the keys of registries yet; start a server',
+      );
+    }
     if (lost && !problem) throw new Error(`no key is lost: ${keyFile} decrypts the keys of registries`);
     const id = use ?? addKey(keyFile);
     const encrypts = keyIds(keyFile)[0];
