@@ -140,10 +140,22 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(readdirSync(yard.layout.repositories).sort()).toEqual(before);
   });
 
-  it('gets 400 for an invalid manifest', async () => {
-    for (const manifest of [{}, 'null', { schemaVersion: 2, config: { digest: 'sha256:ab', size: 2 } }]) {
+  it('gets 400 for an invalid manifest of any size', async () => {
+    const layer = { digest: digestOf(config), size: config.length, mediaType: nondistributable };
+    for (const manifest of [
+      {},
+      'null',
+      { schemaVersion: 2, config: { digest: 'sha256:ab', size: 2 } },
+      `{"schemaVersion":2,"SchemaVersion":1,"config":${JSON.stringify(layer)}}`,
+      manifestOf(config, [], { layers: [{ ...layer, urls: ['ftp://example.com/layer'] }] }),
+      manifestOf(config, [], { schemaVersion: 1, annotations: { filler: 'x'.repeat(3 * 1024 * 1024) } }),
+      manifestOf(config, [], {
+        layers: Array.from({ length: 30_000 }, (_, i) => ({ ...layer, digest: `sha999:${i}` })),
+      }),
+    ]) {
       const { status, code } = await yard.putManifest(token, mine, 'invalid', manifest);
-      expect([manifest, status, code]).toEqual([manifest, 400, 'MANIFEST_INVALID']);
+      const start = JSON.stringify(manifest).slice(0, 300);
+      expect([start, status, code]).toEqual([start, 400, 'MANIFEST_INVALID']);
     }
   });
 

@@ -19,12 +19,10 @@ export interface Forwarding {
    * @throws Refusal, by the promise, to stop the request
    */
   admit?(bytes: number): Promise<void> | null;
-  /** Called with each part of the body before it is forwarded. */
-  onPart?(part: Buffer): void;
   /** Called once the complete body has been sent. */
   onSent?(): void;
   /** Called with the response before it is sent to the client. @throws Refusal to send instead */
-  onAnswer?(answer: IncomingMessage): void;
+  onAnswer?(answer: IncomingMessage): void | Promise<void>;
   /**
    * Called for a response with a server error: repairs files that distribution cannot read. The request is sent again after
    * `repaired`, and after `pending` (distribution may be writing the file); a request with a body gets 503 instead. It is
@@ -122,7 +120,7 @@ export function createForward(socketPath: string) {
         }
         if (!isSound) throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
       }
-      forwarding.onAnswer?.(answer);
+      await forwarding.onAnswer?.(answer);
       response.writeHead(answer.statusCode!, answer.statusMessage, headersOf(answer.rawHeaders));
       await pipeline(answer, response, { end: false });
       if (!upstream.writableEnded) upstream.destroy();
@@ -143,7 +141,7 @@ export function createForward(socketPath: string) {
 async function sendBody(
   request: IncomingMessage,
   upstream: ClientRequest,
-  { admit, onPart, onSent }: Forwarding,
+  { admit, onSent }: Forwarding,
   answered: Promise<unknown>,
 ): Promise<void> {
   let admitting: Promise<void> | null = null;
@@ -164,7 +162,6 @@ async function sendBody(
   const sent = new Promise<void>((resolve, reject) => {
     // Not an iterator, which would create several promises and listeners for each part.
     onData = (part) => {
-      onPart?.(part);
       const admitted = admit?.(part.length);
       if (admitted) (admitting = admitLater(part, admitted)).catch(reject);
       else send(part);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { writeFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Layout } from '../layout.ts';
 import { newFolders } from '../test-host.ts';
@@ -49,7 +50,7 @@ const lost = new Refusal(503, 'UNAVAILABLE', 'the client closed the connection')
 /** Distribution responds with this status, or does not: null. */
 const answered = async ({ onAnswer }: Forwarding, status: number | null) => {
   if (status === null) throw lost;
-  onAnswer?.({ statusCode: status, headers: {} } as IncomingMessage);
+  await onAnswer?.(Object.assign(Readable.from([]), { statusCode: status, headers: {} }) as IncomingMessage);
 };
 
 /** Sends parts until one is refused. */

@@ -13,7 +13,7 @@ import { uploadsOf } from '../storage.ts';
 import { type Account, createAccount, limits } from './account.ts';
 import type { Forward } from './forward.ts';
 import type { Grant } from './grants.ts';
-import { manifestBody } from './manifest-body.ts';
+import { manifestFault } from './manifest-fault.ts';
 import type { Writer } from './open-uploads.ts';
 import { Refusal } from './refusal.ts';
 import { repairFor } from './repairs.ts';
@@ -172,7 +172,6 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
   await account.startManifest();
   let taken = 0;
   let mayBeStored = false;
-  const body = manifestBody();
   try {
     await admit(deps, push, null, 0);
     await deps.forward(request, response, {
@@ -183,11 +182,10 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
         taken += bytes;
         mayBeStored = true;
       },
-      onPart: body.add,
-      onAnswer(answer) {
+      async onAnswer(answer) {
         mayBeStored = mayHaveStored(answer);
-        const problem = answer.statusCode! >= 500 ? body.problem() : null;
-        if (problem !== null) throw new Refusal(400, 'MANIFEST_INVALID', `manifest invalid: ${problem}`);
+        const fault = answer.statusCode! >= 500 ? await manifestFault(answer) : null;
+        if (fault !== null) throw new Refusal(400, 'MANIFEST_INVALID', `manifest invalid: ${fault}`);
       },
     });
   } finally {
