@@ -11,7 +11,7 @@ import { requestWriter } from './log.ts';
 const logger = new URL('log.ts', import.meta.url).href;
 
 /** The lines that a process prints which runs `work` with a logger. */
-async function linesOf(work: string): Promise<{ n?: number; msg: string }[]> {
+async function linesOf(work: string): Promise<{ n?: number; msg: string; err?: { message: string; stack: string } }[]> {
   const program = `import { createLogger } from ${JSON.stringify(logger)};
     const log = createLogger({ level: 'info', pretty: false });
     ${work}`;
@@ -72,6 +72,32 @@ it('a process whose terminal is gone continues', async () => {
   const args = ['--input-type=module', '--eval', program];
   const ended = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
   expect([ended.status, ended.stderr]).toEqual([3, '']);
+});
+
+it('the message of an error names its causes, but each text once', async () => {
+  const lines = await linesOf(`
+    const cause = new Error('the name nowhere.test does not resolve');
+    log.info({ err: new Error(cause.message, { cause }) }, 'line');
+    log.info({ err: new Error('2 of 3 failed: ' + cause.message, { cause }) }, 'line');
+    log.info({ err: new Error('not sent', { cause: new Error('not connected', { cause }) }) }, 'line');
+    log.info({ err: new Error('', { cause }) }, 'line');
+    const circular = new Error('a');
+    circular.cause = new Error('b', { cause: circular });
+    log.info({ err: circular }, 'line');
+    log.info({ err: new Error('of the driver', { cause: 'a text' }) }, 'line');
+    log.info({ err: 'a text' }, 'line');
+    log.child({ part: 'a' }).info(new Error(cause.message, { cause }));`);
+  expect(lines.map(({ err }) => err?.message ?? err)).toEqual([
+    'the name nowhere.test does not resolve',
+    '2 of 3 failed: the name nowhere.test does not resolve',
+    'not sent: not connected: the name nowhere.test does not resolve',
+    'the name nowhere.test does not resolve',
+    'a: b',
+    'of the driver',
+    'a text',
+    'the name nowhere.test does not resolve',
+  ]);
+  expect(lines[0]!.err!.stack).toContain('caused by: ');
 });
 
 it('frequent lines are as pino would write them', () => {

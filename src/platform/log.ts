@@ -28,7 +28,7 @@ interface LoggerOptions {
 
 /** Messages are constant; variable data goes into fields. */
 export function createLogger({ level, pretty, toStandardError = false }: LoggerOptions): Logger {
-  const base = { level, redact: { paths: redacted, censor: '[redacted]' } };
+  const base = { level, redact: { paths: redacted, censor: '[redacted]' }, serializers: { err: serializeError } };
   if (!isMainThread) return pino(base);
   const descriptor = toStandardError ? 2 : 1;
   // Not by a thread, as is pino's default: at the exit, lines that it still writes would come after later ones.
@@ -43,6 +43,23 @@ export function createLogger({ level, pretty, toStandardError = false }: LoggerO
   // The terminal is gone: the process continues without its log.
   lines.on('error', () => {});
   return pino(base, lines);
+}
+
+/** As pino serializes errors, which appends the message of each cause also if the error repeats it. */
+function serializeError(error: Error): unknown {
+  const serialized = pino.stdSerializers.err(error);
+  if (error instanceof Error) serialized.message = messageWithCauses(error);
+  return serialized;
+}
+
+function messageWithCauses(error: Error): string {
+  const seen = new Set<unknown>();
+  let message = '';
+  for (let each: unknown = error; each instanceof Error && !seen.has(each); each = each.cause) {
+    seen.add(each);
+    if (!message.includes(each.message)) message = message === '' ? each.message : `${message}: ${each.message}`;
+  }
+  return message;
 }
 
 /** The longest write that a pipe takes as a whole if several processes write to it. */
