@@ -164,8 +164,10 @@ it('describe every pattern in words', async () => {
   const patterns = new Set(operations.flatMap(({ parameters, requestBody }) => patternsIn([parameters, requestBody])));
   expect(patterns.size).toBeGreaterThan(10);
   expect([...patterns].filter((one) => ruleOf(one) === undefined)).toEqual([]);
+  // A rule continues "must be ", so it is one phrase.
+  expect([...patterns].map((one) => ruleOf(one)!).filter((rule) => rule.includes(';'))).toEqual([]);
   const message =
-    'must be 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`';
+    'must be 3 to 63 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`';
   expect(await cloud.post('/cloud/v1/projects', { name: 'v1' })).toMatchObject({
     status: 400,
     body: { errors: [{ path: 'name', message }] },

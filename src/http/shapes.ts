@@ -50,7 +50,7 @@ export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 export const Uuid = Type.String({ format: 'uuid' });
 
 export const nameRule =
-  '3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`';
+  '3 to 63 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`';
 
 export const namePattern = '[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,61}[a-zA-Z0-9._]';
 

@@ -3672,7 +3672,7 @@ export interface components {
             namespace: string;
         };
         ApiKeyContainerInput: {
-            /** @description Name of the container: 2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-` */
+            /** @description Name of the container: 2 to 64 lowercase letters, digits and `-`, starting with a letter and not ending with `-` */
             name: string;
             /** @description Namespace of the container: 1 to 255 characters without control characters */
             namespace: string;
@@ -3909,7 +3909,7 @@ export interface components {
             longitude: string;
         };
         CreateApiKey: {
-            /** @description 2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-`; unique in the project and region */
+            /** @description 2 to 64 lowercase letters, digits and `-`, starting with a letter and not ending with `-`; unique in the project and region */
             name: string;
             /** @description Containers that the key opens, at most 10,000; a key without containers opens none */
             containers: components["schemas"]["ApiKeyContainerInput"][];
@@ -4383,7 +4383,7 @@ export interface components {
             requested_limits: components["schemas"]["NewRequestedLimits"];
         };
         CreateRegistry: {
-            /** @description 2 to 24 lowercase letters, digits and `-`; starts with a letter, ends without `-`; unique in the project and region */
+            /** @description 2 to 24 lowercase letters, digits and `-`, starting with a letter and not ending with `-`; unique in the project and region */
             name: string;
             /**
              * @description Storage limit in GiB
@@ -5942,7 +5942,7 @@ export interface components {
         ListenerUser: {
             /** @description crypt(3) hash of the password: `$1$`; `$5$` or `$6$` with at most 5,000 rounds; or bcrypt (`$2b$`) with a cost of 4 to 6. `openssl passwd -6` and `htpasswd -nB` print such hashes */
             encrypted_password: string;
-            /** @description 3 to 32 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
+            /** @description 3 to 32 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-` */
             username: string;
         };
         LoadBalancer: {
@@ -6309,7 +6309,7 @@ export interface components {
             /** @description Whether the work that became due is done; false: some of it took too long, hangs or was skipped because the clock jumped over it after 45 s, and the workers catch up */
             complete: boolean;
         };
-        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-` */
+        /** @description 3 to 63 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-` */
         Name: string;
         Network: {
             /**

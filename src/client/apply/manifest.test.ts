@@ -66,7 +66,7 @@ describe('readManifest', () => {
 
   it('says in words what a name or the key of a tag must be, once', () => {
     expect(errorsOf(`kind: network\nname: "-"\ntags: {a b: c, "${'d'.repeat(300)}": e}\n`)).toEqual([
-      'a.yaml:2:7: name must be 3 to 63 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`',
+      'a.yaml:2:7: name must be 3 to 63 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`',
       'a.yaml:3:8: tags.a b must be 1 to 255 characters without whitespace and `=`',
       `a.yaml:3:16: tags.${'d'.repeat(300)} must NOT have more than 255 characters`,
     ]);

@@ -12,7 +12,7 @@ import {
   Nullable,
 } from '../../http/shapes.ts';
 
-const nameRule = '2 to 64 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
+const nameRule = '2 to 64 lowercase letters, digits and `-`, starting with a letter and not ending with `-`';
 const namespaceRule = '1 to 255 characters without control characters';
 
 /** Names of keys and of containers. */

@@ -62,7 +62,7 @@ const LoggingInput = Type.Object(
             maxLength: 223,
             pattern: pattern(
               '^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$',
-              '1 to 223 lowercase letters, digits, `-` and `.`; each part starts and ends with a letter or digit',
+              '1 to 223 lowercase letters, digits, `-` and `.`, each part starting and ending with a letter or digit',
             ),
           }),
         ),

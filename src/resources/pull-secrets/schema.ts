@@ -9,7 +9,7 @@ const nameRule = '1 to 250 letters, digits, `.`, `_` and `-`';
 /** `.` and `..` would be removed from paths. */
 export const PullSecretName = Type.String({
   maxLength: 250,
-  pattern: pattern('^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$', `${nameRule}; not \`.\` or \`..\``),
+  pattern: pattern('^(\\.{3,}|\\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)$', `${nameRule}, but not \`.\` or \`..\``),
   description: `${nameRule}; unique in the project and region`,
 });
 const Login = Type.String({

@@ -24,7 +24,7 @@ export const Digest = Type.String({
   examples: ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
 });
 export const TagName = Type.String({
-  pattern: pattern(`^${tagGrammar}$`, '1 to 128 letters, digits, `_`, `.` and `-`; starts without `.` and `-`'),
+  pattern: pattern(`^${tagGrammar}$`, '1 to 128 letters, digits, `_`, `.` and `-`, not starting with `.` or `-`'),
   maxLength: 128,
   description: 'Name of the tag',
   examples: ['v1'],
@@ -38,7 +38,7 @@ const StorageLimit = Type.Integer({
   description: 'Storage limit in GiB',
 });
 
-const registryNameRule = '2 to 24 lowercase letters, digits and `-`; starts with a letter, ends without `-`';
+const registryNameRule = '2 to 24 lowercase letters, digits and `-`, starting with a letter and not ending with `-`';
 
 export const CreateRegistry = Type.Object(
   {

@@ -26,7 +26,7 @@ const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMI
 });
 
 const usernameRule =
-  '3 to 32 letters, digits, spaces, `.`, `_` and `-`; starts with a letter or digit, ends without a space or `-`';
+  '3 to 32 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`';
 
 export const UserListItem = Type.Object(
   {
