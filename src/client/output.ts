@@ -46,7 +46,7 @@ export async function formatted(data: unknown, fields: string[], options: Output
 const unescapedControls = /[\u007f-\u009f]/g;
 
 /** JSON escapes the other control characters only. These control a terminal too, and other clients choose some texts. */
-function escapeControls(quoted: string): string {
+export function escapeControls(quoted: string): string {
   return quoted.replaceAll(unescapedControls, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
 }
 

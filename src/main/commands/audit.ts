@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { escapeControls } from '../../client/output.ts';
 import { ClientError } from '../../errors/catalogue.ts';
 import { exportFormats } from '../../resources/audit/schema.ts';
 import type { ExportFormat } from '../../resources/audit/schema.ts';
@@ -37,7 +38,7 @@ const exportLog = command({
     await withServices(settings, async ({ auditLog }) => {
       try {
         const text = exportText(format as ExportFormat, auditLog.exportAll(query));
-        await pipeline(Readable.from(text), process.stdout, { end: false });
+        await pipeline(Readable.from(escaped(text)), process.stdout, { end: false });
       } catch (error) {
         // The reader, such as `head`, has enough.
         if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
@@ -49,6 +50,11 @@ const exportLog = command({
 });
 
 export const auditCommands: Command[] = [exportLog];
+
+/** In JSON, the same text: lossless. Clients choose some texts, so no character controls the terminal. */
+async function* escaped(parts: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const part of parts) yield escapeControls(part);
+}
 
 /** @throws UsageError that names the option */
 async function instantText(option: string, text: string): Promise<string> {

@@ -2,13 +2,11 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { cloneDatabase } from '../../../test/harness.ts';
 import { readBackupDirectory } from '../../backup/block-store.ts';
-import { parseCommandLine } from '../command-line.ts';
-import { checkoutPlaces } from '../../platform/program-files.ts';
-import { readSettings } from '../settings.ts';
 import { backupCommands } from './backups.ts';
+import { runCommand } from './test-command.ts';
 
 // It would stay with the process of the tests.
 vi.mock('../../platform/low-priority.ts', () => ({ lowerPriority: () => {} }));
@@ -25,22 +23,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns what the command prints. */
-async function run(args: string[], own: Record<string, string> = {}): Promise<{ stdout: string; stderr: string }> {
-  const { connectionString, user, host, port, database: name } = database.connection;
-  const url = connectionString ?? `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
-  const env = { DATABASE_URL: url, CLOUDYARD_DATA_DIR: join(folder, 'api'), CLOUDYARD_BACKUP_DIR: store, ...own };
-  const printed = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    const spy = vi.spyOn(process[stream], 'write').mockImplementation((text) => {
-      printed[stream] += String(text);
-      return true;
-    });
-    onTestFinished(() => spy.mockRestore());
-  }
-  await parseCommandLine(backupCommands, args).run(readSettings(env, checkoutPlaces(process.cwd()), false));
-  return printed;
-}
+const run = (args: string[], own: Record<string, string> = {}) =>
+  runCommand(backupCommands, args, database, {
+    CLOUDYARD_DATA_DIR: join(folder, 'api'),
+    CLOUDYARD_BACKUP_DIR: store,
+    ...own,
+  });
 
 it('the data of tenants is that of a worker, and a data directory without any is refused', async () => {
   const worker = join(folder, 'worker');

@@ -3,10 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../../test/harness.ts';
-import { parseCommandLine } from '../command-line.ts';
-import { checkoutPlaces } from '../../platform/program-files.ts';
-import { readSettings } from '../settings.ts';
 import { secretCommands } from './secrets.ts';
+import { runCommand } from './test-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-secrets-command-'));
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -20,15 +18,9 @@ afterAll(async () => {
 });
 
 it('a rotation with --lost before the first start of a server has nothing to replace, and creates no key file', async () => {
-  const { connectionString, user, host, port, database: name } = database.connection;
-  const url = connectionString ?? `postgres://${user}@${encodeURIComponent(host!)}:${port}/${name}`;
-  const settings = readSettings(
-    { DATABASE_URL: url, CLOUDYARD_DATA_DIR: folder },
-    checkoutPlaces(process.cwd()),
-    false,
-  );
-  await expect(parseCommandLine(secretCommands, ['secrets', 'rotate-key', '--lost']).run(settings)).rejects.toThrow(
+  const rotate = ['secrets', 'rotate-key', '--lost'];
+  await expect(runCommand(secretCommands, rotate, database, { CLOUDYARD_DATA_DIR: folder })).rejects.toThrow(
     '--lost has nothing to replace: no server has created the keys of registries yet; start a server',
   );
-  expect(existsSync(settings.keyFile)).toBe(false);
+  expect(existsSync(join(folder, 'secret.keys'))).toBe(false);
 });
