@@ -73,6 +73,7 @@ export function limitedServer({
     const answer: RequestListener = (request, response) => {
       const error = errorOfHost(request);
       if (error !== null) return refuseRequest(response, 'Host', error);
+      if (hasUnknownCoding(request)) return refuseRequest(response, 'Transfer-Encoding', onlyChunked, 501);
       if (declaresBody(request) && isMistrusted(request)) response.shouldKeepAlive = false;
       // While the server closes, Fastify handles all requests, because it closes the connections.
       if (!server.listening || !quick?.(request, response)) void handle(request, response);
@@ -129,6 +130,14 @@ function errorOfHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: Incomin
   }
   if (hosts > 1) return 'must be sent only once';
   return hosts === 0 && httpVersionMajor === 1 && httpVersionMinor === 1 ? 'is required' : null;
+}
+
+const onlyChunked = 'must be chunked; other transfer codings are not supported';
+
+/** Of a coding before `chunked`, the parser of Node would pass on the body undecoded. RFC 9112, 6.1: 501. */
+function hasUnknownCoding({ headers }: IncomingMessage): boolean {
+  const codings = headers['transfer-encoding'];
+  return codings !== undefined && !/^[\t ,]*chunked$/i.test(codings);
 }
 
 /** Whether the headers announce a body that is not empty. */

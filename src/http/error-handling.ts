@@ -99,7 +99,7 @@ export function refuseConnection(socket: Socket): void {
 }
 
 /** Rejects a request before the framework handles it, and closes the connection. `path`: the invalid header. */
-export function refuseRequest(response: ServerResponse, path: string, message: string): void {
+export function refuseRequest(response: ServerResponse, path: string, message: string, status = 400): void {
   const id = randomUUID();
   const body = errorBody(invalidInput([{ path, message }]), id);
   const headers = {
@@ -107,8 +107,9 @@ export function refuseRequest(response: ServerResponse, path: string, message: s
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'x-request-id': id,
+    ...(status >= 500 && { 'x-should-retry': 'false' }),
   };
-  response.writeHead(400, headers).end(body);
+  response.writeHead(status, headers).end(body);
 }
 
 /** Writes an error response without a response object of Node. */

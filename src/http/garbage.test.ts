@@ -98,7 +98,8 @@ describe('a connection', () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(bytes);
     const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
-    const headers = { 'x-request-id': /^x-request-id: (.*)$/im.exec(head)?.[1] };
+    const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1];
+    const headers = { 'x-request-id': header('x-request-id'), 'x-should-retry': header('x-should-retry') };
     return { status: Number(head.split(' ')[1]), body: JSON.parse(body), headers };
   }
 
@@ -111,6 +112,26 @@ describe('a connection', () => {
 
   it('gets an error body that names the header Expect, if its value is unknown', async () => {
     expectRefused(await answerTo('GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n'), 'Expect');
+  });
+
+  it.each(['gzip, chunked', 'gzip,chunked', 'identity, chunked', 'x, chunked', 'gzip\r\nTransfer-Encoding: chunked'])(
+    'gets 501 for the transfer codings %j, also without a body to read',
+    async (codings) => {
+      for (const line of ['POST /cloud/v1/projects', 'GET /healthz']) {
+        const head = `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: ${codings}\r\n\r\n`;
+        const answer = await answerTo(`${head}2\r\n{}\r\n0\r\n\r\n`);
+        expect(answer.headers['x-should-retry']).toBe('false');
+        const errors = [
+          { path: 'Transfer-Encoding', message: 'must be chunked; other transfer codings are not supported' },
+        ];
+        expect(answer).toMatchObject({ status: 501, body: { exception_class: 'InvalidInput', errors } });
+      }
+    },
+  );
+
+  it.each(['chunked', 'Chunked', ', chunked'])('accepts the transfer coding %j', async (coding) => {
+    const head = `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
+    expect(await answerTo(`${head}0\r\n\r\n`)).toMatchObject({ status: 200 });
   });
 
   it.each([
