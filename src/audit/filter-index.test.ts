@@ -87,6 +87,32 @@ describe('the filter index', () => {
     expect(await read(Array.from({ length: 1000 }, () => 'repeated'))).toEqual([20]);
   });
 
+  it('reads a page of a row with many entries without checking all of them, in any scope', async () => {
+    await ensureFilterIndex(cloud.db);
+    await sql(`update audit_entries set changes = '[{"table": "volumes", "id": "busy"}]' where id % 2 = 0`);
+    await sql('analyze audit_entries');
+    const [{ last }] = await sql('select max(id) as last from audit_entries');
+    const { $client: pool } = cloud.db;
+    const query = pool.query.bind(pool);
+    const statements: { text: string; values: unknown[] }[] = [];
+    pool.query = ((...[config, values]: [{ text: string }, unknown[]]) => {
+      if (config.text?.includes('pg_column_size')) statements.push({ text: config.text, values });
+      return query(config as never, values);
+    }) as typeof query;
+    const found: number[] = [];
+    for (const scope of ['', '&client_id=1', '&operation=createVolume', `&before=${last - entries / 2}`]) {
+      found.push((await cloud.get(`${log}?table=volumes&row_id=busy${scope}`)).body.results.length);
+    }
+    pool.query = query;
+    expect(found).toEqual([100, 100, 100, 100]);
+    for (const { text, values } of statements) {
+      const rows = await sql(`explain (analyze, timing off) ${text}`, values);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      const checks = [...plan.matchAll(/jsonb_array_elements.*actual rows=\S+ loops=(\d+)/g)];
+      expect(checks.map(([, loops]) => Number(loops))).toEqual([101]);
+    }
+  });
+
   it('is built once by several workers, and answers the filters of a large log', async () => {
     const found = async () => (await cloud.get(`${log}?table=pull_secrets&row_id=7000`)).body.results;
     const before = await found();

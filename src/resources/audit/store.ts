@@ -34,7 +34,8 @@ export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number
         filter.from && gte(e.at, filter.from),
         filter.to && lte(e.at, filter.to),
         filter.before === undefined ? undefined : lt(e.id, filter.before),
-        rowIds && isAmong(changedRows(table, rowIds)),
+        // Not in the search, so that it is checked until the page is full: a row may have many entries.
+        rowIds && and(isAmong(hasKeys(table, rowIds)), hasChange(table, rowIds)),
         rowIds || table === undefined ? undefined : changedRows(table, undefined),
       ),
     )
@@ -86,17 +87,24 @@ export const findEntries = kit.rowsByIds<EntryRow>(auditEntries, {
  * last condition decides. With rows, use it in `isAmong`.
  */
 export function changedRows(table: string | undefined, ids: readonly string[] | undefined): SQL {
-  const { changes } = auditEntries;
-  const keys = sql`cloudyard_audit_keys(${changes})`;
-  const texts = ids && sql`${sql.param(ids)}::text[]`;
+  return and(hasKeys(table, ids), hasChange(table, ids))!;
+}
+
+/** The condition that the index answers. Entries whose hashes collide match, too. */
+function hasKeys(table: string | undefined, ids: readonly string[] | undefined): SQL {
+  const keys = sql`cloudyard_audit_keys(${auditEntries.changes})`;
   return and(
     table === undefined ? undefined : sql`${keys} @> array[hashtextextended(${table}, 0)]`,
-    texts && sql`${keys} && array(select distinct hashtextextended('/' || key, 0) from unnest(${texts}) as key)`,
-    sql`exists (select from jsonb_array_elements(${changes}) as change where ${and(
-      table === undefined ? undefined : sql`change ->> 'table' = ${table}`,
-      texts && sql`change ->> 'id' = any(${texts})`,
-    )})`,
+    ids &&
+      sql`${keys} && array(select distinct hashtextextended('/' || key, 0) from unnest(${sql.param(ids)}::text[]) as key)`,
   )!;
+}
+
+function hasChange(table: string | undefined, ids: readonly string[] | undefined): SQL {
+  return sql`exists (select from jsonb_array_elements(${auditEntries.changes}) as change where ${and(
+    table === undefined ? undefined : sql`change ->> 'table' = ${table}`,
+    ids && sql`change ->> 'id' = any(${sql.param(ids)}::text[])`,
+  )})`;
 }
 
 /**
