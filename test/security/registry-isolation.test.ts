@@ -1,6 +1,7 @@
 /** A user of one registry cannot read or change another registry, on real distribution. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { until } from '../until.ts';
 import { digestOf, manifestOf, openRegistryYard, type RegistryYard } from '../registry-yard.ts';
@@ -164,6 +165,34 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     const reply = await yard.putManifest(token, mine, 'huge', huge);
     expect(reply.status).toBeGreaterThanOrEqual(400);
     expect(reply.status).toBeLessThan(500);
+  });
+
+  it('learns no path of the host from errors of the storage', async () => {
+    const { digest } = await yard.putBlob(token, mine, 'a layer that cannot be read');
+    // A link to itself.
+    rmSync(yard.layout.data(digest));
+    symlinkSync('data', yard.layout.data(digest));
+    await yard.putBlob(token, mine, config);
+    const path = `/v2/${mine}/blobs/${digest}`;
+    const layers = [{ digest, size: 1 }];
+    const replies = [
+      await yard.call('GET', path, { token }),
+      await yard.call('GET', path, { token, headers: { range: 'bytes=0-1' } }),
+      await yard.putManifest(token, mine, 'v1', manifestOf(config, layers)),
+      await yard.putManifest(token, mine, 'v1', manifestOf('missing', layers)),
+    ];
+    // Garbage collection stops at a file that it cannot read.
+    rmSync(yard.layout.data(digest));
+    expect(replies.map(({ status, code }) => [status, code])).toEqual([
+      [500, 'UNKNOWN'],
+      [500, 'UNKNOWN'],
+      [500, 'UNKNOWN'],
+      [400, 'MANIFEST_BLOB_UNKNOWN'],
+    ]);
+    expect(replies[3]!.text).toContain(digestOf('missing'));
+    for (const { text } of replies) expect(text).not.toMatch(/filesystem|docker\/registry/);
+    const log = readFileSync(join(yard.layout.distribution, 'distribution.log'), 'utf8');
+    expect(log).toContain(`${digest.slice('sha256:'.length)}/data: too many levels of symbolic links`);
   });
 
   it('cannot disturb usage counts with false sizes in manifests', async () => {

@@ -9,6 +9,7 @@ import {
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { publicErrors } from './public-errors.ts';
 import { endAfterBody, Refusal } from './refusal.ts';
 
 export interface Forwarding {
@@ -121,8 +122,12 @@ export function createForward(socketPath: string) {
         if (!isSound) throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
       }
       await forwarding.onAnswer?.(answer);
-      response.writeHead(answer.statusCode!, answer.statusMessage, headersOf(answer.rawHeaders));
-      await pipeline(answer, response, { end: false });
+      // A response to HEAD has no body to replace.
+      const errors = method === 'HEAD' ? null : await publicErrors(answer);
+      const kept = headersOf(answer.rawHeaders, (name) => errors === null || name !== 'content-length');
+      if (errors !== null) kept.push('content-length', String(Buffer.byteLength(errors)));
+      response.writeHead(answer.statusCode!, answer.statusMessage, kept);
+      await pipeline(errors === null ? answer : [errors], response, { end: false });
       if (!upstream.writableEnded) upstream.destroy();
       await endAfterBody(request, response);
       return false;
