@@ -15,6 +15,7 @@ import { isInNetworks, sourceOf } from '../platform/network-address.ts';
 import { createServer } from '../platform/node-http.ts';
 import { inTurn } from '../platform/requests-in-turn.ts';
 import type { Certificate, CertificateSource } from '../platform/tls/certificate.ts';
+import { hasUnknownCoding, onlyChunked } from '../platform/transfer-coding.ts';
 import { refuseConnection, refuseRequest } from './error-handling.ts';
 
 export type ConnectionLimits = ReturnType<typeof defaultConnectionLimits>;
@@ -130,14 +131,6 @@ function errorOfHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: Incomin
   }
   if (hosts > 1) return 'must be sent only once';
   return hosts === 0 && httpVersionMajor === 1 && httpVersionMinor === 1 ? 'is required' : null;
-}
-
-const onlyChunked = 'must be chunked; other transfer codings are not supported';
-
-/** Of a coding before `chunked`, the parser of Node would pass on the body undecoded. RFC 9112, 6.1: 501. */
-function hasUnknownCoding({ headers }: IncomingMessage): boolean {
-  const codings = headers['transfer-encoding'];
-  return codings !== undefined && !/^[\t ,]*chunked$/i.test(codings);
 }
 
 /** Whether the headers announce a body that is not empty. */

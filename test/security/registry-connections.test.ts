@@ -102,6 +102,24 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect(await pipelined(2000)).toBeLessThan(16);
   });
 
+  it.each(['gzip, chunked', 'identity, chunked', 'gzip\r\nTransfer-Encoding: chunked'])(
+    'gets 501 for the transfer codings %j',
+    async (codings) => {
+      for (const line of ['POST /v2/app-1/a/blobs/uploads/', 'GET /v2/']) {
+        const head = `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: ${codings}\r\n\r\n`;
+        const answer = await exchange(yard.port, `${head}2\r\n{}\r\n0\r\n\r\n`);
+        expect(answer).toMatch(/^HTTP\/1\.1 501 [^]*"UNSUPPORTED","message":"Transfer-Encoding must be chunked; /);
+      }
+    },
+  );
+
+  it.each(['chunked', ', Chunked'])('may use the transfer coding %j', async (coding) => {
+    const head = 'POST /v2/app-1/a/blobs/uploads/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n';
+    expect(await exchange(yard.port, `${head}Transfer-Encoding: ${coding}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 401 /,
+    );
+  });
+
   it('cannot smuggle a second request past the gate', async () => {
     const first = 'POST /v2/ HTTP/1.1\r\nHost: x\r\n';
     for (const [attack, text] of Object.entries({

@@ -9,6 +9,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https';
 import { readFile } from 'node:fs/promises';
 import { inTurn } from '../../../platform/requests-in-turn.ts';
+import { hasUnknownCoding, onlyChunked } from '../../../platform/transfer-coding.ts';
 import { type Layout, layoutIn } from '../layout.ts';
 import { sendBlob } from './blob.ts';
 import { limitConnections } from './connections.ts';
@@ -64,6 +65,7 @@ function start(configuration: GateConfiguration): void {
   });
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    if (hasUnknownCoding(request)) throw new Refusal(501, 'UNSUPPORTED', `Transfer-Encoding ${onlyChunked}`);
     const target = targetOf(request.url ?? '');
     if (!target)
       throw new Refusal(404, 'NAME_INVALID', 'not a path of the registry API, or not a valid name or digest');
