@@ -26,7 +26,7 @@ const listening = async (server: Server, where: string | number): Promise<Server
 };
 
 /** The port of a gate. Distribution answers with `statuses` in turn, then with 404. */
-async function openGate(statuses: number[], more: Pick<Forwarding, 'repair' | 'admit'>): Promise<number> {
+async function openGate(statuses: number[], more: Pick<Forwarding, 'repair' | 'admit' | 'onSent'>): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'cloudyard-forward-'));
   opened.push(() => rm(folder, { recursive: true }));
   const socket = join(folder, 'socket');
@@ -87,6 +87,17 @@ it('sends a request again once if nothing is to be repaired: another request may
 it('asks the client to repeat a request with a body', async () => {
   expect(await statusOf('PUT', [500], async () => 'repaired')).toBe(503);
   expect(await statusOf('PUT', [500], async () => 'sound')).toBe(500);
+});
+
+it.each([
+  ['PUT', {}],
+  ['PUT', { body: 'layer' }],
+  ['DELETE', {}],
+])('reports that a request was sent: %s %o', async (method, body) => {
+  let reports = 0;
+  const port = await openGate([201], { onSent: () => (reports += 1) });
+  await fetch(`http://127.0.0.1:${port}/v2/`, { method, ...body });
+  expect(reports).toBe(1);
 });
 
 it('survives a response to HEAD that has a body, as distribution sends without a valid host', async () => {

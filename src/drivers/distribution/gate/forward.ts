@@ -20,7 +20,7 @@ export interface Forwarding {
    * @throws Refusal, by the promise, to stop the request
    */
   admit?(bytes: number): Promise<void> | null;
-  /** Called once the complete body has been sent. */
+  /** Called once the complete body has been sent; at the start of a request without a body. */
   onSent?(): void;
   /** Called with the response before it is sent to the client. @throws Refusal to send instead */
   onAnswer?(answer: IncomingMessage): void | Promise<void>;
@@ -110,8 +110,11 @@ export function createForward(socketPath: string) {
     const onClose = () => response.writableFinished || upstream.destroy();
     response.once('close', onClose);
     try {
-      if (!sends) upstream.end();
-      else await sendBody(request, upstream, forwarding, failed);
+      if (sends) await sendBody(request, upstream, forwarding, failed);
+      else {
+        forwarding.onSent?.();
+        upstream.end();
+      }
       const [answer] = await answered;
       if (tries < repairTries && answer.statusCode! >= 500 && forwarding.repair) {
         const isSound = (await forwarding.repair()) === 'sound';
