@@ -36,8 +36,8 @@ interface GateOptions {
 /** Needed to read the program and its files, to bind a low port, and to change to its account. */
 const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid'];
 /**
- * Parts of bodies are short-lived buffers outside of a small heap. Because of them, V8 would start to mark the whole heap
- * several times in each push, which takes longer than forwarding the bytes. The young generation is still collected.
+ * Parts of bodies are short-lived buffers outside of a small heap. Because of those that forward.ts does not free, V8 would start
+ * to mark the whole heap often, which takes longer than forwarding the bytes. The young generation is still collected.
  * With SIGUSR1, Node would open its debugger, to which every account of the host can connect.
  */
 const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc', '--disable-sigusr1'];

@@ -1,15 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterEach, expect, it } from 'vitest';
 import { createForward, type Forwarding } from './forward.ts';
 import { refuse, Refusal } from './refusal.ts';
 
 type Repair = NonNullable<Forwarding['repair']>;
 
+const mib = 1024 ** 2;
 const opened: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of opened.splice(0)) await close();
@@ -25,14 +28,21 @@ const listening = async (server: Server, where: string | number): Promise<Server
   return server;
 };
 
+interface GateOptions extends Partial<Forwarding> {
+  onRequest?(request: IncomingMessage): void;
+  /** Gets the body that distribution has received before it answers. Default: it answers at once. */
+  onBody?(body: Buffer): void;
+}
+
 /** The port of a gate. Distribution answers with `statuses` in turn, then with 404. */
-async function openGate(statuses: number[], more: Pick<Forwarding, 'repair' | 'admit' | 'onSent'>): Promise<number> {
+async function openGate(statuses: number[], { onRequest, onBody, ...more }: GateOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'cloudyard-forward-'));
   opened.push(() => rm(folder, { recursive: true }));
   const socket = join(folder, 'socket');
   await listening(
-    createServer((request, response) => {
-      request.resume();
+    createServer(async (request, response) => {
+      if (onBody) onBody(await buffer(request));
+      else request.resume();
       response.writeHead(statuses.shift() ?? 404).end();
     }),
     socket,
@@ -40,6 +50,7 @@ async function openGate(statuses: number[], more: Pick<Forwarding, 'repair' | 'a
   const forward = createForward(socket);
   const { signal } = new AbortController();
   const gate = createServer((request, response) => {
+    onRequest?.(request);
     forward(request, response, { method: request.method!, url: '/v2/', signal, ...more }).catch((error: Refusal) =>
       refuse(request, response, error),
     );
@@ -95,9 +106,23 @@ it.each([
   ['DELETE', {}],
 ])('reports that a request was sent: %s %o', async (method, body) => {
   let reports = 0;
-  const port = await openGate([201], { onSent: () => (reports += 1) });
+  const port = await openGate([201], { onSent: () => (reports += 1), onBody: () => undefined });
   await fetch(`http://127.0.0.1:${port}/v2/`, { method, ...body });
   expect(reports).toBe(1);
+});
+
+it('frees each part of a body once it is sent', async () => {
+  const parts: Buffer[] = [];
+  const bodies: Buffer[] = [];
+  const port = await openGate([202], {
+    onRequest: (request) => request.on('data', (part: Buffer) => parts.push(part)),
+    onBody: (body) => bodies.push(body),
+  });
+  const sent = randomBytes(mib);
+  const { status } = await fetch(`http://127.0.0.1:${port}/v2/`, { method: 'PATCH', body: sent });
+  expect([status, parts.length > 0]).toEqual([202, true]);
+  expect(bodies[0]!.equals(sent)).toBe(true);
+  expect(parts.reduce((bytes, part) => bytes + part.length, 0)).toBe(0);
 });
 
 it('survives a response to HEAD that has a body, as distribution sends without a valid host', async () => {

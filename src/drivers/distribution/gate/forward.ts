@@ -157,7 +157,11 @@ async function sendBody(
     if (!admitting && !upstream.writableNeedDrain) request.resume();
   };
   const send = (part: Buffer) => {
-    if (!upstream.destroyed && !upstream.write(part)) request.pause();
+    if (upstream.destroyed) return;
+    const isSent = upstream.write(part, (error) => {
+      if (!error) release(part);
+    });
+    if (!isSent) request.pause();
   };
   const admitLater = async (part: Buffer, admitted: Promise<void>) => {
     request.pause();
@@ -187,6 +191,14 @@ async function sendBody(
   if (!request.readableEnded) return;
   onSent?.();
   upstream.end();
+}
+
+/**
+ * Frees the memory of a part at once, so that the next parts reuse it. Buffers that wait for garbage collection make V8 collect
+ * the whole heap in each push of 100 MiB, and took 35 to 57 MB.
+ */
+function release({ buffer, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 function hasBody({ headers }: IncomingMessage, method: string): boolean {
