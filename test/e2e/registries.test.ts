@@ -250,7 +250,9 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
 
   it('never answers 500 for a link or a manifest that was cut off in the middle', async () => {
     const { url } = await make('cut');
-    await pushed(image.source, `${url}/a:v1`);
+    // Of its own: the trash may contain the manifest of a deleted image, and a pass of garbage collection would restore it.
+    const whole = makeImage(join(yard.folder, 'whole'), [mib]);
+    await pushed(whole.source, `${url}/a:v1`);
     const name = url.slice(url.indexOf('/') + 1);
     const folder = join(yard.dataDir, 'registries/storage/docker/registry/v2/repositories', name, 'a');
     const links = readdirSync(folder, { recursive: true })
@@ -273,7 +275,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'registries over th
     const { code, output } = await pull(`${url}/a:v1`, target, 'ci:pw').ended;
     expect(code).not.toBe(0);
     expect(output).toMatch(/manifest unknown/);
-    await pushed(image.source, `${url}/a:v1`);
+    await pushed(whole.source, `${url}/a:v1`);
     expect((await pull(`${url}/a:v1`, target, 'ci:pw').ended).code).toBe(0);
   });
 
