@@ -1,5 +1,4 @@
 /** The migrations of this version, and which of them a database has. */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -9,15 +8,10 @@ import type { SchemaVersion } from './format.ts';
 /** Advisory lock that serializes migrations, and excludes them while a command replaces the contents of the database. */
 export const migrationLock = 0x636c6f75_6d;
 
-interface Migration extends SchemaVersion {
-  statements: string[];
-  hash: string;
-}
-
 export interface Migrations {
   /** Oldest first. */
   list: SchemaVersion[];
-  read(version: SchemaVersion): Migration;
+  statementsOf(version: SchemaVersion): string[];
 }
 
 /** Reads the journal of a folder that Drizzle Kit generated. @throws if it cannot be read */
@@ -27,11 +21,8 @@ export function migrationsIn(folder: string): Migrations {
   };
   return {
     list: journal.entries.map(({ tag, when }) => ({ migration: tag, when })),
-    read({ migration, when }) {
-      const text = readFileSync(join(folder, `${migration}.sql`), 'utf8');
-      const statements = text.split('--> statement-breakpoint');
-      return { migration, when, statements, hash: createHash('sha256').update(text).digest('hex') };
-    },
+    statementsOf: ({ migration }) =>
+      readFileSync(join(folder, `${migration}.sql`), 'utf8').split('--> statement-breakpoint'),
   };
 }
 
@@ -74,6 +65,6 @@ export async function createSchema(client: pg.Client, migrations: Migrations, up
   );
   for (const each of migrations.list) {
     if (each.when > upTo.when) return;
-    for (const statement of migrations.read(each).statements) await client.query(statement);
+    for (const statement of migrations.statementsOf(each)) await client.query(statement);
   }
 }

@@ -44,7 +44,6 @@ export function command<const O extends Options = Record<never, Option>>(given: 
 }
 
 interface Invocation {
-  command: Command;
   run(settings: Settings): Promise<void>;
 }
 
@@ -55,7 +54,7 @@ export function parseCommandLine(commands: Command[], args: string[]): Invocatio
   const given = args.slice(0, words).join(' ');
   if (found!.name !== given) throw new UsageError(`${given} needs a command`, { usage: usageOf(matches) });
   const { values, operands } = withUsage(found!, () => parseArguments(found!, args.slice(words)));
-  return { command: found!, run: (settings) => withUsage(found!, () => found!.run(settings, values, operands)) };
+  return { run: (settings) => withUsage(found!, () => found!.run(settings, values, operands)) };
 }
 
 /** What `help`, or `--help` after some words of a command, prints. */

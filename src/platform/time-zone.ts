@@ -24,7 +24,6 @@ const recheckMs = 60_000;
 const maxKnown = 1000;
 
 export interface TimeZone {
-  name: string;
   /** The offset from UTC at an instant. */
   offsetAt: OffsetAt;
   /** The first instant with a local time; null when clocks skip that time. */
@@ -96,7 +95,7 @@ export function createTimeZones({
       if (!inArea.test(name) && !withoutArea.has(name)) return null;
       const offsetAt = (source === 'zoneinfo' && systemOffsets(directory, name)) || runtimeOffsets(name);
       if (!offsetAt) return null;
-      const zone = zoneOf(name, offsetAt);
+      const zone = zoneOf(offsetAt);
       if (known.size >= maxKnown) known.clear();
       known.set(name, zone);
       return zone;
@@ -124,9 +123,8 @@ export function timeZoneStatus({ version, source, systemVersion }: TimeZoneData 
   return { driver: source, kind: timeZoneKind, real: true, healthy: true, detail };
 }
 
-function zoneOf(name: string, offsetAt: OffsetAt): TimeZone {
+function zoneOf(offsetAt: OffsetAt): TimeZone {
   return {
-    name,
     offsetAt,
     firstInstantOf(local) {
       // A change that matters is less than a day away, so these are the offsets before and after it.

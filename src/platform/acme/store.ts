@@ -8,7 +8,6 @@ import type { PendingChallenges } from './challenges.ts';
 export interface AcmeRow {
   version: number;
   state: Buffer | null;
-  issuing: boolean;
   /** Whether the next attempt must wait. By the clock of the database, which all servers share. */
   paused: boolean;
   failures: number;
@@ -21,7 +20,7 @@ export interface AcmeState {
   account: Record<string, string>;
   certificate: string;
   key: string;
-  /** URL of the ACME server that issued the certificate. States of earlier versions have none. */
+  /** URL of the ACME server that issued the certificate. Absent before the first certificate. */
   server?: string;
 }
 
@@ -37,8 +36,7 @@ export const decryptState = (keyring: Keyring, state: Buffer): AcmeState =>
 /** Null before the first request of a certificate. */
 export const findRow = preparedRow<AcmeRow, [], Db>(
   'acme_certificate',
-  `select version, state, coalesce(issuing_until > now(), false) as issuing,
-     coalesce(next_attempt_at > now(), false) as paused, failures, error
+  `select version, state, coalesce(next_attempt_at > now(), false) as paused, failures, error
    from acme_certificates where id = 1`,
 );
 
