@@ -11,25 +11,24 @@ interface DriverPartOptions<Desired extends { id: string }, D extends Driver<Des
   title: string;
   /** Makes and starts the driver. */
   open(): Promise<D>;
-  concurrency?: number;
   readings?(driver: D): Promise<unknown>;
   /** Called periodically while the driver runs. Never rejects. */
   refresh?(driver: D): Promise<void>;
 }
 
-const defaultConcurrency = 32;
+/** Of calls of the driver. */
+const concurrency = 32;
 
-/** `concurrency`: of calls of the driver, 32 by default. */
 export function driverPart<Desired extends { id: string }, D extends Driver<Desired, unknown>>(
   options: DriverPartOptions<Desired, D>,
 ): HostPart<Desired> {
-  const { kind, title, concurrency = defaultConcurrency, readings } = options;
+  const { kind, title, readings } = options;
   const { running, lifecycle } = driverLifecycle(options);
   return {
     ...{ kind, title, concurrency },
     ...lifecycle,
     ...(readings && { readings: () => readings(running()) }),
-    converge: (states, signal) => converge(running(), states, concurrency, signal),
+    converge: (states, signal) => converge(running(), states, signal),
     async apply(id, state, signal) {
       await (state === null ? running().remove(id, signal) : running().apply(state, signal));
     },
@@ -43,7 +42,6 @@ export function driverPart<Desired extends { id: string }, D extends Driver<Desi
 async function converge<Desired extends { id: string }>(
   driver: Driver<Desired, unknown>,
   states: ReadonlyMap<string, Desired>,
-  concurrency: number,
   signal: AbortSignal,
 ): Promise<Map<string, DriverError>> {
   const failed = new Map<string, DriverError>();

@@ -40,14 +40,14 @@ export function lastOfEach<Keyed extends Key>(elements: Keyed[]): Keyed[] {
   return [...new Map(elements.map((element) => [keyOf(element), element])).values()];
 }
 
-const keysAs = (name: string) => `unnest($2::text[], $3::text[]) as ${name} (kind, id)`;
+const givenKeys = `unnest($2::text[], $3::text[]) as k (kind, id)`;
 
 const readPublished = prepared<Key & { revision: number; state: Buffer | null; failed: boolean }>(
   'hosts_read_published',
   `select p.kind, p.id, p.revision, p.state, exists (
      select from host_observations o where o.region_id = p.region_id and o.kind = p.kind and o.id = p.id
        and o.revision = p.revision and o.error is not null) as failed
-   from ${keysAs('k')} join published_states p on p.region_id = $1 and p.kind = k.kind and p.id = k.id`,
+   from ${givenKeys} join published_states p on p.region_id = $1 and p.kind = k.kind and p.id = k.id`,
 );
 
 /** The published states of these keys. `failed`: a host could not apply this revision. */
@@ -104,7 +104,7 @@ export interface Progress extends Key {
 const readProgress = prepared<Progress>(
   'hosts_progress',
   `select k.kind, k.id, h.name as host, o.revision, o.error
-   from ${keysAs('k')} cross join hosts h
+   from ${givenKeys} cross join hosts h
    left join host_observations o on o.region_id = h.region_id and o.host = h.name and o.kind = k.kind and o.id = k.id
    where h.region_id = $1 and ${serves}`,
 );

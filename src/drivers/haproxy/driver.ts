@@ -39,8 +39,6 @@ export interface HaproxyDriverOptions {
   log: Logger;
   /** Seconds until open connections to a removed member are closed; default: 30. */
   drainSeconds?: number;
-  /** Seconds until open connections of a changed or removed listener are closed; default: 3600. */
-  hardStopSeconds?: number;
   /** The maximum of replaced processes that still have connections; default: 100. */
   oldWorkers?: number;
   /** The maximum of open connections of all tenants; default: by the limits of the host. */
@@ -65,6 +63,7 @@ interface PendingChange {
 }
 
 const DRAIN_SECONDS = 30;
+/** Then open connections of a changed or removed listener are closed. */
 const HARD_STOP_SECONDS = 3_600;
 /** Each takes 5 to 50 MB, and every change of a tenant can leave one behind. */
 const OLD_WORKERS = 100;
@@ -167,7 +166,7 @@ function hostFor(
   finding: HaproxyFinding,
   exclusively: (work: () => Promise<void>) => Promise<void>,
 ): Host {
-  const { dataDir, log, drainSeconds = DRAIN_SECONDS, hardStopSeconds = HARD_STOP_SECONDS } = options;
+  const { dataDir, log, drainSeconds = DRAIN_SECONDS } = options;
   const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS, peers = null } = options;
   const { haproxy } = finding;
   if (haproxy === null) throw new Error(finding.detail);
@@ -201,7 +200,7 @@ function hostFor(
     layout,
     log,
     finding: { ...finding, haproxy },
-    settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds, oldWorkers, peers },
+    settings: { unprivileged: runsAsRoot(), maxConnections, hardStopSeconds: HARD_STOP_SECONDS, oldWorkers, peers },
     process,
     drains: createDrains(process, drainSeconds, log),
     probes,

@@ -56,8 +56,6 @@ interface NginxOptions {
   layout: Layout;
   program: string;
   streamModule: string;
-  /** The maximum of sessions of all tenants; default: by the limits of the host. */
-  sessions?: number;
   log: Logger;
 }
 
@@ -69,8 +67,7 @@ const POLL_MS = 5;
 /** Starts or adopts nginx with the first `update` that has a UDP listener, or whose predecessor had one. */
 export function createNginx(options: NginxOptions): UdpBalancer {
   const { layout, program, log } = options;
-  const { sessions = maxSessions() } = options;
-  const settings: NginxSettings = { ...options, sessions, state: layout.nginxState };
+  const settings: NginxSettings = { ...options, sessions: maxSessions(), state: layout.nginxState };
   const file = join(layout.nginxConfiguration, 'nginx.conf');
   const counters = createSessionCounters(accessLog(layout.nginxState));
   let daemon: Daemon | null = null;
