@@ -241,7 +241,7 @@ const writeReadings = prepared(
 );
 
 /** Replaces the last readings of this kind; writes nothing if the lease is lost. `readings`: gzip in base64 (table.ts). */
-export const reportReadings = (db: Db, host: Incarnation, kind: string, readings: string) =>
+export const replaceReadings = (db: Db, host: Incarnation, kind: string, readings: string) =>
   writeReadings(db, host.regionId, host.name, host.incarnation, kind, readings);
 
 const drained = prepared(

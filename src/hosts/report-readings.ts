@@ -31,7 +31,7 @@ export async function reportReadings({ db, host, parts, log }: ReportOptions, ov
         const text = JSON.stringify(await part.readings!());
         const before = last.get(part);
         if (before && before.text === text && ++before.skipped < unchangedReadings) continue;
-        await store.reportReadings(db, host, part.kind!, (await compress(text)).toString('base64'));
+        await store.replaceReadings(db, host, part.kind!, (await compress(text)).toString('base64'));
         last.set(part, { text, skipped: 0 });
       } catch (error) {
         if (!over.aborted) log.debug({ err: error, part: part.title }, 'cannot report readings');

@@ -44,7 +44,7 @@ const findStored = prepared<{ fingerprint: string; answer: unknown }>(
    where token_id = $1 and key = $2 and created_at >= $3::timestamptz - ${lifetime}`,
 );
 
-const sealed = prepared<{ token_id: number; key: string; answer: unknown }>(
+const findSealed = prepared<{ token_id: number; key: string; answer: unknown }>(
   'idempotency_sealed',
   `select token_id, key, answer from idempotency_keys where answer ? '$sealed'`,
 );
@@ -121,7 +121,7 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     },
     async reencrypt(db) {
       let count = 0;
-      for (const { token_id, key, answer } of await sealed(db)) {
+      for (const { token_id, key, answer } of await findSealed(db)) {
         const context = contextOf(token_id, key);
         if (keyring.isCurrent(Buffer.from((answer as Sealed)[sealMark], 'base64'))) continue;
         await store(db, token_id, key, seal(keyring, context, JSON.stringify(unseal(keyring, context, answer))));

@@ -225,7 +225,7 @@ export async function createServices(deps: ServicesDeps) {
   return {
     ...services,
     reencrypt: () =>
-      reencryptAll(services, [
+      reencryptEverything(services, [
         () => idempotency.reencrypt(db),
         () => reencryptAcme(db, keyring),
         () => reencryptPublished(db, keyring),
@@ -281,7 +281,7 @@ function refuseUrl(allowPrivate = false) {
  * Encrypts everything with the current key. Returns how much another key had encrypted.
  * @throws EncryptionError of the first resource that has a ciphertext which does not decrypt, after all others are done
  */
-async function reencryptAll(services: ReencryptionServices, others: (() => Promise<number>)[]): Promise<number> {
+async function reencryptEverything(services: ReencryptionServices, others: (() => Promise<number>)[]): Promise<number> {
   const all = resources.flatMap(({ reencrypt }) => (reencrypt ? () => reencrypt(services as never) : []));
   let sum = 0;
   const failures: unknown[] = [];

@@ -29,8 +29,8 @@ export function layoutOf(dataDir: string) {
     quarantine: folder('quarantine'),
     ganesha: folder('ganesha'),
     logFile: folder('ganesha/ganesha.log'),
-    /** Without a jail, and of a Ganesha that an earlier version started. */
-    legacyPidFile: folder('ganesha/ganesha.pid'),
+    /** Of a Ganesha without a jail (server.ts). */
+    pidFile: folder('ganesha/ganesha.pid'),
     /** The modes of the root of a new filesystem, for mkfs.xfs. */
     protofile: folder('mkfs.proto'),
     recovery: folder('ganesha/recovery'),

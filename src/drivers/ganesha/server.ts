@@ -152,10 +152,9 @@ interface Places {
 }
 
 function placesOf(layout: Layout, jail: Jail | null): Places {
-  const legacy = layout.legacyPidFile;
   if (!jail) {
-    const { ganesha: folder, recovery } = layout;
-    return { configuration: folder, seenConfiguration: folder, pidFile: legacy, seenPidFile: legacy, recovery };
+    const { ganesha: folder, pidFile, recovery } = layout;
+    return { configuration: folder, seenConfiguration: folder, pidFile, seenPidFile: pidFile, recovery };
   }
   const { configuration, state } = jail.seen;
   return {
@@ -262,13 +261,13 @@ async function stopOtherInstances(layout: Layout, places: Places, name: string, 
   }
 }
 
-/** Instances on this data directory with other settings, including those of older versions without their own root. */
+/** Instances on this data directory with other settings, such as one without a jail, of a start that could not mount. */
 function otherInstances(layout: Layout, places: Places, name: string): LiveProcess[] {
-  const legacy = layout.legacyPidFile;
-  return [...new Set([places.pidFile, legacy])]
+  const { pidFile } = layout;
+  return [...new Set([places.pidFile, pidFile])]
     .map(processIn)
     .filter((found) => found !== null)
-    .filter(({ commandLine }) => [places.seenPidFile, legacy].some((file) => commandLine.includes(` -p ${file}`)))
+    .filter(({ commandLine }) => [places.seenPidFile, pidFile].some((file) => commandLine.includes(` -p ${file}`)))
     .filter(({ commandLine }) => !runsWith(commandLine, places, name));
 }
 

@@ -19,7 +19,7 @@ const CHECK_TIMEOUT_MS = 1_500;
 const FAILURES = 2;
 
 /** Checks until the process ends. A service without a check is always up. `onChange` must not throw. */
-export function watchHealth(checks: Checks, onChange: (service: Service, isUp: boolean) => void): Health {
+export function watchServices(checks: Checks, onChange: (service: Service, isUp: boolean) => void): Health {
   const down = new Set<Service>();
 
   const watch = async (service: Service, check: () => Promise<void>) => {

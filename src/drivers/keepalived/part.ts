@@ -20,7 +20,7 @@ import { oneAtATime, shared } from '../../platform/turns.ts';
 import { renderLeaseCheck } from './configuration.ts';
 import { createConnectionHold } from './connection-hold.ts';
 import { type Connections, createHandOver, type HandOver } from './hand-over.ts';
-import { type Checks, watchHealth } from './health.ts';
+import { type Checks, watchServices } from './health.ts';
 import { unavailable } from '../own-host.ts';
 import { createHostRouters, type HostRouters } from './host-routers.ts';
 import { allowNonLocalBind } from './kernel-settings.ts';
@@ -57,7 +57,7 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
   const { dataDir, log, connections, program = findProgram('keepalived') } = options;
   const folder = join(dataDir, hostFolder, 'keepalived');
   const leaseCheck = join(folder, 'check-lease');
-  const health = watchHealth(options.checks, (service, isUp) => {
+  const health = watchServices(options.checks, (service, isUp) => {
     if (isUp) log.info({ service }, 'a service is up again');
     else log.error({ service }, 'a service is down; its addresses move');
     routers.updateBlocks();
