@@ -44,7 +44,7 @@ const isUser = (uid: number) => uid !== 0 && uid !== NOBODY;
 
 /**
  * Returns the account of an existing cluster that root starts. A cluster in the data directory of a user keeps that user. The
- * service account takes any other cluster: an earlier version ran PostgreSQL of root as `postgres` or `nobody`.
+ * service account takes any other cluster, such as one that was copied from a host with other uids.
  */
 export function claimCluster(dir: string, dataDir: string): Account {
   const account = serviceAccount();
@@ -54,7 +54,7 @@ export function claimCluster(dir: string, dataDir: string): Account {
   const pid = livePostmaster(join(dir, 'data'));
   if (pid !== null) {
     throw new Error(
-      `PostgreSQL on ${dir} runs as uid ${uid}, which an earlier version used; root runs it as ${SERVICE_ACCOUNT}. ` +
+      `PostgreSQL on ${dir} runs as uid ${uid}, but root runs it as ${SERVICE_ACCOUNT}. ` +
         `Stop the Cloudyard that started it, or if none runs, PostgreSQL itself: kill -INT ${pid}`,
     );
   }

@@ -64,8 +64,8 @@ export function loadSpecs(layout: Layout, log: Logger): Promise<Spec[]> {
 }
 
 /**
- * Earlier versions wrote no tenant and no layer-7 policies, listeners without a limit, and settings of persistence that only
- * UDP pools have now.
+ * Version 0.2.0 wrote no layer-7 policies, listeners without a limit, and settings of persistence that only UDP pools have
+ * now.
  */
 function upgradeSpec(spec: Spec): Spec {
   const lists = [spec.listeners, spec.pools, ...(spec.pools ?? []).map(({ members }) => members)];
@@ -79,5 +79,5 @@ function upgradeSpec(spec: Spec): Spec {
     if (pool.protocol === 'UDP' || !pool.persistence) return pool;
     return { ...pool, persistence: { ...pool.persistence, timeoutSeconds: null, granularity: null } };
   });
-  return { ...spec, listeners, pools, tenant: spec.tenant ?? spec.id };
+  return { ...spec, listeners, pools };
 }
