@@ -24,7 +24,7 @@ export function schemas(path: string): Plugin {
 type Components = Record<string, unknown>;
 
 /** The component `name` without `$ref`. Request components are not recursive; a recursive one is an error of the build. */
-export function resolveComponent(components: Components, name: string, within: readonly string[] = []): unknown {
+function resolveComponent(components: Components, name: string, within: readonly string[] = []): unknown {
   const schema = components[name];
   if (schema === undefined) throw new Error(`openapi.json has no component ${name}`);
   if (within.includes(name)) throw new Error(`component ${name} refers to itself`);

@@ -18,7 +18,7 @@ export interface Incarnation {
   incarnation: string;
 }
 
-export interface HostPlace {
+interface HostPlace {
   address: string;
   interface: string | null;
 }

@@ -18,7 +18,7 @@ import { createPublishers } from './publisher.ts';
 import type { Publishers } from './publisher.ts';
 import { claimPublishing, listHosts } from './store.ts';
 
-export interface TestHost {
+interface TestHost {
   name: string;
   dataDir: string;
   /** What it serves, by id. */
@@ -187,5 +187,5 @@ export function movableClock() {
   return clock;
 }
 
-export const soon = { timeout: 30_000, interval: 10 };
+const soon = { timeout: 30_000, interval: 10 };
 export const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, soon);

@@ -24,7 +24,7 @@ export function methodNotAllowed({ method, url, server }: FastifyRequest): Clien
  * Returns the methods of the route that matches a path, sorted; empty if none does. Of several matches the most specific one
  * counts, as for Fastify: `/cloud/v1/tasks/active` is not a task. `GET` includes `HEAD`.
  */
-export function allowedMethods(routes: readonly Route[], url: string): string[] {
+function allowedMethods(routes: readonly Route[], url: string): string[] {
   const segments = segmentsOf(url.split('?', 1)[0]!);
   const matching = routes.filter(({ path }) => matches(patternOf(path), segments));
   const [specific] = matching

@@ -80,7 +80,7 @@ export async function reencryptAll(
 }
 
 /** Where a keyring gets its keys; the first one is the current key. */
-export interface KeySource {
+interface KeySource {
   forDecrypting(): EncryptionKey[];
   forEncrypting(): EncryptionKey[];
   /** @throws EncryptionError */

@@ -30,7 +30,7 @@ interface Subvolume {
   key: string;
 }
 
-export interface Subvolumes {
+interface Subvolumes {
   /** Creates it, or grows it to this size. `settledGib`: see DesiredFileShare. */
   ensure(
     id: string,
