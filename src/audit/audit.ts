@@ -6,7 +6,7 @@
  * nothing outside of `transaction`, so the observations of workers are not audited.
  */
 import { hostname, userInfo } from 'node:os';
-import type { Actor, RequestContext } from '../authz/actor.ts';
+import type { Actor, RequestContext, RequestFacts } from '../authz/actor.ts';
 import { deleteInBatches } from '../platform/batches.ts';
 import type { Clock } from '../platform/clock.ts';
 import { deferred, preparedValue, sendAlone, transaction } from '../platform/db.ts';
@@ -14,13 +14,7 @@ import type { Db, Tx } from '../platform/db.ts';
 import { sendGrouped } from '../platform/group-commit.ts';
 
 /** The origin of a change: the peer of the connection, or the account that ran a command. */
-export interface Origin {
-  address?: string;
-  /** As reported by the proxy or by the client itself; not verified. */
-  forwarded_for?: string;
-  user_agent?: string;
-  method?: string;
-  path?: string;
+export interface Origin extends Partial<RequestFacts['origin']> {
   /** Only for commands and for the start of a server. */
   host?: string;
   account?: string;

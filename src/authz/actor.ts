@@ -74,7 +74,14 @@ export function whileWaiting<T>(
 /** The operation, the origin and the scope of a request. */
 export interface RequestFacts {
   operation: string;
-  origin: { address: string; method: string; path: string; forwarded_for?: string; user_agent?: string };
+  origin: {
+    address: string;
+    method: string;
+    path: string;
+    /** As reported by the proxy or by the client itself; not verified. */
+    forwarded_for?: string;
+    user_agent?: string;
+  };
   /** Absent until the path is resolved. */
   scope?: ClientScope & Partial<Scope>;
 }
