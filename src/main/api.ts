@@ -8,8 +8,8 @@ import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/sys
 import { fingerprintOf, KeyClaimed } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
-import { diskKind, type DiskSpace } from '../platform/disk-space.ts';
-import type { DriverStatus } from '../platform/driver-status.ts';
+import { diskKind } from '../platform/disk-space.ts';
+import type { DiskSpace, DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { defaultClientLimits } from '../platform/settings.ts';
 import { timeZoneKind } from '../platform/time-zone.ts';

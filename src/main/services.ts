@@ -28,8 +28,10 @@ import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
 import {
+  defaultAuditDays,
   defaultClientLimits,
   defaultMaxBacklog,
+  defaultNotificationWindowSeconds,
   defaultScheduleLateSeconds,
   defaultSessionIdleSeconds,
 } from '../platform/settings.ts';
@@ -130,9 +132,6 @@ export interface ServicesDeps extends OwnSettings {
   /** Networks that this host delivers to itself; default: read from the kernel. */
   localNetworks?: () => readonly string[];
 }
-
-const defaultAuditDays = 365;
-const defaultNotificationWindowSeconds = 5;
 
 /**
  * Constructs all services, and records the regions of the configuration in the database. Stop `caches` at the end.

@@ -2,8 +2,6 @@
 import { statfsSync } from 'node:fs';
 import type { DiskSpace, DriverStatus } from './driver-status.ts';
 
-export type { DiskSpace };
-
 /** The kind of the status in the start table and in health. */
 export const diskKind = 'data directory';
 

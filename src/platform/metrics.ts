@@ -2,7 +2,7 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { Db } from './db.ts';
-import type { DiskSpace } from './disk-space.ts';
+import type { DiskSpace } from './driver-status.ts';
 import type { CertificateStatus } from './tls/certificate.ts';
 import { joined } from './turns.ts';
 

@@ -33,6 +33,8 @@ export const defaultClientLimits = {
 
 const maxProcesses = 64;
 export const defaultMaxBacklog = 100_000;
+export const defaultAuditDays = 365;
+export const defaultNotificationWindowSeconds = 5;
 const defaultDiskReserve = 5;
 
 /** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
@@ -108,7 +110,7 @@ export function readCoreSettings(
     /** Jobs in the queue, above which creates are refused. */
     maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', defaultMaxBacklog, 1, 10_000_000),
     /** Days that the audit log keeps an entry; 0: forever. */
-    auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
+    auditDays: integer('CLOUDYARD_AUDIT_DAYS', defaultAuditDays, 0, 36_500),
     /** Days that an ended task is kept; 0: forever. */
     taskDays: integer('CLOUDYARD_TASK_DAYS', 90, 0, 36_500),
     /** Days that a notification is kept; 0: forever. */
@@ -124,7 +126,12 @@ export function readCoreSettings(
     /** Where traces go; null: nowhere. */
     tracing: readTracingSettings(reader),
     /** How long a notification waits for others, to be sent as one message. */
-    notificationWindowSeconds: integer('CLOUDYARD_NOTIFICATION_WINDOW_SECONDS', 5, 0, 3600),
+    notificationWindowSeconds: integer(
+      'CLOUDYARD_NOTIFICATION_WINDOW_SECONDS',
+      defaultNotificationWindowSeconds,
+      0,
+      3600,
+    ),
     /** Jobs that a worker runs at once. */
     workerConcurrency: integer('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     /** The port of /healthz and /metrics in a process that is only a worker; 0: none. */

@@ -1,6 +1,6 @@
 /** Commands of the monitors and the manager: free space, health; subvolumes.ts has those of a CephFS. */
 import { constants } from 'node:os';
-import type { DiskSpace } from '../../platform/disk-space.ts';
+import type { DiskSpace } from '../../platform/driver-status.ts';
 import type { CephBridge } from './bridge.ts';
 import { cephError } from './errors.ts';
 

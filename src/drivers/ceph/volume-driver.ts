@@ -1,6 +1,7 @@
 /** The volume driver of a region whose storage is a Ceph pool. volumes.ts does the work; this file starts, watches and stops. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasReserve, inGib, type DiskSpace } from '../../platform/disk-space.ts';
+import { hasReserve, inGib } from '../../platform/disk-space.ts';
+import type { DiskSpace } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
 import { isId } from '../id-files.ts';
