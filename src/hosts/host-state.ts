@@ -28,7 +28,7 @@ export interface HostStateFollower {
   stop(): Promise<void>;
 }
 
-/** A part has failed to serve for the time of a lease. The host must stop serving, so that others take over. */
+/** A part has failed to serve for the time of a lease. The host must stop serving, so that others can serve. */
 export class CannotServe extends Error {}
 
 /** Does nothing before `set`. */

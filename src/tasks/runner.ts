@@ -5,7 +5,7 @@
  *
  * Failure modes: when the connection breaks, running jobs continue, and their results are sent on the next connection.
  * There the worker also releases jobs that were assigned to it by a statement whose response was lost, and aborts those
- * that another worker has taken over because this one was away for too long.
+ * that another worker has claimed because this one was away for too long.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -171,7 +171,7 @@ const isSame = (a: { kind: string; id: string; lease: number }) => (b: typeof a)
 
 /**
  * Compares the jobs that are assigned to a worker with those that it runs or has ended, after its session was lost: releases
- * the others, and returns the entries of jobs that another worker has taken over.
+ * the others, and returns the entries of jobs that another worker has claimed.
  */
 async function findLost(db: Session['db'], workerId: string, runningJobs: RunningJobs): Promise<RunningJob[]> {
   const held = await jobsOf(db, workerId);

@@ -18,7 +18,7 @@ export const backoffSeconds = (attempt: number) => Math.exp(Math.min(attempt, la
 export interface RunningJob {
   job: AssignedJob;
   abort: AbortController;
-  /** Whether another worker has taken over the job: its end is not sent. */
+  /** Whether another worker has claimed the job: its end is not sent. */
   isLost: boolean;
   ended: Promise<void>;
 }

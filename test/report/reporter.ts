@@ -1,4 +1,4 @@
-/** Writes the outcome of a run, as JSON, to the file that TEST_OUTCOME names. .ci/run prints it with summary.ts. */
+/** Writes the outcome of a run, as JSON, to the file that TEST_OUTCOME names. .ci/run prints it with main.ts. */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Reporter, TestModule, Vitest } from 'vitest/node';

@@ -128,7 +128,7 @@ function peerLines({ self, others }: Peers): string[] {
 
 /**
  * Where the peers of other hosts connect. A section of peers has one socket only. The protocol has no authentication, and the
- * tables contain cookies of members, with which anyone could take over a session.
+ * tables contain cookies of members, with which anyone could hijack a session.
  */
 function peerListener({ peers }: GlobalSettings, layout: Layout): string {
   if (!peers) return '';

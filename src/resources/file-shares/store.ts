@@ -122,7 +122,7 @@ export async function placeExport(tx: Tx, regionId: number, addresses: string[])
   return { nfsGroup: group.address, exportId };
 }
 
-/** Each export is a client of Ceph, which costs 0.1 s when another host takes the group over. */
+/** Each export is a client of Ceph, which costs 0.1 s when the group fails over. */
 export const exportsOfGroup = 30;
 const lastPossibleExportId = 65_535;
 
