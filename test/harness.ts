@@ -82,6 +82,9 @@ export interface Answer {
   headers: Record<string, unknown>;
 }
 
+/** The paths of the invalid fields of a request; undefined if it was accepted. */
+export const errorPaths = ({ body }: Answer) => body.errors?.map(({ path }: { path: string }) => path);
+
 export interface Cloudyard {
   db: Db;
   connection: ConnectionOptions;

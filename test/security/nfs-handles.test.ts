@@ -19,6 +19,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DesiredFileShare } from '../../src/drivers/file-share.ts';
 import type { GaneshaDriver } from '../../src/drivers/ganesha/driver.ts';
 import { type TestHost, testHost } from '../../src/drivers/ganesha/test-host.ts';
+import { opaque, words } from '../../src/drivers/xdr.ts';
 import { requires, skipReason } from '../requires.ts';
 import * as wire from './nfs-wire.ts';
 
@@ -73,14 +74,14 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'forged file hand
     [wire.remove('secret')],
   ];
   /** The root of A in NFSv3 and a name in it. */
-  const named = (name: string) => [wire.opaque(wire.asVersion3(rootOfA)), wire.text(name)];
+  const named = (name: string) => [opaque(wire.asVersion3(rootOfA)), opaque(name)];
   /** NFSv3 calls that create a file, a directory or a symbolic link. */
   const changes = (name: string): [number, ...Buffer[]][] => {
-    const attributes = wire.words(1, 0o777, 0, 0, 0, 0, 0);
+    const attributes = words(1, 0o777, 0, 0, 0, 0, 0);
     return [
-      [V3.CREATE, ...named(name), wire.words(0), attributes],
+      [V3.CREATE, ...named(name), words(0), attributes],
       [V3.MKDIR, ...named(name), attributes],
-      [V3.SYMLINK, ...named(name), attributes, wire.text('/')],
+      [V3.SYMLINK, ...named(name), attributes, opaque('/')],
     ];
   };
   const expectNothing = async (who: wire.WireClient, handle: Buffer, why: string) => {

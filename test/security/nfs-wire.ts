@@ -5,6 +5,7 @@
  * Source: RFC 5531 (ONC RPC), RFC 1813 (NFSv3), RFC 7530 (NFSv4.0). Calls are sequential.
  */
 import { connect, type Socket } from 'node:net';
+import { opaque, words } from '../../src/drivers/xdr.ts';
 
 export interface WireClient {
   /** One NFSv4.0 COMPOUND. Returns the results up to the first failure. */
@@ -67,7 +68,7 @@ export async function wireClient(port: number, from: string): Promise<WireClient
   return {
     close,
     async find3(folder, name) {
-      return (await succeeded(LOOKUP3, opaque(asVersion3(folder)), text(name)))?.opaque() ?? null;
+      return (await succeeded(LOOKUP3, opaque(asVersion3(folder)), opaque(name)))?.opaque() ?? null;
     },
     async read3(handle) {
       const answer = await succeeded(READ3, opaque(handle), words(0, 0, READ_BYTES));
@@ -88,7 +89,7 @@ export async function wireClient(port: number, from: string): Promise<WireClient
 export const putFh = (handle: Buffer): Operation => ({ name: 'PUTFH', argument: opaque(handle) });
 export const putRoot: Operation = { name: 'PUTROOTFH' };
 export const saveFh: Operation = { name: 'SAVEFH' };
-export const lookup = (name: string): Operation => ({ name: 'LOOKUP', argument: text(name) });
+export const lookup = (name: string): Operation => ({ name: 'LOOKUP', argument: opaque(name) });
 export const lookupParent: Operation = { name: 'LOOKUPP' };
 export const getFh: Operation = { name: 'GETFH' };
 /** Uses the anonymous stateid. */
@@ -104,12 +105,12 @@ export const getattr: Operation = { name: 'GETATTR', argument: words(1, 1 << 1) 
 /** Creates a directory without attributes. */
 export const makeDirectory = (name: string): Operation => ({
   name: 'CREATE',
-  argument: Buffer.concat([words(2), text(name), words(0, 0)]),
+  argument: Buffer.concat([words(2), opaque(name), words(0, 0)]),
 });
-export const remove = (name: string): Operation => ({ name: 'REMOVE', argument: text(name) });
+export const remove = (name: string): Operation => ({ name: 'REMOVE', argument: opaque(name) });
 export const rename = (from: string, to: string): Operation => ({
   name: 'RENAME',
-  argument: Buffer.concat([text(from), text(to)]),
+  argument: Buffer.concat([opaque(from), opaque(to)]),
 });
 
 /** Ganesha pads NFSv3 handles to whole words. */
@@ -119,7 +120,7 @@ export function asVersion3(handle: Buffer): Buffer {
 
 function compoundOf(operations: Operation[]): Buffer {
   const each = operations.flatMap(({ name, argument }) => [words(OPERATIONS[name]), argument ?? Buffer.alloc(0)]);
-  return Buffer.concat([text(''), words(0, operations.length), ...each]);
+  return Buffer.concat([opaque(''), words(0, operations.length), ...each]);
 }
 
 function readCompound(answer: Reader): Result[] {
@@ -183,20 +184,6 @@ function reader(bytes: Buffer): Reader {
   };
 }
 
-export function words(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  values.forEach((value, index) => bytes.writeUInt32BE(value >>> 0, index * 4));
-  return bytes;
-}
-
-export function opaque(data: Buffer): Buffer {
-  return Buffer.concat([words(data.length), data, Buffer.alloc((4 - (data.length % 4)) % 4)]);
-}
-
-export function text(value: string): Buffer {
-  return opaque(Buffer.from(value));
-}
-
 interface Rpc {
   /** Returns null if the server denies the call or does not support the version. */
   call(version: number, procedure: number, argument: Buffer): Promise<Reader | null>;
@@ -221,7 +208,7 @@ async function rpc(port: number, from: string): Promise<Rpc> {
       settle?.resolve(record);
     }
   });
-  const asRoot = Buffer.concat([words(1), opaque(Buffer.concat([words(0), text('test'), words(0, 0, 0)]))]);
+  const asRoot = Buffer.concat([words(1), opaque(Buffer.concat([words(0), opaque('test'), words(0, 0, 0)]))]);
   return {
     async call(version, procedure, argument) {
       const head = words((xid += 1), 0, 2, NFS, version, procedure);

@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { opaque, words } from '../../src/drivers/xdr.ts';
 
 /** The server refused an operation. */
 export class NfsError extends Error {
@@ -353,19 +354,8 @@ function xdrReader(data: Buffer): XdrReader {
 
 const empty = Buffer.alloc(0);
 
-function words(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  values.forEach((value, index) => bytes.writeUInt32BE(value >>> 0, index * 4));
-  return bytes;
-}
-
 function hyper(value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(value));
   return bytes;
-}
-
-function opaque(data: Buffer | string): Buffer {
-  const bytes = Buffer.from(data);
-  return Buffer.concat([words(bytes.length), bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }

@@ -1,8 +1,8 @@
 /** API keys through the API. */
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import { holdLock, waiting } from '../../../test/worker.ts';
-import { keyBody, keyBuilders, paths, soon, web } from './test-api-keys.ts';
+import { keyBody, keyBuilders, soon, web } from './test-api-keys.ts';
 
 const cloud = useCloudyard({ driver: null });
 const { newClient } = keyBuilders(cloud);
@@ -51,7 +51,10 @@ describe('an API key', () => {
     };
     expect(await list('')).toEqual([3, ['aa', 'bb', 'cc']]);
     expect(await list('limit=1&offset=1')).toEqual([3, ['bb']]);
-    expect(paths(await cloud.get(`${client.keys}?limit=0&offset=-1`, client.options))).toEqual(['limit', 'offset']);
+    expect(errorPaths(await cloud.get(`${client.keys}?limit=0&offset=-1`, client.options))).toEqual([
+      'limit',
+      'offset',
+    ]);
     expect((await cloud.get(`${client.keys}?limit=1001`, client.options)).status).toBe(400);
   });
 
@@ -136,7 +139,7 @@ describe('an update', () => {
     cloud.clock.advance(7200);
     const update = (changes: object) => cloud.patch(client.one(name), changes, client.options);
     expect(await update({ expire, description: 'x' })).toMatchObject({ status: 200, body: { status: 'expired' } });
-    expect(paths(await update({ expire: '2020-01-01T00:00:00Z' }))).toEqual(['expire']);
+    expect(errorPaths(await update({ expire: '2020-01-01T00:00:00Z' }))).toEqual(['expire']);
     expect((await update({ expire: '2098-01-01T00:00:00Z' })).body.status).toBe('active');
     cloud.clock.set(null);
   });

@@ -1,7 +1,7 @@
 /** Invalid requests of API keys. */
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import { keyBody, keyBuilders, paths, web } from './test-api-keys.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
+import { keyBody, keyBuilders, web } from './test-api-keys.ts';
 
 const cloud = useCloudyard({ driver: null });
 const { authorize, newClient } = keyBuilders(cloud);
@@ -39,7 +39,7 @@ describe('invalid input', () => {
       secret: 'mine',
     });
     expect(refused.status).toBe(400);
-    expect(paths(refused).sort()).toEqual([
+    expect(errorPaths(refused).sort()).toEqual([
       'containers.0.name',
       'containers.0.namespace',
       'containers.1.namespace',
@@ -72,7 +72,7 @@ describe('invalid input', () => {
       null,
       7,
     ]) {
-      expect(paths(await client.create(keyBody({ name })))).toEqual(['name']);
+      expect(errorPaths(await client.create(keyBody({ name })))).toEqual(['name']);
     }
   });
 
@@ -102,7 +102,7 @@ describe('invalid input', () => {
       true,
     ];
     for (const expire of [...past, ...none])
-      expect(paths(await client.create(keyBody({ expire })))).toEqual(['expire']);
+      expect(errorPaths(await client.create(keyBody({ expire })))).toEqual(['expire']);
     for (const expire of ['2099-01-01T00:00:00', '2099-01-01 00:00:00+02', '2099-01-01t00:00:00.5z', null, undefined]) {
       expect([expire, (await client.create(keyBody({ expire }))).status]).toEqual([expire, 200]);
     }
@@ -114,11 +114,11 @@ describe('invalid input', () => {
     const twice = await client.create(keyBody({ containers: [web, other, web] }));
     expect(twice.body.errors).toEqual([{ path: 'containers.2', message: 'is the same as containers.0' }]);
     const { name } = (await client.create(keyBody({ containers: [web, other] }))).body;
-    expect(paths(await cloud.patch(client.one(name), { containers: [other, other] }, client.options))).toEqual([
+    expect(errorPaths(await cloud.patch(client.one(name), { containers: [other, other] }, client.options))).toEqual([
       'containers.1',
     ]);
     const many = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `c${i}x`, namespace: 'default' }));
-    expect(paths(await client.create(keyBody({ containers: many(10_001) })))).toEqual(['containers']);
+    expect(errorPaths(await client.create(keyBody({ containers: many(10_001) })))).toEqual(['containers']);
     const all = await client.create(keyBody({ containers: many(10_000) }));
     expect(all.status).toBe(200);
     expect(await authorize(all.body.secret, { name: 'c9999x', namespace: 'default' })).toBe(204);
@@ -129,7 +129,7 @@ describe('invalid input', () => {
   it('in an update is refused: unknown fields and wrong types', async () => {
     const client = await newClient();
     const { name } = (await client.create(keyBody())).body;
-    const update = async (changes: unknown) => paths(await cloud.patch(client.one(name), changes, client.options));
+    const update = async (changes: unknown) => errorPaths(await cloud.patch(client.one(name), changes, client.options));
     expect(await update({ name: 'other', source: 'iate', created_at: null })).toEqual(['name', 'source', 'created_at']);
     expect(await update({ containers: {}, description: 1, expire: 'x', is_disabled: 0 })).toEqual([
       'containers',
@@ -140,6 +140,6 @@ describe('invalid input', () => {
     expect(await update({ containers: [null] })).toEqual(['containers.0']);
     expect(await update([])).toEqual(['']);
     expect(await client.create({ name: 'x' })).toMatchObject({ status: 400 });
-    expect(paths(await client.create({ name: 'xx', containers: null }))).toEqual(['containers']);
+    expect(errorPaths(await client.create({ name: 'xx', containers: null }))).toEqual(['containers']);
   });
 });

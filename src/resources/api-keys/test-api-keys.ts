@@ -1,12 +1,9 @@
 /** Builders for tests of API keys. */
 import { expect } from 'vitest';
-import type { Answer, Cloudyard, RequestOptions } from '../../../test/harness.ts';
+import type { Cloudyard, RequestOptions } from '../../../test/harness.ts';
 import type { Container } from './schema.ts';
 
 export const web: Container = { name: 'web', namespace: 'default' };
-
-/** The paths of invalid fields; undefined if the request was accepted. */
-export const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 /** An hour from now. */
 export const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();

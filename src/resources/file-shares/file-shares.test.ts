@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard();
 const shares = '/cloud/v1/file_shares/1/1';
@@ -26,7 +25,6 @@ async function count(): Promise<number> {
 }
 
 const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body;
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 describe('creating a file share', () => {
   it('returns one task, and the share is available when the task has finished', async () => {
@@ -131,7 +129,7 @@ describe('invalid input is refused with the field name and changes nothing', () 
     const before = [await count(), await usage()];
     const answer = await cloud.post(shares, { ...(await valid()), ...changes });
     expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
-    expect(new Set(paths(answer))).toEqual(new Set(fields));
+    expect(new Set(errorPaths(answer))).toEqual(new Set(fields));
     expect([await count(), await usage()]).toEqual(before);
   });
 
@@ -150,7 +148,7 @@ describe('invalid input is refused with the field name and changes nothing', () 
     const { projectId, token } = await cloud.newClient();
     const network = { network_id: await networkOf(projectId, token) };
     const answer = await cloud.post(shares, { ...(await valid()), network });
-    expect([answer.status, paths(answer)]).toEqual([400, ['network.network_id']]);
+    expect([answer.status, errorPaths(answer)]).toEqual([400, ['network.network_id']]);
   });
 
   it('invalid bodies', async () => {
@@ -247,7 +245,7 @@ describe('updating a file share', () => {
     expect(same).toMatchObject({ status: 200, body: { size: 2, name: 'renamed' } });
     for (const size of [1, 3]) {
       const other = await cloud.patch(path, { size, name: 'other', share_settings: { path_length: 'LCD' } });
-      expect([other.status, paths(other)]).toEqual([400, ['share_settings.path_length', 'size']]);
+      expect([other.status, errorPaths(other)]).toEqual([400, ['share_settings.path_length', 'size']]);
       expect(other.body.message).toContain('must equal the current size (2 GiB); use the operation extend');
     }
     for (const size of [0, -1, 1.5, null, '2']) expect((await cloud.patch(path, { size })).status).toBe(400);
@@ -259,7 +257,7 @@ describe('updating a file share', () => {
     const path = `/cloud/v3/file_shares/1/1/${share.id}`;
     for (const body of [{ size: 3 }, { size: 1 }, { size: 1, name: 'other' }]) {
       const refused = await cloud.patch(path, body);
-      expect([refused.status, paths(refused)]).toEqual([400, ['size']]);
+      expect([refused.status, errorPaths(refused)]).toEqual([400, ['size']]);
     }
     expect((await cloud.patch(path, { size: 3, name: 'renamed' })).body.tasks).toHaveLength(1);
     expect((await cloud.get(`${shares}/${share.id}`)).body).toMatchObject({ name: 'renamed', size: 2 });
@@ -269,9 +267,9 @@ describe('updating a file share', () => {
     const share = await createShare();
     const answer = await cloud.patch(`${shares}/${share.id}`, { name: null, size: 0, share_settings: { x: 1 } });
     expect(answer.status).toBe(400);
-    expect(new Set(paths(answer))).toEqual(new Set(['name', 'size', 'share_settings.x']));
+    expect(new Set(errorPaths(answer))).toEqual(new Set(['name', 'size', 'share_settings.x']));
     const vast = await cloud.patch(`${shares}/${share.id}`, { share_settings: { allowed_characters: 'LCD' } });
-    expect([vast.status, paths(vast)]).toEqual([400, ['share_settings.allowed_characters']]);
+    expect([vast.status, errorPaths(vast)]).toEqual([400, ['share_settings.allowed_characters']]);
   });
 });
 
@@ -288,7 +286,7 @@ describe('extending a file share', () => {
   it('refuses a smaller size and a size above the quota', async () => {
     const share = await createShare({ size: 3 });
     const smaller = await cloud.post(`${shares}/${share.id}/extend`, { size: 2 });
-    expect([smaller.status, paths(smaller)]).toEqual([400, ['size']]);
+    expect([smaller.status, errorPaths(smaller)]).toEqual([400, ['size']]);
     const larger = await cloud.post(`${shares}/${share.id}/extend`, { size: 900_000_000 });
     expect(larger).toMatchObject({ status: 409, body: { exception_class: 'QuotaExceeded' } });
     expect((await cloud.get(`${shares}/${share.id}`)).body).toMatchObject({

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
 
 const host = createTestLoadBalancerHost();
@@ -17,7 +16,6 @@ const cloud = useCloudyard({
 });
 const balancers = '/cloud/v1/loadbalancers/1/1';
 const unknownId = '11111111-1111-4111-8111-111111111111';
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body.loadbalancer_count_usage as number;
 const get = async (id: string) => (await cloud.get(`${balancers}/${id}`)).body;
 
@@ -196,7 +194,7 @@ describe('creating a load balancer', () => {
     const network = (await cloud.post('/cloud/v1/networks/1/2', { name: 'a network' })).body.tasks[0];
     const { networks } = (await cloud.get(`/cloud/v1/tasks/${network}`)).body.created_resources;
     const none = await cloud.post(small, { name: 'a balancer', vip_network_id: networks[0] });
-    expect([none.status, paths(none)]).toEqual([400, ['vip_network_id']]);
+    expect([none.status, errorPaths(none)]).toEqual([400, ['vip_network_id']]);
     await cloud.post('/cloud/v1/subnets/1/2', { name: 'a subnet', network_id: networks[0], cidr: '10.1.0.0/24' });
     const make = () => cloud.post(small, { name: 'a balancer' });
     const tasks = [await cloud.ended(await make()), await cloud.ended(await make())];
@@ -276,13 +274,13 @@ describe('invalid requests name the field and change nothing', () => {
     const before = [(await cloud.get(balancers)).body.count, await usage()];
     const answer = await cloud.post(balancers, { name: 'a balancer', ...changes });
     expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
-    expect(new Set(paths(answer))).toEqual(new Set(fields));
+    expect(new Set(errorPaths(answer))).toEqual(new Set(fields));
     expect([(await cloud.get(balancers)).body.count, await usage()]).toEqual(before);
   });
 
   it('a region without addresses', async () => {
     const answer = await cloud.post('/cloud/v1/loadbalancers/1/3', { name: 'a balancer' });
-    expect([answer.status, paths(answer)]).toEqual([400, ['region_id']]);
+    expect([answer.status, errorPaths(answer)]).toEqual([400, ['region_id']]);
     expect(answer.body.message).toContain('region without has no load balancers');
   });
 

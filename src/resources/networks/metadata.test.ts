@@ -1,12 +1,9 @@
 /** The deprecated operations on the tags of networks and subnets. */
 import { expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const unknownId = '11111111-1111-4111-8111-111111111111';
-
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 /** A client with its default network or the subnet of it. */
 async function clientWith(what: 'network' | 'subnet') {
@@ -37,7 +34,7 @@ it.each(['network', 'subnet'] as const)(
     for (const method of ['GET', 'DELETE']) {
       expect((await at('metadata_item?key=a', undefined, method)).status).toBe(404);
       for (const query of ['', ...['', 'k'.repeat(256)].map((key) => `?key=${key}`)])
-        expect(paths(await at(`metadata_item${query}`, undefined, method))).toEqual(['key']);
+        expect(errorPaths(await at(`metadata_item${query}`, undefined, method))).toEqual(['key']);
     }
     expect((await at('metadata_item?key=c', undefined, 'DELETE')).status).toBe(204);
     // Earlier releases accepted such keys.

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const unknownId = '11111111-1111-4111-8111-111111111111';
 
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 const names = (answer: Answer) => answer.body.results.map((network: { name: string }) => network.name);
 
 /** A client and the paths of its default project. */
@@ -78,14 +77,16 @@ describe('creating a network', () => {
     const body = { name: 'x', type: 'gre', mtu: 9000, create_router: 'yes', tags: { '': 'v', long: 'v'.repeat(256) } };
     const refused = await cloud.post(client.networks, body, client.options);
     expect(refused.status).toBe(400);
-    expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'type', 'mtu', 'create_router', 'tags.long']));
+    expect(errorPaths(refused)).toEqual(expect.arrayContaining(['name', 'type', 'mtu', 'create_router', 'tags.long']));
     const wrong = { 'a b': 'x', 'a=b': 'x', '': 'x', empty: '', padded: ' x', tab: 'a\tb', lines: 'a\nb', kept: 'a b' };
     const answer = await cloud.post(client.networks, { name: 'a network', tags: wrong }, client.options);
-    expect(new Set(paths(answer))).toEqual(
+    expect(new Set(errorPaths(answer))).toEqual(
       new Set(['tags.a b', 'tags.a=b', 'tags.', 'tags.empty', 'tags.padded', 'tags.tab', 'tags.lines']),
     );
     const many = Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`key-${i}`, 'v']));
-    expect(paths(await cloud.post(client.networks, { name: 'tagged', tags: many }, client.options))).toEqual(['tags']);
+    expect(errorPaths(await cloud.post(client.networks, { name: 'tagged', tags: many }, client.options))).toEqual([
+      'tags',
+    ]);
   });
 
   it('is refused above the quota and runs once per Idempotency-Key', async () => {
@@ -118,7 +119,7 @@ describe('listing networks', () => {
     expect((await list('external=true')).body).toEqual({ count: 0, results: [] });
     expect((await list('limit=2&offset=1')).body).toMatchObject({ count: 5, results: [{}, {}] });
     const refused = await list(`order_by=mtu.asc&network_type=gre&external=perhaps&name=${'n'.repeat(62)}`);
-    expect(paths(refused).sort()).toEqual(['external', 'name', 'network_type', 'order_by']);
+    expect(errorPaths(refused).sort()).toEqual(['external', 'name', 'network_type', 'order_by']);
   });
 
   it('filters by tags, with the parameters of the SDKs and of the Terraform provider', async () => {
@@ -149,9 +150,9 @@ describe('listing networks', () => {
       );
       expect(refused).toMatchObject({ status: 400, body: { errors: [{ path: 'tag_key_value' }] } });
     }
-    expect(paths(await cloud.get(`${client.networks}?tag_key=a%20b`, client.options))).toEqual(['tag_key.0']);
+    expect(errorPaths(await cloud.get(`${client.networks}?tag_key=a%20b`, client.options))).toEqual(['tag_key.0']);
     const both = `${client.networks}?tag_key_value=env&metadata_kv=${encodeURIComponent('{"a":"\\u0000"}')}`;
-    expect(paths(await cloud.get(both, client.options))).toEqual(['tag_key_value', 'metadata_kv']);
+    expect(errorPaths(await cloud.get(both, client.options))).toEqual(['tag_key_value', 'metadata_kv']);
   });
 });
 
@@ -201,7 +202,7 @@ describe('listing networks with their subnets', () => {
       client,
       `limit=0&offset=-1&network_id=x&name=${'n'.repeat(62)}&network_type=gre&shared=perhaps&external=1&order_by=mtu.asc`,
     );
-    expect([refused.status, paths(refused).sort()]).toEqual([
+    expect([refused.status, errorPaths(refused).sort()]).toEqual([
       400,
       ['external', 'limit', 'name', 'network_id', 'network_type', 'offset', 'order_by', 'shared'],
     ]);
@@ -256,7 +257,7 @@ describe('changing a network', () => {
       client.options,
     );
     expect(refused.status).toBe(400);
-    expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'mtu', 'tags.t']));
+    expect(errorPaths(refused)).toEqual(expect.arrayContaining(['name', 'mtu', 'tags.t']));
   });
 });
 
@@ -316,7 +317,8 @@ describe('the network of a new file share', () => {
     const other = await newClient();
     const foreign = (await cloud.get(other.networks, other.options)).body.results[0].id;
     const { id: empty } = await createNetwork(client);
-    const refusedAt = async (network: object) => paths(await cloud.post(client.shares, share(network), client.options));
+    const refusedAt = async (network: object) =>
+      errorPaths(await cloud.post(client.shares, share(network), client.options));
     expect(await refusedAt({ network_id: unknownId })).toEqual(['network.network_id']);
     expect(await refusedAt({ network_id: foreign })).toEqual(['network.network_id']);
     expect(await refusedAt({ network_id: empty })).toEqual(['network.network_id']);

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 import { waiting } from '../../../test/worker.ts';
 
 const cloud = useCloudyard({ driver: null });
 const projects = '/cloud/v1/projects';
 
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 const names = (answer: Answer) => answer.body.results.map((project: { name: string }) => project.name);
 
 async function usage(clientId: number, token: string): Promise<number> {
@@ -48,7 +47,7 @@ describe('creating a project', () => {
   it('reports an invalid name, a long description and an unknown field at once', async () => {
     const refused = await cloud.post(projects, { name: 'x', description: 'd'.repeat(256), colour: 'red' });
     expect(refused.status).toBe(400);
-    expect(paths(refused)).toEqual(expect.arrayContaining(['name', 'description', 'colour']));
+    expect(errorPaths(refused)).toEqual(expect.arrayContaining(['name', 'description', 'colour']));
   });
 
   it('refuses the name of another active project of the client, also with parallel requests', async () => {
@@ -106,7 +105,7 @@ describe('listing projects', () => {
     expect(names(await list('order_by=name.desc'))).toEqual(['beta', 'alpha one', 'Default', 'Alpha two']);
     expect(await list('name=alpha')).toMatchObject({ body: { count: 1, results: [{ name: 'alpha one' }] } });
     expect(await list('limit=1&offset=1')).toMatchObject({ body: { count: 4, results: [{ name: 'alpha one' }] } });
-    expect(paths(await list('order_by=size&limit=0'))).toEqual(expect.arrayContaining(['order_by', 'limit']));
+    expect(errorPaths(await list('order_by=size&limit=0'))).toEqual(expect.arrayContaining(['order_by', 'limit']));
   });
 
   it('includes deleted projects on request, and their names can be reused', async () => {
@@ -140,7 +139,7 @@ describe('changing a project', () => {
       status: 409,
       body: { exception_class: 'NameTaken' },
     });
-    expect(paths(await cloud.patch(path, { state: 'DELETED' }, { token }))).toEqual(['state']);
+    expect(errorPaths(await cloud.patch(path, { state: 'DELETED' }, { token }))).toEqual(['state']);
   });
 
   it('replaces all mutable fields with PUT', async () => {
@@ -148,7 +147,7 @@ describe('changing a project', () => {
     await cloud.patch(path, { description: 'gone soon' }, { token });
     const replaced = await cloud.request('PUT', path, { name: 'replaced' }, { token });
     expect(replaced).toMatchObject({ status: 200, body: { name: 'replaced', description: null } });
-    expect(paths(await cloud.request('PUT', path, { description: 'no name' }, { token }))).toEqual(['name']);
+    expect(errorPaths(await cloud.request('PUT', path, { description: 'no name' }, { token }))).toEqual(['name']);
   });
 });
 

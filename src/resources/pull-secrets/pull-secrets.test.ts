@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer, RequestOptions } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
+import type { RequestOptions } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 let made = 0;
 const secretBody = (changes: object = {}) => ({
@@ -49,7 +48,7 @@ describe('a pull secret', () => {
     for (const name of ['c', 'a', 'b']) await client.create(secretBody({ name }));
     const { body } = await cloud.get(`${client.secrets}?limit=2&offset=1`, client.options);
     expect([body.count, body.results.map((secret: { name: string }) => secret.name)]).toEqual([3, ['b', 'c']]);
-    expect(paths(await cloud.get(`${client.secrets}?limit=0&offset=x`, client.options)).sort()).toEqual([
+    expect(errorPaths(await cloud.get(`${client.secrets}?limit=0&offset=x`, client.options)).sort()).toEqual([
       'limit',
       'offset',
     ]);
@@ -121,7 +120,7 @@ describe('an update', () => {
 describe('invalid input', () => {
   it('is refused outside the limits of every field', async () => {
     const client = await newClient();
-    const refusedAt = async (changes: object) => paths(await client.create(secretBody(changes)));
+    const refusedAt = async (changes: object) => errorPaths(await client.create(secretBody(changes)));
     const host = (length: number) => `https://example.com/${'x'.repeat(length - 20)}`;
     const edges: Record<string, [shortest: string, longest: string, beyond: string]> = {
       login: ['x', 'x'.repeat(100), 'x'.repeat(101)],
@@ -139,14 +138,14 @@ describe('invalid input', () => {
     const { name } = (await client.create(secretBody())).body;
     for (const [field, [, , beyond]] of Object.entries(edges).filter(([field]) => field !== 'name')) {
       for (const bad of ['', beyond, 7]) {
-        expect(paths(await cloud.patch(client.one(name), { [field]: bad }, client.options))).toEqual([field]);
+        expect(errorPaths(await cloud.patch(client.one(name), { [field]: bad }, client.options))).toEqual([field]);
       }
     }
-    expect(paths(await cloud.patch(client.one(name), { name: 'x', updated_at: null }, client.options))).toEqual([
+    expect(errorPaths(await cloud.patch(client.one(name), { name: 'x', updated_at: null }, client.options))).toEqual([
       'name',
       'updated_at',
     ]);
-    expect(paths(await client.create({}))!.sort()).toEqual(['login', 'name', 'password', 'registry']);
+    expect(errorPaths(await client.create({}))!.sort()).toEqual(['login', 'name', 'password', 'registry']);
   });
 
   it('in registry, login or password is refused', async () => {
@@ -158,7 +157,7 @@ describe('invalid input', () => {
         await cloud.patch(client.one(name), { registry }, client.options),
       ];
       for (const answer of answers) {
-        expect([registry, paths(answer)]).toEqual([registry, ['registry']]);
+        expect([registry, errorPaths(answer)]).toEqual([registry, ['registry']]);
         expect(JSON.stringify(answer.body)).not.toContain('pass-word');
       }
     }
@@ -168,10 +167,10 @@ describe('invalid input', () => {
     for (const field of ['registry', 'login', 'password']) {
       for (const control of controls) {
         const changes = { [field]: `a${control}b` };
-        expect([changes, paths(await client.create(secretBody(changes)))]).toEqual([changes, [field]]);
-        expect(paths(await cloud.patch(client.one(name), changes, client.options))).toEqual([field]);
+        expect([changes, errorPaths(await client.create(secretBody(changes)))]).toEqual([changes, [field]]);
+        expect(errorPaths(await cloud.patch(client.one(name), changes, client.options))).toEqual([field]);
       }
-      expect(paths(await client.create(secretBody({ [field]: 'a\ud800' })))).toEqual([field]);
+      expect(errorPaths(await client.create(secretBody({ [field]: 'a\ud800' })))).toEqual([field]);
     }
   });
 
@@ -233,7 +232,7 @@ describe('invalid input', () => {
       expect((await cloud.delete(`${client.secrets}/${encoded}`, client.options)).status).toBe(204);
     }
     for (const name of ['.', '..', 'a b', 'a/b', 'ä', 'a%', 'a\n', '', '🙂']) {
-      expect(paths(await client.create(secretBody({ name })))).toEqual(['name']);
+      expect(errorPaths(await client.create(secretBody({ name })))).toEqual(['name']);
       // HTTP clients resolve these path segments before they send the request.
       if (['', '.', '..'].includes(name)) continue;
       for (const method of ['GET', 'PATCH', 'DELETE']) {

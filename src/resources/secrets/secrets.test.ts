@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Answer, useCloudyard } from '../../../test/harness.ts';
+import { errorPaths, type Answer, useCloudyard } from '../../../test/harness.ts';
 import { aCertificate, aKey, secretV1 } from './test-certificates.ts';
 
 const cloud = useCloudyard({ driver: null });
@@ -8,8 +8,6 @@ const cloud = useCloudyard({ driver: null });
 const root = aCertificate({ name: 'root' });
 const leaf = aCertificate({ name: 'leaf', issuer: root, key: aKey('rsa') });
 const payload = { certificate: leaf.pem, certificate_chain: root.pem, private_key: leaf.keyPem };
-
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 
 async function newClient() {
   const client = await cloud.newClient();
@@ -80,7 +78,7 @@ describe('storing a certificate', () => {
       secret_type: 'certificate',
     });
     expect(refused.status).toBe(400);
-    expect(paths(refused).sort()).toEqual([
+    expect(errorPaths(refused).sort()).toEqual([
       'expiration',
       'name',
       'payload.certificate',
@@ -90,13 +88,13 @@ describe('storing a certificate', () => {
       'secret_type',
     ]);
     for (const name of ['x'.repeat(256), 'a\nb', 'a\u0000b', 'a\u009fb']) {
-      expect(paths(await client.post({ name, payload }))).toContain('name');
+      expect(errorPaths(await client.post({ name, payload }))).toContain('name');
     }
     for (const name of ['x', 'ß'.repeat(255), ' any text: <b>; "quoted" ']) {
       expect(await client.get(await client.idOf(await client.post({ name, payload })))).toMatchObject({ name });
     }
     for (const expiration of ['2016-12-31T23:59:60Z', '9999-12-31T23:59:59-23:00', '2020-01-01T00:00:00Z', '']) {
-      expect(paths(await client.post({ name: 'x', payload, expiration }))).toEqual(['expiration']);
+      expect(errorPaths(await client.post({ name: 'x', payload, expiration }))).toEqual(['expiration']);
     }
   });
 
@@ -107,7 +105,7 @@ describe('storing a certificate', () => {
     const refused = await client.post({ name: 'x', payload: other, expiration: new Date().toISOString() });
     cloud.clock.set(null);
     expect(refused).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
-    expect(paths(refused).sort()).toEqual([
+    expect(errorPaths(refused).sort()).toEqual([
       'expiration',
       'payload.certificate',
       'payload.certificate_chain',
@@ -120,10 +118,12 @@ describe('storing a certificate', () => {
   it('refuses more than 256 KiB and accepts up to 256 KiB', async () => {
     const client = await newClient();
     const padded = (bytes: number) => ({ ...payload, certificate_chain: root.pem + ' '.repeat(bytes) });
-    expect(paths(await client.post({ name: 'x', payload: padded(262_144) }))).toEqual(['payload.certificate_chain']);
-    expect(paths(await client.post({ name: 'x', payload: padded(261_000) }))).toEqual(['payload']);
+    expect(errorPaths(await client.post({ name: 'x', payload: padded(262_144) }))).toEqual([
+      'payload.certificate_chain',
+    ]);
+    expect(errorPaths(await client.post({ name: 'x', payload: padded(261_000) }))).toEqual(['payload']);
     expect(await client.post({ name: 'x', payload: padded(255_000) })).toMatchObject({ status: 200 });
-    expect(paths(await client.postV1(secretV1('opaque', 'x'.repeat(262_145))))).toEqual(['payload']);
+    expect(errorPaths(await client.postV1(secretV1('opaque', 'x'.repeat(262_145))))).toEqual(['payload']);
     expect(await client.postV1(secretV1('opaque', 'x'.repeat(262_144)))).toMatchObject({ status: 200 });
   });
 
@@ -158,7 +158,7 @@ describe('storing a secret of another type', () => {
 
   it('refuses invalid input and names the field', async () => {
     const client = await newClient();
-    const refusedAt = async (changes: object) => paths(await client.postV1(secretV1('opaque', 'x', changes)));
+    const refusedAt = async (changes: object) => errorPaths(await client.postV1(secretV1('opaque', 'x', changes)));
     expect(await refusedAt({ secret_type: 'CERTIFICATE' })).toEqual(['secret_type']);
     expect(await refusedAt({ payload_content_encoding: 'hex' })).toEqual(['payload_content_encoding']);
     expect(await refusedAt({ payload_content_type: 'text' })).toEqual(['payload_content_type']);
@@ -190,7 +190,10 @@ describe('listing secrets', () => {
     };
     expect(await list('')).toEqual([3, ids]);
     expect(await list('limit=2&offset=1')).toEqual([3, ids.slice(1)]);
-    expect(paths(await cloud.get(`${client.secrets}?limit=0&offset=-1`, client.options))).toEqual(['limit', 'offset']);
+    expect(errorPaths(await cloud.get(`${client.secrets}?limit=0&offset=-1`, client.options))).toEqual([
+      'limit',
+      'offset',
+    ]);
   });
 });
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import type { RequestContext } from '../../authz/actor.ts';
 import { transaction } from '../../platform/db.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -22,7 +21,6 @@ async function createSnapshot(volume_id: string, changes: object = {}): Promise<
 }
 
 const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body;
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 const idsOf = async (query: string) =>
   (await cloud.get(`${snapshots}?${query}`)).body.results.map(({ id }: { id: string }) => id);
 
@@ -111,7 +109,7 @@ describe('a snapshot', () => {
       [{ name: 'abc', volume_id, colour: 'red' }, ['colour']],
     ] as const) {
       const answer = await cloud.post(snapshots, body);
-      expect([body, answer.status, paths(answer)]).toEqual([body, 400, fields]);
+      expect([body, answer.status, errorPaths(answer)]).toEqual([body, 400, fields]);
     }
     expect((await cloud.get(`${snapshots}?schedule_id=x`)).status).toBe(400);
     expect((await cloud.get(`${snapshots}/x`)).status).toBe(400);

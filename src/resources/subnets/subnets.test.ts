@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import type { Answer } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const unknownId = '11111111-1111-4111-8111-111111111111';
 
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 const names = (answer: Answer) => answer.body.results.map((subnet: { name: string }) => subnet.name);
 
 /** A client with an empty network, and the paths of its project. */
@@ -149,7 +148,7 @@ describe('creating a subnet', () => {
   ])('refuses an invalid %s: %j', async (path, changes) => {
     const refused = await post(await newNetwork(), changes);
     expect(refused).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
-    expect(paths(refused)).toContain(path);
+    expect(errorPaths(refused)).toContain(path);
   });
 
   it.each(['ten', '10.0.0.1', '10.0.0.1/24'])('needs a network, not %s', async (cidr) => {
@@ -166,7 +165,7 @@ describe('creating a subnet', () => {
       dns_nameservers: ['2001:db8::1'],
       host_routes: [{ destination: '2001:db8::/64', nexthop: '2001:db8::1' }],
     });
-    expect(paths(refused)).toEqual([
+    expect(errorPaths(refused)).toEqual([
       'cidr',
       'ip_version',
       'gateway_ip',
@@ -228,7 +227,7 @@ describe('listing subnets', () => {
     expect(await list('order_by=available_ips.desc')).toEqual(['large', 'closed', 'Small', 'v six']);
     expect(await list('limit=2&offset=1')).toEqual(['Small', 'large']);
     const refused = await cloud.get(`${at.subnets}?order_by=mtu.asc&network_id=x`, at.options);
-    expect(paths(refused).sort()).toEqual(['network_id', 'order_by']);
+    expect(errorPaths(refused).sort()).toEqual(['network_id', 'order_by']);
   });
 
   it('filters by network and by tags', async () => {
@@ -244,7 +243,7 @@ describe('listing subnets', () => {
       expect(names(await list(query as unknown as Record<string, string>))).toEqual(['tagged']);
     }
     expect((await list({ tag_key_value: 'env=live' })).body.count).toBe(0);
-    expect(paths(await list({ tag_key_value: '[]' }))).toEqual(['tag_key_value']);
+    expect(errorPaths(await list({ tag_key_value: '[]' }))).toEqual(['tag_key_value']);
   });
 });
 
@@ -291,8 +290,8 @@ describe('changing a subnet', () => {
       dns_nameservers: ['2001:db8::1'],
       host_routes: [{ destination: '2001:db8::/64', nexthop: '10.0.0.1' }],
     });
-    expect(paths(refused)).toEqual(['gateway_ip', 'dns_nameservers.0', 'host_routes.0.destination']);
-    expect(paths(await patch({ cidr: '10.0.0.0/16', enable_dhcp: null }))).toEqual(
+    expect(errorPaths(refused)).toEqual(['gateway_ip', 'dns_nameservers.0', 'host_routes.0.destination']);
+    expect(errorPaths(await patch({ cidr: '10.0.0.0/16', enable_dhcp: null }))).toEqual(
       expect.arrayContaining(['cidr', 'enable_dhcp']),
     );
   });
@@ -344,6 +343,6 @@ describe('a subnet of another client', () => {
       expect(await cloud.patch(path, {}, other.options)).toMatchObject({ status: 404 });
       expect(await cloud.delete(path, other.options)).toMatchObject({ status: 404 });
     }
-    expect(paths(await post({ ...other, network: owner.network }))).toEqual(['network_id']);
+    expect(errorPaths(await post({ ...other, network: owner.network }))).toEqual(['network_id']);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({
   configuration: (shipped) => ({
@@ -24,7 +23,6 @@ async function createSnapshot(volume_id: string): Promise<string> {
 }
 
 const usage = async () => (await cloud.get('/cloud/v2/regional_quotas/1/1')).body;
-const paths = (answer: Answer) => answer.body.errors?.map((error: { path: string }) => error.path);
 const settled = async (id: string) => {
   const { task_id } = (await cloud.get(`${volumes}/${id}`)).body;
   if (task_id) await cloud.get(`/cloud/v1/tasks/${task_id}?wait=20`);
@@ -94,7 +92,7 @@ describe('a volume', () => {
     });
     for (const size of [4, 0, -1, 1.5, '6', 1e12, undefined]) {
       const answer = await cloud.post(`${volumes}/${id}/extend`, { size });
-      expect([size, answer.status, paths(answer)]).toEqual([size, 400, ['size']]);
+      expect([size, answer.status, errorPaths(answer)]).toEqual([size, 400, ['size']]);
     }
   });
 
@@ -107,7 +105,7 @@ describe('a volume', () => {
       volume_type: 'ultra',
     });
     const larger = await cloud.post(volumes, { ...valid, source: 'snapshot', snapshot_id, size: 4 });
-    expect([larger.status, paths(larger)]).toEqual([400, ['size']]);
+    expect([larger.status, errorPaths(larger)]).toEqual([400, ['size']]);
   });
 
   it('reverts to its newest snapshot with an empty response, and is locked until the task ends', async () => {
@@ -156,7 +154,7 @@ describe('a volume', () => {
     const retype = (volume_type: unknown) => cloud.post(`${path}/retype`, { volume_type });
     const before = await usage();
     const refused = await retype('ssd_hiiops');
-    expect([refused.status, paths(refused)]).toEqual([400, ['volume_type']]);
+    expect([refused.status, errorPaths(refused)]).toEqual([400, ['volume_type']]);
     expect(refused.body.message).toContain('the region offers standard, cold, ultra');
     expect((await cloud.get(path)).body.volume_type).toBe('ultra');
     const headers = { 'idempotency-key': 'retype-1' };
@@ -186,7 +184,7 @@ describe('a volume', () => {
     expect(same).toMatchObject({ status: 200, body: { size: 2, name: 'renamed' } });
     for (const size of [1, 3]) {
       const other = await cloud.patch(path, { size, name: 'other' });
-      expect([other.status, paths(other)]).toEqual([400, ['size']]);
+      expect([other.status, errorPaths(other)]).toEqual([400, ['size']]);
       expect(other.body.message).toContain('must equal the current size (2 GiB); use the operation extend');
     }
     for (const size of [0, -1, 1.5, null, '2']) expect((await cloud.patch(path, { size })).status).toBe(400);
@@ -202,7 +200,7 @@ describe('a volume', () => {
       ['detach', { instance_id }],
     ] as const) {
       const refused = await cloud.post(`${path}/${action}`, body);
-      expect([refused.status, paths(refused)]).toEqual([400, ['instance_id']]);
+      expect([refused.status, errorPaths(refused)]).toEqual([400, ['instance_id']]);
       expect(refused.body.message).toContain('instances are not supported');
       expect((await cloud.post(`${path}/${action}`, {})).status).toBe(400);
       expect((await cloud.post(`${volumes.replace('v1', version)}/${unknownId}/${action}`, body)).status).toBe(404);
@@ -229,7 +227,7 @@ describe('a volume', () => {
     ]);
     expect((await cloud.post(`${path}/metadata`, { a: 1, created_by_policy: '1' })).status).toBe(400);
     const refused = await cloud.post(`${path}/metadata`, { created_by_policy: '1' });
-    expect([refused.status, paths(refused)]).toEqual([400, ['created_by_policy']]);
+    expect([refused.status, errorPaths(refused)]).toEqual([400, ['created_by_policy']]);
     expect((await cloud.get(path)).body.tags).toEqual([]);
   });
 
@@ -245,7 +243,7 @@ describe('a volume', () => {
     const { id } = await createVolume();
     expect((await cloud.patch(`${volumes}/${id}`, { tags: fake })).body).toMatchObject(message);
     const metadata = await cloud.request('PUT', `${snapshots}/${await createSnapshot(id)}/metadata`, fake);
-    expect([metadata.status, paths(metadata)]).toEqual([400, ['created_by_policy']]);
+    expect([metadata.status, errorPaths(metadata)]).toEqual([400, ['created_by_policy']]);
   });
 
   it('is listed oldest first, filtered by parts of its name and id and by tags', async () => {
@@ -271,7 +269,7 @@ describe('a volume', () => {
       expect(await found(none)).toEqual([0, []]);
     }
     const refused = await cloud.get(`${path}?limit=0&instance_id=x`, { token });
-    expect([refused.status, paths(refused)]).toEqual([400, ['limit', 'instance_id']]);
+    expect([refused.status, errorPaths(refused)]).toEqual([400, ['limit', 'instance_id']]);
   });
 
   it('cannot exceed the quota, also with parallel requests', async () => {
@@ -327,7 +325,7 @@ describe('invalid input is refused with the field name and changes nothing', () 
     const before = [(await cloud.get(volumes)).body.count, await usage()];
     const answer = await cloud.post(volumes, { ...valid, ...changes });
     expect(answer).toMatchObject({ status: 400, body: { exception_class: 'InvalidInput' } });
-    expect(new Set(paths(answer))).toEqual(new Set(fields));
+    expect(new Set(errorPaths(answer))).toEqual(new Set(fields));
     expect([(await cloud.get(volumes)).body.count, await usage()]).toEqual(before);
   });
 
@@ -344,7 +342,7 @@ describe('invalid input is refused with the field name and changes nothing', () 
     }
     expect((await cloud.delete(`/cloud/v1/volumes/${projectId}/1/${id}`, { token })).status).toBe(404);
     const other = await cloud.post(`/cloud/v1/snapshots/${projectId}/1`, { name: 'abc', volume_id: id }, { token });
-    expect([other.status, paths(other)]).toEqual([400, ['volume_id']]);
+    expect([other.status, errorPaths(other)]).toEqual([400, ['volume_id']]);
   });
 
   it('a type that the region does not offer', async () => {
@@ -352,7 +350,7 @@ describe('invalid input is refused with the field name and changes nothing', () 
     expect(body.available_volume_types).toEqual(['standard', 'cold', 'ultra']);
     expect((await cloud.get('/cloud/v1/regions/1')).body.available_volume_types).toBeNull();
     const answer = await cloud.post(volumes, { ...valid, type_name: 'ssd_hiiops' });
-    expect([answer.status, paths(answer)]).toEqual([400, ['type_name']]);
+    expect([answer.status, errorPaths(answer)]).toEqual([400, ['type_name']]);
   });
 });
 
@@ -383,7 +381,7 @@ describe('prices', () => {
       ['snapshots', {}, 'volume_id'],
     ] as const) {
       const answer = await price(what, body);
-      expect([what, body, answer.status, paths(answer)]).toEqual([what, body, 400, [path]]);
+      expect([what, body, answer.status, errorPaths(answer)]).toEqual([what, body, 400, [path]]);
     }
   });
 });
