@@ -33,7 +33,9 @@ export function createMetrics() {
     ...requestMetrics(define),
     ...workMetrics(define),
     ...databaseMetrics(define),
-    ...resourceMetrics(define),
+    ...serverMetrics(define),
+    ...hostMetrics(define),
+    ...scheduleMetrics(define),
     contentType: registry.contentType,
     text: () => registry.metrics(),
     json: (): Promise<MetricsJson> => registry.getMetricsAsJSON(),
@@ -224,8 +226,8 @@ function databaseMetrics(define: Define) {
   };
 }
 
-/** The functions that these take are called at each scrape. */
-function resourceMetrics(define: Define) {
+/** Of a server. The functions that these and the following ones take are called at each scrape. */
+function serverMetrics(define: Define) {
   return {
     /** Adds the gauges of the certificate of HTTPS. */
     watchCertificate(status: () => CertificateStatus) {
@@ -240,6 +242,18 @@ function resourceMetrics(define: Define) {
         () => Number(!status().healthy),
       );
     },
+    /** Adds the gauges of API keys in memory and of their age. */
+    watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
+      const age = 'Age of the API keys in memory; it grows while the database is away';
+      define.sharedGauge('cloudyard_api_keys', 'API keys in the memory of authorize', () => state().keys);
+      define.sharedGauge('cloudyard_api_keys_age_seconds', age, () => state().ageSeconds);
+    },
+  };
+}
+
+/** Of hosts and their programs. */
+function hostMetrics(define: Define) {
+  return {
     /** Adds the gauge of the data directory. */
     watchDisk(read: () => DiskSpace) {
       define.gauges(
@@ -267,19 +281,6 @@ function resourceMetrics(define: Define) {
         },
       });
     },
-    /** Adds the gauges of schedules. */
-    watchSchedules(latenessSeconds: () => Promise<number>, countLate: () => Promise<number>) {
-      define.sharedGauge(
-        'cloudyard_schedules_late',
-        'Schedules that have been waiting for their run for longer than CLOUDYARD_SCHEDULE_LATE_SECONDS',
-        () => countLate().catch(unknown),
-      );
-      define.sharedGauge(
-        'cloudyard_schedule_lateness_seconds',
-        'How long the most overdue schedule has been waiting for its run',
-        () => latenessSeconds().catch(unknown),
-      );
-    },
     /** Adds the gauges of the hosts of regions that have several. */
     watchHosts(
       read: () => Promise<{ regionId: number; name: string; leaseSeconds: number; pendingChanges: number }[]>,
@@ -301,6 +302,25 @@ function resourceMetrics(define: Define) {
         ({ pendingChanges }) => pendingChanges,
       );
     },
+  };
+}
+
+/** Of what is done on a schedule. */
+function scheduleMetrics(define: Define) {
+  return {
+    /** Adds the gauges of schedules. */
+    watchSchedules(latenessSeconds: () => Promise<number>, countLate: () => Promise<number>) {
+      define.sharedGauge(
+        'cloudyard_schedules_late',
+        'Schedules that have been waiting for their run for longer than CLOUDYARD_SCHEDULE_LATE_SECONDS',
+        () => countLate().catch(unknown),
+      );
+      define.sharedGauge(
+        'cloudyard_schedule_lateness_seconds',
+        'How long the most overdue schedule has been waiting for its run',
+        () => latenessSeconds().catch(unknown),
+      );
+    },
     /** Adds the gauges of scheduled backups. */
     watchBackups(read: () => Promise<{ lastSuccessSeconds: number; lateSeconds: number; hasFailed: boolean }>) {
       const gauge = (name: string, help: string, value: (state: Awaited<ReturnType<typeof read>>) => number) =>
@@ -318,12 +338,6 @@ function resourceMetrics(define: Define) {
       gauge('cloudyard_backup_last_failed', '1 if the last scheduled backup failed', ({ hasFailed }) =>
         Number(hasFailed),
       );
-    },
-    /** Adds the gauges of API keys in memory and of their age. */
-    watchApiKeys(state: () => { keys: number; ageSeconds: number }) {
-      const age = 'Age of the API keys in memory; it grows while the database is away';
-      define.sharedGauge('cloudyard_api_keys', 'API keys in the memory of authorize', () => state().keys);
-      define.sharedGauge('cloudyard_api_keys_age_seconds', age, () => state().ageSeconds);
     },
   };
 }
