@@ -72,7 +72,7 @@ export function createLog(file: string, account: Account | null): void {
 /** Allows only root and the current user to connect to the cluster of `account` (null: the current user). */
 export function restrictConnections(pgData: string, account: Account | null): void {
   const pid = livePostmaster(pgData);
-  // Under root, a running server is always one of this version, perhaps one that a user started.
+  // Under root, a running server has these files from its start, perhaps by a user.
   if (account && pid !== null) return;
   const { hba, ident } = authentication();
   const written = [

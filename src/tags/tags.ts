@@ -29,7 +29,7 @@ export const TagKey = Type.String({
   maxLength: maxTagLength,
   pattern: pattern('^[^\\s=]+$', '1 to 255 characters without whitespace and `=`'),
 });
-/** Also the keys that `TagKey` rejects: earlier releases accepted them, and the metadata of load balancers has them. */
+/** Also the keys that `TagKey` rejects: version 0.2.0 accepted them, and the metadata of load balancers has them. */
 export const AnyTagKey = Type.String({ minLength: 1, maxLength: maxTagLength });
 const space = '\\t\\n\\r\\f\\v';
 const TagValue = Type.String({

@@ -167,8 +167,8 @@ async function ensureUser(
   ];
   const getOrCreate = () => monitorCommand<[{ key: string }]>(bridge, { prefix: 'auth get-or-create', entity, caps });
   const [{ key }] = await getOrCreate().catch(async (err: unknown) => {
-    // It exists with other capabilities: an earlier version wrote them in another way, or the subvolume has another path. Its
-    // key stays the same, because hosts serve with it.
+    // It exists with other capabilities, for example because the subvolume has another path. Its key stays the same, because
+    // hosts serve with it.
     if (!hasErrno(err, 'EINVAL')) throw err;
     await monitorCommand(bridge, { prefix: 'auth caps', entity, caps });
     return getOrCreate();

@@ -55,7 +55,7 @@ export function patchedPoolSettings(pool: PoolSettings, body: UpdatePool): PoolS
 /** A pool has at most one monitor. A monitor that replaces another keeps its id, so that clients still find it. */
 export function newHealthMonitor(body: CreateHealthMonitor, current: HealthMonitor | null): HealthMonitor {
   const monitor = normalizedMonitor(body, current?.id ?? randomUUID());
-  // Earlier versions stored defaults. Such a monitor is not changed by an equal one.
+  // Version 0.2.0 stored given defaults. Such a monitor is not changed by an equal one.
   return current && isDeepStrictEqual(monitor, normalizedMonitor(current, current.id)) ? current : monitor;
 }
 
