@@ -14,7 +14,7 @@ import type { VolumeDriver } from '../src/drivers/volume.ts';
 import type { App } from '../src/http/app.ts';
 import { createApi } from '../src/main/api.ts';
 import { driverStatuses, simulatedDrivers } from '../src/main/drivers.ts';
-import { createJobs } from '../src/main/notifier.ts';
+import { createJobHandlers } from '../src/main/notifier.ts';
 import { checkoutPlaces, root } from '../src/platform/program-files.ts';
 import { readSettings } from '../src/main/settings.ts';
 import { createWork } from '../src/main/work.ts';
@@ -226,7 +226,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
         regionIds,
         concurrency: 4,
         sweepSeconds: 1,
-        jobs: createJobs(services, deliveries),
+        handlers: createJobHandlers(services, deliveries),
         driverStatus: () => Object.values(driverStatuses(drivers)),
         onDriverError: services.metrics.countDriverError,
         onJobEnd: services.metrics.countJobEnd,

@@ -14,7 +14,7 @@ import { deliverJob } from '../resources/notifications/store.ts';
 import { createUserActionDeliveries } from '../resources/user-actions/reconcile.ts';
 import type { Duty } from '../tasks/duties.ts';
 import { startWorker } from '../tasks/worker.ts';
-import type { Job } from '../tasks/worker.ts';
+import type { JobHandler } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
 import { createDeliveryDrivers, deliveryStatuses } from './drivers.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -66,7 +66,7 @@ export async function startNotifier(deps: NotifierDeps): Promise<Record<string, 
     pollMs: 2000,
     sweepSeconds: settings.sweepSeconds,
     reconcilers: [],
-    jobs: createJobs(services, deliveries),
+    handlers: createJobHandlers(services, deliveries),
     driverStatus: () => Object.entries(deliveryStatuses(drivers)).map(([kind, status]) => ({ ...status, kind })),
     onDriverError: metrics.countDriverError,
     onJobEnd: metrics.countJobEnd,
@@ -105,8 +105,11 @@ async function backupDuties(
   return [{ seconds: backupPollSeconds, work }];
 }
 
-/** The jobs that any process may run. */
-export function createJobs({ thresholds }: Pick<Services, 'thresholds'>, deliveries: Deliveries): Record<string, Job> {
+/** The handlers of jobs that any process may run. */
+export function createJobHandlers(
+  { thresholds }: Pick<Services, 'thresholds'>,
+  deliveries: Deliveries,
+): Record<string, JobHandler> {
   return {
     [alertJob]: (clientId) => thresholds.notify(Number(clientId)),
     [deliverJob]: (id, signal) => deliveries.deliver(id, signal),

@@ -43,8 +43,8 @@ interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 
   regionIds: number[];
   sweepSeconds: number;
   reconcilers: Reconciler[];
-  /** One-shot jobs by kind. Any worker that has some runs them, whatever its regions. */
-  jobs?: Record<string, Job>;
+  /** Of one-shot jobs, by kind. A worker that has some runs these jobs, whatever its regions. */
+  handlers?: Record<string, JobHandler>;
   driverStatus(): DriverStatus[];
   /** Further periodic duties. */
   duties?: Duty[];
@@ -52,8 +52,8 @@ interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 
   dutyPace?(): number;
 }
 
-/** Runs one job. @throws to have it repeated with backoff */
-export type Job = (id: string, signal: AbortSignal) => Promise<void>;
+/** Runs one job for the resource or message with this id. @throws to have it repeated with backoff */
+export type JobHandler = (id: string, signal: AbortSignal) => Promise<void>;
 
 export interface Worker {
   /** Fetches no more jobs and waits for the running ones. */
@@ -72,7 +72,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const releaseDeadJobs = createDeadJobRelease(db, log);
   await releaseDeadJobs().catch((error: unknown) => log.warn({ err: error }, 'scan for dead workers failed'));
   await requeueDrifted(options);
-  const queues = [...options.regionIds.map(regionQueue), ...(options.jobs ? [notificationQueue] : [])];
+  const queues = [...options.regionIds.map(regionQueue), ...(options.handlers ? [notificationQueue] : [])];
   const runner = startRunner({ ...options, workerId: id, queues }, dispatch(options), shutdown.signal);
   const every = (seconds: number, work: Duty['work'], firstSeconds?: number) =>
     repeat({ seconds, work }, { signal: shutdown.signal, log, firstSeconds });
@@ -102,7 +102,7 @@ function dispatch(options: WorkerOptions): RunJob {
   return async (job, signal) => {
     const reconciler = reconcilers.get(job.kind);
     if (reconciler) return runReconcile(options, reconciler, job, signal);
-    const handler = options.jobs?.[job.kind];
+    const handler = options.handlers?.[job.kind];
     if (!handler) throw new Error(`no handler for jobs of the kind ${job.kind}`);
     await handler(job.id, signal);
     return { done: true };
