@@ -45,7 +45,7 @@ export interface RequestContext {
   requestId: string;
   /** Present when the client sent `Idempotency-Key`: the transaction that does the work claims it. */
   idempotency?: IdempotencyClaim;
-  /** Recorded in the audit log. Absent if no request caused the change. */
+  /** Recorded in the audit log. Absent for reads without an entry there, and if no request caused the change. */
   request?: RequestFacts;
   /** What authenticated the request, for a stream that outlives it. Absent if no request caused the call. */
   credential?: { text: string; check(): Actor | null | Promise<Actor | null> };

@@ -76,7 +76,7 @@ function addResourceCommands(program: Command, args: string[], io: Io): void {
     }, program);
     const leaf = new Command(command.at(-1)!).summary(summary);
     group.addCommand(leaf, { hidden: hidden === true });
-    if (command.every((word, i) => args[i] === word)) complete(leaf, operation, io);
+    if (command.every((word, i) => args[i] === word)) addParameters(leaf, operation, io);
   }
 }
 
@@ -91,7 +91,7 @@ function groupOf(parent: Command, words: string[]): Command {
 }
 
 /** The operands and options of an operation. */
-function complete(command: Command, operation: Operation, io: Io): void {
+function addParameters(command: Command, operation: Operation, io: Io): void {
   const { path, query = {}, description } = operation;
   command.description(description ? `${operation.summary}. ${description}` : operation.summary);
   for (const name of operandNames(path)) command.addArgument(operandOf(name));
