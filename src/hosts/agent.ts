@@ -118,16 +118,16 @@ async function takeLease(options: AgentOptions, pool: pg.Pool, stopping: AbortSi
   const { region, name, address, log, now = uptime } = options;
   const { regionId, settings } = region;
   removeFile(`${leaseFileOf(options.dataDir)}.new`);
-  const patience = now() + settings.leaseSeconds + stopMarginSeconds + 5;
+  const deadline = now() + settings.leaseSeconds + stopMarginSeconds + 5;
   while (!stopping.aborted) {
     const host = { regionId, name, incarnation: randomUUID() };
     const acquiredAt = now();
     try {
       const acquired = await store.acquireLease(pool, host, options, settings.leaseSeconds, reportOf(options, null));
       if (typeof acquired === 'string') throw new AddressTaken(address, regionId, acquired);
-      if (acquired && stopping.aborted) return await giveBack(pool, host, log);
+      if (acquired && stopping.aborted) return await endUnusedLease(pool, host, log);
       if (acquired) return { ...acquired, host, acquiredAt };
-      if (now() > patience) throw new NameTaken(name, regionId);
+      if (now() > deadline) throw new NameTaken(name, regionId);
     } catch (error) {
       if (error instanceof NameTaken || error instanceof AddressTaken) throw error;
       log.warn({ err: error }, 'cannot take the lease of this host');
@@ -138,7 +138,7 @@ async function takeLease(options: AgentOptions, pool: pg.Pool, stopping: AbortSi
 }
 
 /** The agent began to stop while it took the lease. It serves nothing. */
-async function giveBack(pool: pg.Pool, host: Incarnation, log: Logger): Promise<null> {
+async function endUnusedLease(pool: pg.Pool, host: Incarnation, log: Logger): Promise<null> {
   await store.endLease(pool, host).catch((error: unknown) => log.warn({ err: error }, endsByItself));
   return null;
 }

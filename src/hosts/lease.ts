@@ -39,7 +39,7 @@ export interface Lease {
   allowAddresses(allowed: boolean): void;
   /** Renews it now, and again periodically. */
   renew(): void;
-  /** Stops renewing it. The file stays if `keepFile`: the next agent of this host takes the lease over. */
+  /** Stops renewing it. The file stays if `keepFile`: the next agent of this host continues the lease. */
   stop(keepFile: boolean): Promise<void>;
 }
 
