@@ -4,7 +4,7 @@
  * Failure modes: specs are untrusted input. One that cannot be read is logged and ignored.
  */
 import { readFile } from 'node:fs/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../platform/log.ts';
 import { writeDurably } from './durable-files.ts';
 import { idsIn, removeDurably } from './id-files.ts';
 

@@ -9,8 +9,8 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:https
 import type { ServerOptions as ServerOptionsOfTls } from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
-import type { Logger } from 'pino';
 import { descriptorLimit } from '../platform/descriptors.ts';
+import type { Logger } from '../platform/log.ts';
 import { isInNetworks, sourceOf } from '../platform/network-address.ts';
 import { createServer } from '../platform/node-http.ts';
 import { inTurn } from '../platform/requests-in-turn.ts';

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
-import type { Logger } from 'pino';
+import type { Logger } from '../platform/log.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App, Routes, TypeBoxProvider } from './app.ts';

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Logger } from 'pino';
+import type { Logger } from '../platform/log.ts';
 import { limitedServer } from './connection-limits.ts';
 import { createDrain } from './drain.ts';
 

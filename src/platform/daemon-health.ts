@@ -3,7 +3,7 @@
  * ended, because it continues when it is thawed, and an overloaded one may serve its clients.
  */
 import { existsSync } from 'node:fs';
-import type { Logger } from 'pino';
+import type { Logger } from './log.ts';
 import { within } from './within.ts';
 
 interface Watched {

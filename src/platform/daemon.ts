@@ -16,10 +16,10 @@
 import { closeSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { spawnChild } from './child-process.ts';
 import { type DaemonHealth, watchHealth } from './daemon-health.ts';
 import { endOfLog, openDaemonLog } from './daemon-log.ts';
+import type { Logger } from './log.ts';
 import { readOrEmpty } from './read-or-empty.ts';
 import { findByCommandLine, isRunning, type LiveProcess, processIn, readPidFile } from './running-processes.ts';
 

@@ -5,8 +5,8 @@
  *
  * Failure modes: a message that cannot be sent is logged. systemd then acts on its own timeouts.
  */
-import type { Logger } from 'pino';
 import { runChild } from './child-process.ts';
+import type { Logger } from './log.ts';
 
 /** Null if systemd does not wait for messages of this process. */
 export function findServiceManager(env: Record<string, string | undefined>, log: Logger) {

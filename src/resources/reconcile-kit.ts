@@ -1,7 +1,7 @@
 /** Shared by all reconcilers: comparison of a host with its rows, and recording of removals. */
-import type { Logger } from 'pino';
 import type { Db, Tx } from '../platform/db.ts';
 import { groupedTransaction } from '../platform/group-commit.ts';
+import type { Logger } from '../platform/log.ts';
 import type { Kind } from '../quota/kinds.ts';
 import type { Quota } from '../quota/quota.ts';
 import type { Placed, Tasks } from '../tasks/tasks.ts';

@@ -6,7 +6,7 @@
  * Failure modes: a run that fails is logged; the next one tries again.
  */
 import { setTimeout } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../platform/log.ts';
 
 export interface Duty {
   /** The interval between the end of a run and the next one. */

@@ -1,9 +1,9 @@
 /** Runs one reconcile and records its outcome. What a failure leads to is decided here and nowhere else. */
-import type { Logger } from 'pino';
 import { DriverError } from '../errors/driver-error.ts';
 import { transaction } from '../platform/db.ts';
 import { exceededTimeLimit, isUnavailable } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
 import type { AssignedJob } from './jobs.ts';
 import { backoffSeconds } from './running-jobs.ts';
 import type { JobEnd } from './running-jobs.ts';

@@ -8,11 +8,11 @@
  * that another worker has claimed because this one was away for too long.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseAway } from '../platform/db-errors.ts';
 import { openUnboundedPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
 import { createClientSlots } from './client-slots.ts';
 import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';
 import type { Fetch } from './jobs.ts';

@@ -1,6 +1,6 @@
 /** The jobs that a runner runs, and the ends of jobs that it has not sent to the queue yet. */
-import type { Logger } from 'pino';
 import { exceededTimeLimit, isDatabaseAway } from '../platform/db-errors.ts';
+import type { Logger } from '../platform/log.ts';
 import type { ClientSlots } from './client-slots.ts';
 import type { AssignedJob, EndedJob } from './jobs.ts';
 

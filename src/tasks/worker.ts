@@ -6,10 +6,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { preparedColumn } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
+import type { Logger } from '../platform/log.ts';
 import { repeat } from './duties.ts';
 import type { Duty } from './duties.ts';
 import {

@@ -5,7 +5,7 @@
  * cannot be mounted at the start is not exported, and the status is unhealthy; the next sweep applies it again. The other
  * shares are served.
  */
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { onHost, refuseAborted } from '../command.ts';
 import type { DriverStatus } from '../driver.ts';
 import type { FileShareDriver } from '../file-share.ts';

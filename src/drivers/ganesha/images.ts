@@ -11,8 +11,8 @@
  */
 import { mkdir, open, rmdir, statfs } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { thawLeftFrozen } from '../../platform/filesystem-freeze.ts';
+import type { Logger } from '../../platform/log.ts';
 import { hostError, onHost, run } from '../command.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { limited, shared } from '../../platform/turns.ts';

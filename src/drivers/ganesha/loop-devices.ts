@@ -13,7 +13,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { refuseShortage } from '../../platform/read-or-empty.ts';
 import { hostError, run } from '../command.ts';
 

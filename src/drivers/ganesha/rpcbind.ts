@@ -9,8 +9,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import type { Logger } from '../../platform/log.ts';
 import { processIn, startedWith } from '../../platform/running-processes.ts';
 import { succeeds } from '../../platform/succeeds.ts';
 import { confined } from '../confined.ts';

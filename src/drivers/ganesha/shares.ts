@@ -8,7 +8,7 @@
  * continues from either. Calls for one id do not overlap (driver.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare, ObservedFileShare } from '../file-share.ts';

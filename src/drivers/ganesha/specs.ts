@@ -7,7 +7,7 @@
  *
  * Failure modes: a share whose spec cannot be parsed is not exported until the next sweep applies it.
  */
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { DriverError } from '../driver.ts';
 import type { DesiredFileShare } from '../file-share.ts';
 import { accessNetwork } from './networks.ts';

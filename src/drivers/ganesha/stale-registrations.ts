@@ -2,7 +2,7 @@
  * Registrations of NFSv3 in rpcbind whose process is gone. rpcbind keeps the registrations of a killed NFS server: clients
  * would be sent to a dead port, and Ganesha exits if it cannot replace one.
  */
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { run } from '../command.ts';
 import { listenersOn } from '../ports.ts';
 import { findProgram } from '../programs.ts';

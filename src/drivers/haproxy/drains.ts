@@ -8,7 +8,7 @@
  * Workers that a reload replaced also have connections to removed members. They reject commands about servers ("Proxy is
  * disabled"), so at the deadline their sessions are listed and ended one by one, until a list of every old worker has none.
  */
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { command } from './quote.ts';
 import { parseServersState } from './servers.ts';
 import type { HaproxyProcess } from './process.ts';

@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs';
 import { rm, stat, truncate } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { onHost } from '../command.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { runsAsRoot } from '../confined.ts';

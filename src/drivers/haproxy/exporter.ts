@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { chmod, chown, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { createServer } from '../../platform/node-http.ts';
 import { oneAtATime, shared } from '../../platform/turns.ts';
 import { accountFor } from '../confined.ts';

@@ -9,7 +9,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import type { MemberRule, MemberRules } from '../../platform/member-networks.ts';
 import { refuseShortage } from '../../platform/read-or-empty.ts';
 import type { UdpBalancer } from '../nginx/process.ts';

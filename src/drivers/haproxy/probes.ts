@@ -15,7 +15,7 @@
 import { createSocket } from 'node:dgram';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { exitStatus, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';

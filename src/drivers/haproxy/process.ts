@@ -12,8 +12,8 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
+import type { Logger } from '../../platform/log.ts';
 import { limited } from '../../platform/turns.ts';
 import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
 import { ensureDurably } from '../durable-files.ts';
 import { readSpecs } from '../spec-files.ts';

@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { unavailable } from '../own-host.ts';
 
 interface BlockFilesOptions {

@@ -7,7 +7,7 @@
  * 4. Delayed connections are opened to the other host.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { DriverError } from '../driver.ts';
 import type { ConnectionHold } from './connection-hold.ts';
 import { forgetNeighbour, isHeldElsewhere, openConnections, resetConnections } from './host-addresses.ts';

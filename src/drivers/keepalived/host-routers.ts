@@ -3,8 +3,8 @@
  * (block-files.ts), and which it holds (present-routers.ts).
  */
 import { join } from 'node:path';
-import type { Logger } from 'pino';
 import type { RegionView } from '../../hosts/part.ts';
+import type { Logger } from '../../platform/log.ts';
 import { contains, parseHost, parseNetwork } from '../../platform/network-address.ts';
 import { replaceText } from '../durable-files.ts';
 import { interfaceOf, selfOf, unavailable } from '../own-host.ts';

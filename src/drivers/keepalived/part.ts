@@ -10,9 +10,9 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { canHandOver, eligibleHosts, hostFolder, leaseFileName } from '../../hosts/part.ts';
 import type { HostPart, RegionView } from '../../hosts/part.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { DriverStatus } from '../driver.ts';
 import { replaceText } from '../durable-files.ts';
 import { findProgram } from '../programs.ts';

@@ -1,5 +1,5 @@
 /** Returns routers to the hosts that should hold them, one at a time, when those hosts have served for a while. */
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import type { HandOver } from './hand-over.ts';
 import type { VirtualRouter } from './routers.ts';
 

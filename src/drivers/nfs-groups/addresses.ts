@@ -7,7 +7,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { cidrOf } from '../../platform/network-address.ts';
 import { PYTHON } from '../ceph/bridge.ts';
 import { run } from '../command.ts';

@@ -2,8 +2,8 @@
  * Spreads the NFS groups over the hosts. Every host polls the locks of the groups. A free group is taken by the host that should
  * have it (placement.ts); the others wait a little longer each, in case it cannot.
  */
-import type { Logger } from 'pino';
 import { eligibleHosts, type RegionView } from '../../hosts/part.ts';
+import type { Logger } from '../../platform/log.ts';
 import { joined } from '../../platform/turns.ts';
 import type { NfsGroup } from './group.ts';
 import { isOverloaded, rankFor, type Placement } from './placement.ts';

@@ -2,7 +2,7 @@
  * Notices servers that are stuck or were fenced, and has them started again: neither ends by itself. Not while the cluster is
  * away: that is why they do not respond, and one that was ended could not be started again.
  */
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import type { Tenure } from './tenure.ts';
 
 const PROBE_EVERY_MS = 1000;

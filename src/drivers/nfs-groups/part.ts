@@ -7,8 +7,8 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import type { HostPart, RegionView } from '../../hosts/part.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
 import { refuseAborted } from '../command.ts';
 import type { DriverError, DriverStatus } from '../driver.ts';

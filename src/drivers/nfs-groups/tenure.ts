@@ -5,7 +5,7 @@
  * by the monotonic clock; whether the cluster is reachable does not matter for that.
  */
 import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { hostError } from '../command.ts';
 import type { GroupAddresses } from './addresses.ts';
 import type { GroupRecords } from './records.ts';

@@ -4,7 +4,6 @@
  * Failure modes: a process that dies between the acceptance of the message and its record causes a second delivery with
  * the same id.
  */
-import type { Logger } from 'pino';
 import { presentable } from '../../drivers/delivery.ts';
 import type { EmailDriver, Receipt, WebhookDriver } from '../../drivers/delivery.ts';
 import { DriverError } from '../../errors/driver-error.ts';
@@ -13,6 +12,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { transaction } from '../../platform/db.ts';
 import { isUnavailable } from '../../platform/db-errors.ts';
 import type { Db } from '../../platform/db.ts';
+import type { Logger } from '../../platform/log.ts';
 import { emailParts, retryDelayMs, webhookBody } from './desired.ts';
 import type { Channel } from './schema.ts';
 import * as store from './store.ts';

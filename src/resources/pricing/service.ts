@@ -3,9 +3,9 @@
  * unrounded hour) to two, halves up. A unit without a price in the book is hidden; an unreadable book is an error.
  */
 import { Big } from 'big.js';
-import type { Logger } from 'pino';
 import type { Scope } from '../../authz/actor.ts';
 import { ClientError, errorsOfRepeated, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import type { Logger } from '../../platform/log.ts';
 import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
 import type { Collection } from '../service-kit.ts';
