@@ -1,7 +1,6 @@
 import type { DriverStatus } from '../platform/driver-status.ts';
 
 export { DriverError } from '../errors/driver-error.ts';
-export type { DriverStatus };
 
 /**
  * Makes resources real on one host. A driver handles one kind of resource, and never uses the database, a task or a resource

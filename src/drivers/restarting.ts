@@ -6,9 +6,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../platform/log.ts';
-import { detailOf } from '../platform/driver-status.ts';
+import { detailOf, type DriverStatus } from '../platform/driver-status.ts';
 import type { ShutdownMode } from '../platform/shutdown-mode.ts';
-import { DriverError, type DriverStatus } from './driver.ts';
+import { DriverError } from './driver.ts';
 
 interface Startable {
   readonly name: string;

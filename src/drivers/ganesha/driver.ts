@@ -5,9 +5,9 @@
  * cannot be mounted at the start is not exported, and the status is unhealthy; the next sweep applies it again. The other
  * shares are served.
  */
+import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { onHost, refuseAborted } from '../command.ts';
-import type { DriverStatus } from '../driver.ts';
 import type { FileShareDriver } from '../file-share.ts';
 import { limited, oneAtATime } from '../../platform/turns.ts';
 import { findGanesha, type GaneshaFinding } from './detect.ts';

@@ -7,12 +7,12 @@
 import { existsSync } from 'node:fs';
 import { rm, stat, truncate } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { onHost } from '../command.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { runsAsRoot } from '../confined.ts';
 import type { BalancerAmongHosts, LoadBalancerDriver, ObservedLoadBalancer, Peers } from '../load-balancer.ts';
-import type { DriverStatus } from '../driver.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
 import { activeRequests } from './active-requests.ts';

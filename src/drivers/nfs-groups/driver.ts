@@ -7,9 +7,9 @@
  * removed only after the server has ended or was fenced. So this driver waits until every record has the new state.
  */
 import type { Publisher } from '../../hosts/part.ts';
+import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
-import type { DriverStatus } from '../driver.ts';
 import type { DesiredFileShare, FileShareDriver } from '../file-share.ts';
 import { accessNetwork, clientsOf } from '../ganesha/networks.ts';
 import { connectionPoint } from '../ganesha/configuration.ts';

@@ -8,10 +8,11 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HostPart, RegionView } from '../../hosts/part.ts';
+import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
 import { refuseAborted } from '../command.ts';
-import type { DriverError, DriverStatus } from '../driver.ts';
+import type { DriverError } from '../driver.ts';
 import type { RegionStorage } from '../kind.ts';
 import { interfaceOf, selfOf } from '../own-host.ts';
 import { groupAddresses, type GroupAddresses } from './addresses.ts';

@@ -1,6 +1,6 @@
 /** What simulated drivers share. They keep their state in memory: after a restart it is empty, and `apply` creates it again. */
+import type { DriverStatus } from '../../platform/driver-status.ts';
 import { refuseAborted } from '../command.ts';
-import type { DriverStatus } from '../driver.ts';
 import type { Simulation } from '../kind.ts';
 
 /** `consequence`: the limits of the simulation, for the status. `detail`: why the driver is simulated. */
