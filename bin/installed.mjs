@@ -23,7 +23,7 @@ export function programFile(path) {
   return isCheckout ? join(root, 'src', path) : join(root, 'dist', path.replace(/\.ts$/, '.js'));
 }
 
-const pinnedNode = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
 /** npm writes this file at the end of an install. */
 const hiddenLock = join(root, 'node_modules', '.package-lock.json');
 const lock = join(root, '.installing');

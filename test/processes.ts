@@ -29,7 +29,7 @@ import { descriptorsOf, liveProcess, pidsOfHost, processIn } from '../src/platfo
 import { root } from '../src/platform/program-files.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
-import { compileCache, preloadsOf, serverScript } from './server-program.ts';
+import { compileCache, pinnedNode, preloadsOf, serverScript } from './server-program.ts';
 import { until } from './until.ts';
 
 export const bootstrapToken = 'ci$secret-of-the-e2e-tests';
@@ -84,7 +84,6 @@ export interface Yard extends HttpClient {
   cleanUp(): void;
 }
 
-const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
 const bin = join(root, 'bin', 'cloudyard.mjs');
 
 /** Writes the shipped configuration with other addresses of load balancers. Returns the path of the regions file. */

@@ -4,6 +4,9 @@ import { pathToFileURL } from 'node:url';
 import { serverBundle } from '../bin/server-bundle.mjs';
 import { root } from '../src/platform/program-files.ts';
 
+/** The Node that bin/cloudyard.mjs uses in a checkout. */
+export const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
+
 const bundle = await serverBundle();
 export const serverScript = bundle?.script ?? join(root, 'src', 'main', 'cloudyard.ts');
 

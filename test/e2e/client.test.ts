@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapToken } from '../processes.ts';
 import type { Yard } from '../processes.ts';
 import { until } from '../until.ts';
-import { bin, openClient, pinnedNode } from './client.ts';
+import { pinnedNode } from '../server-program.ts';
+import { bin, openClient } from './client.ts';
 import type { Client } from './client.ts';
 
 let yard: Yard;

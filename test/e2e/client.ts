@@ -5,9 +5,9 @@ import { expect } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
 import { bootstrapToken, openYard } from '../processes.ts';
 import type { Ended, Yard } from '../processes.ts';
+import { pinnedNode } from '../server-program.ts';
 
 export const bin = join(root, 'bin', 'cloudyard.mjs');
-export const pinnedNode = join(root, 'node_modules', 'node', 'bin', 'node');
 
 export interface Client {
   yard: Yard;

@@ -9,16 +9,14 @@ import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { leaseFileOf } from '../../src/hosts/agent.ts';
 import { createPublishers } from '../../src/hosts/publisher.ts';
 import { claimPublishing, listHosts } from '../../src/hosts/store.ts';
-import { root } from '../../src/platform/program-files.ts';
 import { connect } from '../../src/platform/db.ts';
 import { createKeyring } from '../../src/platform/encryption.ts';
 import { createListener } from '../../src/platform/listener.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { cloneDatabase } from '../harness.ts';
-import { preloadsOf } from '../server-program.ts';
+import { pinnedNode, preloadsOf } from '../server-program.ts';
 
 const leaseSeconds = 3;
-const node = join(root, 'node_modules', 'node', 'bin', 'node');
 const program = join(import.meta.dirname, 'agent-process.ts');
 const eventually = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 40_000, interval: 20 });
 
@@ -48,7 +46,7 @@ async function openRegion() {
     (await hosts()).filter(({ leaseValid, converged }) => leaseValid && converged).map(({ name }) => name);
   const start = (name: string, dataDir = join(folder, name)) => {
     const args = [JSON.stringify(connection), key.toString('base64'), dataDir, name, String(leaseSeconds)];
-    const child = spawn(node, [...preloadsOf(program), program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(pinnedNode, [...preloadsOf(program), program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     processes.push(child);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));

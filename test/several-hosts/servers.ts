@@ -4,13 +4,10 @@ import { mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
-import { root } from '../../src/platform/program-files.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
-import { compileCache, preloadsOf, serverScript } from '../server-program.ts';
+import { compileCache, pinnedNode, preloadsOf, serverScript } from '../server-program.ts';
 import { until } from '../until.ts';
 import type { LabNode } from './lab.ts';
-
-const node = join(root, 'node_modules', 'node', 'bin', 'node');
 
 export interface Program {
   child: ChildProcess;
@@ -30,7 +27,7 @@ const environment = (env: Record<string, string>) => ({
 export async function runOn(host: LabNode, args: string[], env: Record<string, string>): Promise<string> {
   const own = { CLOUDYARD_DATA_DIR: dataDirOf(host, 'command'), ...env };
   const names = Object.entries(own).map(([name, value]) => `${name}=${value}`);
-  const { stdout } = await host.run('env', [...names, node, ...preloadsOf(serverScript), serverScript, ...args]);
+  const { stdout } = await host.run('env', [...names, pinnedNode, ...preloadsOf(serverScript), serverScript, ...args]);
   return stdout;
 }
 
@@ -45,7 +42,7 @@ export async function startOn(
   const path = join(host.folder, `cloudyard-${name}.log`);
   const log = openSync(path, 'w');
   const loaded = imports.flatMap((file) => ['--import', pathToFileURL(file).href]);
-  const child = host.spawn(node, [...nodeFlags, ...preloadsOf(serverScript), ...loaded, serverScript, ...args], {
+  const child = host.spawn(pinnedNode, [...nodeFlags, ...preloadsOf(serverScript), ...loaded, serverScript, ...args], {
     stdio: ['ignore', log, log],
     env: environment({ CLOUDYARD_DATA_DIR: dataDirOf(host, name), CLOUDYARD_LOG_FORMAT: 'json', ...env }),
   });
