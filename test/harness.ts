@@ -30,7 +30,7 @@ import type { Keyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
 import { defaultClientLimits } from '../src/platform/settings.ts';
-import type { Settings } from '../src/platform/settings.ts';
+import type { CoreSettings } from '../src/platform/settings.ts';
 import { createDeliveries } from '../src/resources/notifications/reconcile.ts';
 import type { DeliveryDrivers } from '../src/resources/notifications/reconcile.ts';
 import { startWorker } from '../src/tasks/worker.ts';
@@ -65,7 +65,7 @@ export interface CloudyardOptions {
   /** Default: with the HAProxy of this machine. */
   checkPattern?: ServicesDeps['checkPattern'];
   /** Default: those of the settings. */
-  clientLimits?: Partial<Settings['clientLimits']>;
+  clientLimits?: Partial<CoreSettings['clientLimits']>;
   /** Default: that of the settings. */
   maxBacklog?: number;
   /** CIDRs of registries that may verify pull secrets. */

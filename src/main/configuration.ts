@@ -1,7 +1,7 @@
 /** Reads the configuration files: regions, default quotas and price books. */
 import { dirname, join, resolve } from 'node:path';
 import type { Logger } from '../platform/log.ts';
-import type { Settings } from '../platform/settings.ts';
+import type { CoreSettings } from '../platform/settings.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
@@ -15,7 +15,7 @@ import { checkRegions } from '../resources/regions/service.ts';
 import { root } from '../platform/program-files.ts';
 
 /** Absolute paths: those of the settings, or the files of the installation. */
-export function configurationFiles(settings: Settings): { regions: string; quotas: string } {
+export function configurationFiles(settings: CoreSettings): { regions: string; quotas: string } {
   return {
     regions: settings.regionsFile ?? join(root, 'config', 'regions.yaml'),
     quotas: settings.quotasFile ?? join(root, 'config', 'quotas.yaml'),

@@ -3,7 +3,7 @@ import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { joinEmbeddedPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
-import type { Settings } from '../platform/settings.ts';
+import type { CoreSettings } from '../platform/settings.ts';
 import { withClient } from '../platform/with-client.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 
@@ -21,7 +21,7 @@ export interface Database {
  * later. Errors in configuration files are found while it opens, so after one the embedded PostgreSQL may have been started.
  */
 export function beginDatabase(
-  settings: Settings,
+  settings: CoreSettings,
   log: Logger,
   closing: ShutdownSteps,
   options?: OpenOptions,
@@ -39,7 +39,7 @@ interface OpenOptions {
 
 /** @throws when the database cannot be reached */
 export async function openDatabase(
-  settings: Settings,
+  settings: CoreSettings,
   log: Logger,
   { isSupervised = false }: OpenOptions = {},
 ): Promise<Database> {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from '../http/app.ts';
-import type { Settings } from '../platform/settings.ts';
+import type { CoreSettings } from '../platform/settings.ts';
 
 /** A previous process that was just killed may still hold the port. */
 const busyPortTimeoutMs = 5000;
@@ -11,7 +11,7 @@ const firstUnprivilegedPort = 1024;
  * Listens, and returns the URL. Waits for a port that a setting names; without CLOUDYARD_PORT, the API takes the next free port.
  * @throws Error that names the setting to change
  */
-export async function listen(app: App, settings: Settings, serves: boolean): Promise<string> {
+export async function listen(app: App, settings: CoreSettings, serves: boolean): Promise<string> {
   const { host, port: first, portIsFixed, workerPort } = settings;
   const listenAt = (port: number, setting: string) =>
     listenOnceFree({ host, port, setting }, () => app.listen({ host, port }));

@@ -35,7 +35,7 @@ import {
   defaultScheduleLateSeconds,
   defaultSessionIdleSeconds,
 } from '../platform/settings.ts';
-import type { Settings } from '../platform/settings.ts';
+import type { CoreSettings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { createKeyCache } from '../resources/api-keys/key-cache.ts';
@@ -101,7 +101,7 @@ export type Services = Awaited<ReturnType<typeof createServices>>;
 /** Absent: their defaults. */
 type OwnSettings = Partial<
   Pick<
-    Settings,
+    CoreSettings,
     | 'publicUrl'
     | 'oidc'
     | 'notificationWindowSeconds'

@@ -4,7 +4,7 @@ import { clientVariables } from '../client/contexts.ts';
 import { deliveryDriverKinds, type DriverSettings, hostDriverKinds } from '../drivers/kinds.ts';
 import { settingMeanings } from '../platform/setting-meanings.ts';
 import { createSettingReader, type SettingDescription } from '../platform/setting-reader.ts';
-import { readCoreSettings, type Settings as CoreSettings } from '../platform/settings.ts';
+import { type CoreSettings, readCoreSettings } from '../platform/settings.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import type { Places } from '../platform/program-files.ts';
 

@@ -3,7 +3,7 @@
  * (member-networks.ts). Drivers declare theirs in drivers/kinds.ts. Daemons that are not listed have no port: the embedded
  * PostgreSQL, HAProxy and nginx are administered over unix sockets, and distribution runs without its debug server.
  */
-import type { Settings } from './settings.ts';
+import type { CoreSettings } from './settings.ts';
 
 export interface OwnPort {
   /** For messages: `API`, `NFS`. */
@@ -15,7 +15,7 @@ export interface OwnPort {
  * The ports of Cloudyard's own processes as far as the settings determine them. An API server whose port is not fixed may
  * take another one, so its port is known only when it listens.
  */
-export function ownPorts({ portIsFixed, port, workerPort, tls }: Settings): OwnPort[] {
+export function ownPorts({ portIsFixed, port, workerPort, tls }: CoreSettings): OwnPort[] {
   const ports = [
     { daemon: 'API', port: portIsFixed ? port : 0 },
     { daemon: 'worker', port: workerPort },
@@ -33,7 +33,7 @@ export interface ControlPlaneEndpoint {
 }
 
 /** The hosts that the settings name: the database, the public URL and the address of the API. */
-export function controlPlaneEndpoints(settings: Settings): ControlPlaneEndpoint[] {
+export function controlPlaneEndpoints(settings: CoreSettings): ControlPlaneEndpoint[] {
   return [
     ...endpointOf('database', settings.databaseUrl, 5432),
     ...webEndpointOf('public URL', settings.publicUrl),

@@ -12,7 +12,7 @@ import type { SettingReader } from './setting-reader.ts';
 import { readTlsSettings } from './tls/settings.ts';
 import { readTracingSettings } from './tracing/settings.ts';
 
-export type Settings = ReturnType<typeof readCoreSettings>;
+export type CoreSettings = ReturnType<typeof readCoreSettings>;
 
 export const defaultSessionIdleSeconds = 8 * 3600;
 /** A session ends after this time in any case. */
