@@ -18,16 +18,11 @@ import type { Channel } from './schema.ts';
 import * as store from './store.ts';
 import type { DeliveryRow, NotificationRow } from './store.ts';
 
-export interface DeliveryDrivers {
-  email: EmailDriver;
-  webhook: WebhookDriver;
-}
-
 interface DeliveriesDeps {
   db: Db;
   clock: Clock;
   log: Logger;
-  drivers: DeliveryDrivers;
+  drivers: { email: EmailDriver; webhook: WebhookDriver };
   /** The URL of a webhook and the secret that signs its calls; null when the webhook was deleted. */
   receiverOf(webhookId: string): Promise<{ url: string; secret: string } | null>;
   /** Called for every attempt, for metrics. */
