@@ -1,7 +1,7 @@
 /** Runs the real server as a separate process with logging, as an operator would. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, openSync, closeSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, openSync, closeSync, readFileSync, readSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -67,11 +67,12 @@ export async function startCloudyard(workplace: Workplace, launch: Launch): Prom
   workplace.closing(stopped);
   await ready(url, child, logFile);
   const readyAfterMs = performance.now() - began;
+  const pid = serverPid(logFile)!;
   const headers = { authorization: `apikey ${token}` };
   return {
     url,
     headers,
-    pid: serverPid(logFile)!,
+    pid,
     readyAfterMs,
     database: connectionOf(dataDir),
     environment,
@@ -114,8 +115,13 @@ async function isReady(url: string): Promise<boolean> {
   );
 }
 
+/** From the start of the log: a benchmark may write more of it than fits into a string. */
 function serverPid(logFile: string): number | null {
-  const starting = /"pid":(\d+),[^\n]*(?:"starting"|Server listening)/.exec(readFileSync(logFile, 'utf8'));
+  const start = Buffer.alloc(1024 * 1024);
+  const log = openSync(logFile, 'r');
+  const bytes = readSync(log, start, 0, start.length, 0);
+  closeSync(log);
+  const starting = /"pid":(\d+),[^\n]*(?:"starting"|Server listening)/.exec(start.toString('utf8', 0, bytes));
   return starting && Number(starting[1]);
 }
 
@@ -126,9 +132,10 @@ function stopOnce(child: ChildProcess, logFile: string, dataDir: string): () => 
     const cluster = realpathOrNull(join(dataDir, 'postgres'));
     if (child.exitCode === null && child.signalCode === null) {
       const exited = new Promise((resolve) => child.once('exit', resolve));
-      process.kill(serverPid(logFile) ?? child.pid!, 'SIGTERM');
+      const pid = serverPid(logFile) ?? child.pid!;
+      process.kill(pid, 'SIGTERM');
       const gone = await Promise.race([exited.then(() => true), sleep(stopTimeoutMs, false, { ref: false })]);
-      if (!gone) throw new Error(`the server does not stop: process ${serverPid(logFile)}, directory ${dataDir}`);
+      if (!gone) throw new Error(`the server does not stop: process ${pid}, directory ${dataDir}`);
     }
     if (cluster && !cluster.startsWith(dataDir)) toRemove.add(cluster);
   };

@@ -125,12 +125,14 @@ async function ofClient({ cloudyard, post, created }: Make): Promise<Examples> {
   const request_id = requests.results[0].id;
   // The client is notified.
   await post(`/cloudyard/v1/limits_requests/${request_id}/decline`, { reason: 'bench' });
+  const tokens = await cloudyard.request('GET', '/cloudyard/v1/tokens');
   return {
     secret_id: secrets['secrets']!,
     key_name: 'bench-0',
     secret_name: 'bench-0',
     webhook_id: webhook.id,
     request_id,
+    token_id: tokens.results[0].id,
     notification_id: await firstNotification(cloudyard),
   };
 }

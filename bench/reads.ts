@@ -61,11 +61,16 @@ async function pathsOf(cloudyard: Cloudyard, examples: Examples) {
   for (const [template, { get }] of Object.entries<any>(document.paths)) {
     if (!get || otherTags.has(get.tags[0])) continue;
     if (chosen && ![share, shares, ...chosen].includes(get.operationId)) continue;
-    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(examples[name] ?? ''));
-    const found = await cloudyard.request('GET', path + queryOf(document, get)).then(
-      () => true,
-      () => false,
+    const path = template.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+      encodeURIComponent(examples[name] ?? whole),
     );
+    const hasExamples = !path.includes(encodeURIComponent('{'));
+    const found =
+      hasExamples &&
+      (await cloudyard.request('GET', path + queryOf(document, get)).then(
+        () => true,
+        () => false,
+      ));
     if (found) paths[get.operationId] = path + queryOf(document, get);
     else missing.push(get.operationId);
   }
