@@ -30,7 +30,8 @@ export async function startWorker(workplace: Workplace, { environment }: Cloudya
     child.kill(signal);
     await exited;
   };
-  workplace.closing(end('SIGTERM'));
+  // SIGTERM would keep its data planes.
+  workplace.closing(end('SIGINT'));
   const deadline = performance.now() + patienceMs;
   while (!readFileSync(logFile, 'utf8').includes('Cloudyard is ready.')) {
     if (child.exitCode !== null || performance.now() > deadline) {

@@ -146,8 +146,8 @@ describe.skipIf(!requires('openssl'))('HTTPS', () => {
     const loading = Promise.allSettled([load()]);
     try {
       write(second);
-      // Both processes, which take connections in turn.
-      const answers = () => Promise.all([1, 2, 3, 4].map(() => get('/healthz')));
+      // Enough for both processes, also if one of them takes most connections.
+      const answers = () => Promise.all(Array.from({ length: 32 }, () => get('/healthz')));
       const isReplaced = async () => (await answers()).every(({ fingerprint }) => fingerprint !== before.fingerprint);
       await until(isReplaced, 20, 'the new certificate');
       expect((await get('/healthz', kept)).fingerprint).toBe(before.fingerprint);

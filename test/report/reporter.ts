@@ -26,8 +26,9 @@ export default class OutcomeReporter implements Reporter {
   #outcomeOf(module: TestModule): FileOutcome {
     const cases = [...module.children.allTests()];
     const named = (state: string) => cases.filter((each) => each.result().state === state).map((each) => each.fullName);
-    // A file that cannot be loaded fails the run without failing a case.
-    const errors = module.state() === 'failed' ? module.errors().length : 0;
+    // A file that cannot be loaded, or a hook of a file or suite, fails the run without failing a case.
+    const suites = [module, ...module.children.allSuites()];
+    const errors = module.state() === 'failed' ? suites.flatMap((suite) => suite.errors()).length : 0;
     return {
       path: relative(this.#root, module.moduleId),
       seconds: module.diagnostic().duration / 1000,

@@ -34,7 +34,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
   let balancer: string;
   let address: string;
   let pool: string;
-  const port = 8000;
+  let port: number;
 
   const local = (protocol_port: number) => ({ address: '127.0.0.1', protocol_port });
   const tcp = (members: object[], more: object = {}) => ({
@@ -77,6 +77,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a tenant of a host
       CLOUDYARD_REGISTRY_PORT: String(await freePort()),
     });
     server = await yard.start(['start']);
+    port = await freePort();
     const access = [{ access_mode: 'rw', ip_address: '127.0.0.1' }];
     const task = await yard.ended(await yard.post(shares, newShare('victim', await defaultNetwork(yard), { access })));
     share = (await yard.get(`${shares}/${task.created_resources.file_shares[0]}`)).body;
