@@ -128,6 +128,9 @@ export async function firstRow<Row>(query: PromiseLike<Row[]>): Promise<Row | nu
 /** A constant order is turned into SQL once. */
 type Order = (SQL | PgColumn)[];
 
+/** SQL: a constant order as text, for prepared statements. */
+export const orderText = (order: Order): string => textOf(sql.join(order, sql`, `));
+
 /** The rows that a request wants of a list. */
 export interface PageQuery {
   limit?: number;
@@ -214,7 +217,7 @@ function firstPageReader<Row>(
   const texts = new WeakMap<Order, string>();
   return async (db: Db, { projectId, regionId }: ProjectRegion, order: Order, limit: number) => {
     let ordered = texts.get(order);
-    if (ordered === undefined) texts.set(order, (ordered = `${select} order by ${textOf(sql.join(order, sql`, `))}`));
+    if (ordered === undefined) texts.set(order, (ordered = `${select} order by ${orderText(order)}`));
     const text = `${ordered} limit ${limit}`;
     const rows = await runStatement(db, statementOf(text), [projectId, regionId]);
     return { total: rows[0]?.['pageTotal'] as number, rows: rows as Row[] };

@@ -1,32 +1,22 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { cloneDatabase } from '../../../test/harness.ts';
+import { beforeAll, expect, it } from 'vitest';
 import { auditCommands } from './audit.ts';
-import { runCommand } from './test-command.ts';
+import { useCommands } from './test-command.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'cloudyard-audit-command-'));
+const { connection, run } = useCommands(auditCommands);
 /** U+009B begins an escape sequence, as ESC [ does. */
 const changes = [{ table: 'volumes', id: '1', before: null, after: { name: 'a\u001b[31mred\u009b2J\u007f\u2028é' } }];
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
 
 beforeAll(async () => {
-  database = await cloneDatabase(inject('postgres'));
-  const client = new pg.Client(database.connection);
+  const client = new pg.Client(connection());
   await client.connect();
   const text = `insert into audit_entries (at, operation, origin, changes) values (now(), 'createVolume', $1, $2)`;
   await client.query(text, [{ user_agent: 'browser\u009b31m' }, JSON.stringify(changes)]).finally(() => client.end());
 });
-afterAll(async () => {
-  await database.drop();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 async function exported(format: string): Promise<string> {
   const args = ['audit', 'export', '--format', format, '--operation', 'createVolume'];
-  return (await runCommand(auditCommands, args, database, { CLOUDYARD_DATA_DIR: folder })).stdout;
+  return (await run(args)).stdout;
 }
 
 // eslint-disable-next-line no-control-regex

@@ -1,30 +1,19 @@
 /** `backup` and `restore` as commands: what they refuse, and what they print. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { cloneDatabase } from '../../../test/harness.ts';
+import { expect, it, vi } from 'vitest';
 import { readBackupDirectory } from '../../backup/block-store.ts';
 import { backupCommands } from './backups.ts';
-import { runCommand } from './test-command.ts';
+import { useCommands } from './test-command.ts';
 
 // It would stay with the process of the tests.
 vi.mock('../../platform/low-priority.ts', () => ({ lowerPriority: () => {} }));
 
-const folder = mkdtempSync(join(tmpdir(), 'cloudyard-backup-command-'));
+const { folder, run: runCommand } = useCommands(backupCommands);
 const store = join(folder, 'backups');
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-
-beforeAll(async () => {
-  database = await cloneDatabase(inject('postgres'));
-});
-afterAll(async () => {
-  await database.drop();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const run = (args: string[], own: Record<string, string> = {}) =>
-  runCommand(backupCommands, args, database, {
+  runCommand(args, {
     CLOUDYARD_DATA_DIR: join(folder, 'api'),
     CLOUDYARD_BACKUP_DIR: store,
     ...own,

@@ -114,10 +114,13 @@ export interface NotificationView extends NotificationRow {
   deliveries: DeliveryRow[];
 }
 
-const ofMessage = 'notification_id = notifications.id';
 const columns = {
   ...getTableColumns(notifications),
-  deliveries: kit.jsonRows(deliveries, getTableColumns(deliveries), ofMessage, ['r.channel', 'r.target', 'r.id']),
+  deliveries: kit.jsonRows(deliveries, getTableColumns(deliveries), 'notification_id = notifications.id', [
+    'r.channel',
+    'r.target',
+    'r.id',
+  ]),
 };
 const toView = (row: NotificationView): NotificationView => ({
   ...row,

@@ -68,7 +68,7 @@ const ofSome = `network_id = ${kit.anyOf('$1', 'uuid')}`;
 export const ofNetworks = prepared<SubnetView, [networkIds: string[]], Db>(
   'subnets_of_networks',
   `${kit.selectOf(subnets, { columns: viewColumns })} where ${ofSome}
-   order by network_id, ${kit.textOf(sql.join(orders['cidr.asc'], sql`, `))}`,
+   order by network_id, ${kit.orderText(orders['cidr.asc'])}`,
 );
 
 const readBytes = prepared<{ id: string; bytes: number }>(

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm';
 import { type Db, prepared } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { jsonRows, oldestFirst, rowById, rowsByIds, selectOf, textOf, viewOf } from '../../store-kit.ts';
+import { jsonRows, oldestFirst, orderText, rowById, rowsByIds, selectOf, viewOf } from '../../store-kit.ts';
 import type { ProjectRegion } from '../../store-kit.ts';
 import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
 import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
@@ -95,12 +95,10 @@ export const size = viewOf<SizedRow<string> & ProjectRegion>(
   'load_balancer_size',
 );
 
-const orderOf = (table: typeof loadBalancers | typeof lbListeners) => textOf(sql.join(oldestFirst(table), sql`, `));
-
 const readSizes = prepared<SizedRow<string>, [projectId: number, regionId: number], Db>(
   'load_balancer_sizes',
   `${selectOf(loadBalancers, { columns: { id: loadBalancers.id, bytes: bytesOfParts } })}
-   where project_id = $1 and region_id = $2 order by ${orderOf(loadBalancers)}`,
+   where project_id = $1 and region_id = $2 order by ${orderText(oldestFirst(loadBalancers))}`,
 );
 
 /** Oldest first, with the size of all parts. */
@@ -117,7 +115,7 @@ const bytesOfListener = sql<number>`128 + 64 * (
 export const listenerSizes = prepared<SizedRow<string>, [loadBalancerId: string], Db>(
   'lb_listener_sizes',
   `${selectOf(lbListeners, { columns: { id: lbListeners.id, bytes: bytesOfListener } })}
-   where load_balancer_id = $1 order by ${orderOf(lbListeners)}`,
+   where load_balancer_id = $1 order by ${orderText(oldestFirst(lbListeners))}`,
 );
 
 export const listeners = rowsByIds<ListenerWithParts>(
