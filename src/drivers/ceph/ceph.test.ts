@@ -267,7 +267,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
     await Promise.all(bridges.map((bridge) => bridge.start()));
     const place = { regionId: 1, pool: host.cluster.pool, filesystem: 'none' };
     const [mine, theirs] = bridges.map((bridge) => groupRecords({ bridge, ...place }));
-    const record = (name: string) => ({ host: name, serving: true, shares: {} });
+    const record = (name: string) => ({ host: name, serving: true, shares: {}, sizes: {} });
     const lost = { retryable: true, message: expect.stringContaining('busy') };
     expect(await mine!.lock('g', 'a', { seconds: 60, host: 'h1' })).toBe(true);
     expect(await mine!.lock('g', 'a', { seconds: 60, host: 'h1' })).toBe(true);

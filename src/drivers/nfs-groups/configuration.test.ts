@@ -10,6 +10,7 @@ const id = '2b6e0a3e-4d6b-4a52-9f0e-0d6cf1d3c001';
 const share: PublishedShare = {
   ...{ group: '10.77.2.1', exportId: 4, filesystem: 'shares', path: '/volumes/cloudyard-7/x/y' },
   ...{ user: `cloudyard.7.${id}`, key: 'AQ==', rootSquash: true, access: [{ network: '10.0.0.0/8', mode: 'ro' }] },
+  sizeGib: 1,
 };
 
 describe('the configuration of a group', () => {

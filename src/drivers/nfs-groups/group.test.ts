@@ -33,14 +33,13 @@ it('records a share as served when it has responded', async () => {
   const responding = new Set(['a']);
   const respond = async () => new Set(responding);
   const { group, share, written } = groupWith({ start: respond, probe: respond });
-  const { sizeGib, ...ofEarlierVersion } = share;
   group.shares.set('a', share);
-  group.shares.set('b', { ...ofEarlierVersion, exportId: 2 });
+  group.shares.set('b', { ...share, exportId: 2, sizeGib: null });
   const [a, b] = [...group.shares.values()].map(stampOf);
   await group.takeOver();
   expect(written).toEqual([
     { host: 'h1', serving: false, shares: { a, b }, sizes: {} },
-    { host: 'h1', serving: true, shares: { a, b: 'uncertain' }, sizes: { a: sizeGib, b: 0 } },
+    { host: 'h1', serving: true, shares: { a, b: 'uncertain' }, sizes: { a: 1, b: 0 } },
   ]);
   responding.add('b');
   await expect.poll(() => written.at(-1)).toMatchObject({ serving: true, shares: { a, b } });

@@ -20,8 +20,8 @@ export interface ServerRecord {
   serving: boolean;
   /** The stamps of the states that it may serve, by the id of the share. */
   shares: Record<string, string>;
-  /** The sizes that its exports show at least, GiB, by the id of the share. Missing: an earlier version serves. */
-  sizes?: Record<string, number>;
+  /** The sizes that its exports show at least, GiB, by the id of the share. */
+  sizes: Record<string, number>;
 }
 
 interface GroupPlace {

@@ -26,7 +26,7 @@ export function servedWait(records: GroupRecords, seconds: number) {
       refuseAborted(signal);
       const servers = [...(await records.servers(group)).values()];
       const isCurrent = servers.every(
-        ({ shares, sizes }) => (shares[id] ?? null) === stamp && (!sizes || (sizes[id] ?? 0) >= (sizeGib ?? 0)),
+        ({ shares, sizes }) => (shares[id] ?? null) === stamp && (sizeGib === null || (sizes[id] ?? 0) >= sizeGib),
       );
       if (isCurrent && (stamp === null || servers.some(({ serving }) => serving))) return;
       if (performance.now() > deadline) {

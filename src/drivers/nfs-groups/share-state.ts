@@ -9,8 +9,8 @@ export interface PublishedShare {
   filesystem: string;
   /** The exported folder of the filesystem. */
   path: string;
-  /** The size that the export must show to clients, GiB. Null: it has no quota. Missing: an earlier version published it. */
-  sizeGib?: number | null;
+  /** The size that the export must show to clients, GiB. Null: it has no quota. */
+  sizeGib: number | null;
   /** The user of Ceph, without `client.`, who can reach this folder only, and its key. */
   user: string;
   key: string;
