@@ -128,7 +128,7 @@ const officialNames = new Map<string, OfficialName>(
 export const officialNameOf = (operation: string): OfficialName | undefined => officialNames.get(operation);
 
 /** The operations that are user actions of these types and groups; undefined: of all. */
-export function operationsOf(actions?: ActionType[], groups?: ApiGroup[]): string[] {
+export function officialOperations(actions?: ActionType[], groups?: ApiGroup[]): string[] {
   return [...officialNames]
     .filter(([, { action }]) => actions?.includes(action) ?? true)
     .filter(([, { group }]) => groups?.includes(group) ?? true)

@@ -14,7 +14,7 @@ import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
 import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
 import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
-import { operationsOf } from './actions.ts';
+import { officialOperations } from './actions.ts';
 import { toUserAction } from './response.ts';
 import type { ListUserActions, Subscribe, Subscription, UserAction, UserActionDelivery } from './schema.ts';
 import * as store from './store.ts';
@@ -69,7 +69,7 @@ export function createUserActions(deps: UserActionsDeps) {
         // UUIDs of resources have lower case.
         resource_id: query.resource_id?.map((id) => id.toLowerCase()),
         visible: seesAllClients(actor) ? null : actor,
-        operations: action_type || api_group ? operationsOf(action_type, api_group) : undefined,
+        operations: action_type || api_group ? officialOperations(action_type, api_group) : undefined,
         from: readInstant(query.from_timestamp),
         to: readEnd(query.to_timestamp),
         ascending: (query.order_by ?? query.sorting) === 'asc',

@@ -6,7 +6,7 @@ import type { SizedRow } from '../../platform/large-rows.ts';
 import { changedRows, type EntryRow, isAmong } from '../audit/store.ts';
 import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
-import { operationsOf } from './actions.ts';
+import { officialOperations } from './actions.ts';
 import type { ListUserActions } from './schema.ts';
 import { userActionDeliveries as deliveries, userActionSubscriptions as subscriptions } from './table.ts';
 import type { UserActionDeliveryState } from './table.ts';
@@ -61,7 +61,7 @@ const readSizes = kit.pageReader<SizedRow<number>>(auditEntries, {
 });
 
 /** SQL: the operations that are user actions. */
-const userActions = sql.raw(`'{${operationsOf().join(', ')}}'::text[]`);
+const userActions = sql.raw(`'{${officialOperations().join(', ')}}'::text[]`);
 
 /** Entries may be large, so they are read separately. */
 export async function list(db: Db, filter: UserActionFilter): Promise<kit.Found<SizedRow<number>>> {
