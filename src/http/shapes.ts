@@ -131,6 +131,15 @@ export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 
 /** A date with its offset, in responses. */
 export const DateTime = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 
+const QuotaFigure = (description: string) => Type.Optional(Type.Integer({ description }));
+
+/** The response of a check of limits. `descriptions`: of its figures, by field. */
+export const RequiredQuota = <Field extends string>(title: string, descriptions: Record<Field, string>) => {
+  const figures = Object.entries<string>(descriptions).map(([field, description]) => [field, QuotaFigure(description)]);
+  const fields = Object.fromEntries(figures) as Record<Field, ReturnType<typeof QuotaFigure>>;
+  return Type.Object(fields, { title, description: 'Only the quotas that would be exceeded' });
+};
+
 /** Response fields of every resource that belongs to a project and a region. */
 export const PlaceFields = {
   project_id: Type.Integer({ description: 'ID of the project' }),

@@ -12,6 +12,7 @@ import {
   OrNull,
   Paging,
   PlaceFields,
+  RequiredQuota,
   ShortText,
   SizeGib,
   TaskFields,
@@ -290,17 +291,12 @@ export const AccessRule = Type.Object(
 export type AccessRule = Static<typeof AccessRule>;
 export const AccessRuleCollection = Collection(AccessRule);
 
-const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
-
-export const FileShareRequiredQuota = Type.Object(
-  {
-    sfs_count_limit: quotaField('Limit of the number of shares'),
-    sfs_count_requested: quotaField('Number of shares requested'),
-    sfs_count_usage: quotaField('Number of shares in use'),
-    sfs_size_limit: quotaField('Limit of the size of all shares in GiB'),
-    sfs_size_requested: quotaField('Size requested in GiB'),
-    sfs_size_usage: quotaField('Size of all shares in GiB'),
-  },
-  { title: 'FileShareRequiredQuota', description: 'Only the quotas that would be exceeded' },
-);
+export const FileShareRequiredQuota = RequiredQuota('FileShareRequiredQuota', {
+  sfs_count_limit: 'Limit of the number of shares',
+  sfs_count_requested: 'Number of shares requested',
+  sfs_count_usage: 'Number of shares in use',
+  sfs_size_limit: 'Limit of the size of all shares in GiB',
+  sfs_size_requested: 'Size requested in GiB',
+  sfs_size_usage: 'Size of all shares in GiB',
+});
 export type FileShareRequiredQuota = Static<typeof FileShareRequiredQuota>;

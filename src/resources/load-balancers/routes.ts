@@ -14,7 +14,7 @@ import {
   ListLoadBalancers,
   LoadBalancer,
   LoadBalancerCollection,
-  LoadBalancerQuota,
+  LoadBalancerRequiredQuota,
   ResizeLoadBalancer,
   UpdateLoadBalancer,
   UpdateLoadBalancerV1,
@@ -78,7 +78,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'Lists the quotas that a new load balancer would exceed; the response is empty if there are none.',
     access: projectReader,
     body: CheckLoadBalancerLimits,
-    response: LoadBalancerQuota,
+    response: LoadBalancerRequiredQuota,
     handle: ({ scope, body }) => loadBalancers.checkLimits(scope, body),
   }),
   operation('POST', `${one}/check_limits`, {
@@ -87,7 +87,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     description: 'The response is that of `checkLoadBalancerLimits`; 404 when the load balancer does not exist.',
     access: projectReader,
     body: CheckLoadBalancerLimits,
-    response: LoadBalancerQuota,
+    response: LoadBalancerRequiredQuota,
     handle: ({ scope, params, body }) => loadBalancers.checkLimits(scope, body, params.load_balancer_id),
   }),
   operation('GET', one, {

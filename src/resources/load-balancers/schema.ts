@@ -12,6 +12,7 @@ import {
   OrNull,
   Paging,
   PlaceFields,
+  RequiredQuota,
   ShortText,
   TaskFields,
   Uuid,
@@ -325,17 +326,12 @@ export const LoadBalancer = Type.Object(
 export type LoadBalancer = Static<typeof LoadBalancer>;
 export const LoadBalancerCollection = Collection(LoadBalancer);
 
-const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
-
-export const LoadBalancerQuota = Type.Object(
-  {
-    loadbalancer_count_limit: quotaField('Limit of the number of load balancers'),
-    loadbalancer_count_requested: quotaField('Number of load balancers requested'),
-    loadbalancer_count_usage: quotaField('Number of load balancers in use'),
-    floating_count_limit: quotaField('Limit of the number of floating IPs'),
-    floating_count_requested: quotaField('Number of floating IPs requested'),
-    floating_count_usage: quotaField('Number of floating IPs in use'),
-  },
-  { title: 'LoadBalancerRequiredQuota', description: 'Only the quotas that would be exceeded' },
-);
-export type LoadBalancerQuota = Static<typeof LoadBalancerQuota>;
+export const LoadBalancerRequiredQuota = RequiredQuota('LoadBalancerRequiredQuota', {
+  loadbalancer_count_limit: 'Limit of the number of load balancers',
+  loadbalancer_count_requested: 'Number of load balancers requested',
+  loadbalancer_count_usage: 'Number of load balancers in use',
+  floating_count_limit: 'Limit of the number of floating IPs',
+  floating_count_requested: 'Number of floating IPs requested',
+  floating_count_usage: 'Number of floating IPs in use',
+});
+export type LoadBalancerRequiredQuota = Static<typeof LoadBalancerRequiredQuota>;

@@ -25,7 +25,7 @@ import type {
   CreateLoadBalancer,
   ListLoadBalancers,
   LoadBalancer,
-  LoadBalancerQuota,
+  LoadBalancerRequiredQuota,
   UpdateLoadBalancer,
   VipFamily,
 } from './schema.ts';
@@ -183,7 +183,11 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       }),
 
     /** Some clients name an existing load balancer; the response is the same. */
-    async checkLimits(scope: Scope, body: CheckLoadBalancerLimits, existing?: string): Promise<LoadBalancerQuota> {
+    async checkLimits(
+      scope: Scope,
+      body: CheckLoadBalancerLimits,
+      existing?: string,
+    ): Promise<LoadBalancerRequiredQuota> {
       if (existing) await view(scope, existing);
       const exceeded = await quota.exceeded(db, scope, {
         loadbalancer_count: 1,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { digestGrammar, repositoryGrammar, tagGrammar } from '../../drivers/registry.ts';
 import { pattern } from '../../http/patterns.ts';
-import { Collection, DateTime, Described, noControlCharacters } from '../../http/shapes.ts';
+import { Collection, DateTime, Described, noControlCharacters, RequiredQuota } from '../../http/shapes.ts';
 
 const repositoryRule =
   'a repository name such as team/app: lowercase letters and digits, separated by `.`, `_`, `-` or `/`';
@@ -91,19 +91,14 @@ export const Registry = Type.Object(
 export type Registry = Static<typeof Registry>;
 export const RegistryCollection = Collection(Registry);
 
-const quotaField = (description: string) => Type.Optional(Type.Integer({ description }));
-
-export const RegistryRequiredQuota = Type.Object(
-  {
-    registry_count_limit: quotaField('Limit of the number of registries'),
-    registry_count_requested: quotaField('Number of registries requested'),
-    registry_count_usage: quotaField('Number of registries in use'),
-    registry_storage_limit: quotaField('Limit of the sum of all storage limits in GiB'),
-    registry_storage_requested: quotaField('Storage limit requested in GiB'),
-    registry_storage_usage: quotaField('Sum of all storage limits in GiB'),
-  },
-  { title: 'RegistryRequiredQuota', description: 'Only the quotas that would be exceeded' },
-);
+export const RegistryRequiredQuota = RequiredQuota('RegistryRequiredQuota', {
+  registry_count_limit: 'Limit of the number of registries',
+  registry_count_requested: 'Number of registries requested',
+  registry_count_usage: 'Number of registries in use',
+  registry_storage_limit: 'Limit of the sum of all storage limits in GiB',
+  registry_storage_requested: 'Storage limit requested in GiB',
+  registry_storage_usage: 'Sum of all storage limits in GiB',
+});
 export type RegistryRequiredQuota = Static<typeof RegistryRequiredQuota>;
 
 const Repository = Type.Object(
