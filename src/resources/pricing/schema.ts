@@ -12,6 +12,7 @@ import {
   ShortText,
   Uuid,
 } from '../../http/shapes.ts';
+import { FileShareTypeName } from '../file-shares/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 import { exampleFlavor, FlavorName, FloatingIp, VipFamily } from '../load-balancers/schema.ts';
 
@@ -22,7 +23,7 @@ export const PriceFileShare = Type.Object(
     size: Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' }),
     source: Type.Enum(['new-file-share'], { description: 'Always `new-file-share`' }),
     type_name: Type.Optional(
-      Type.Enum(['standard', 'vast'], { default: 'standard', description: 'Type of the share' }),
+      Type.Enum(FileShareTypeName.enum, { default: 'standard', description: 'Type of the share' }),
     ),
   },
   {

@@ -1,6 +1,7 @@
 /** Responses about regions, and the file that declares the regions (docs/interface.md, "Projects and regions"). */
 import { type Static, Type } from 'typebox';
 import { Collection, Described, Nullable, OrderBy, OrNull, Paging, ShortText } from '../../http/shapes.ts';
+import { FileShareTypeName } from '../file-shares/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
 /** `rule`: for errors in the regions file (platform/yaml-file.ts). */
@@ -19,7 +20,7 @@ const coordinatesOf = (number: { pattern: string; rule?: string }) =>
   );
 const Coordinates = coordinatesOf(decimal);
 const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS'], { description: 'Part of the world' });
-const FileShareType = Type.Enum(['standard', 'vast'], { description: 'Type of file shares' });
+const FileShareType = Described(FileShareTypeName, 'Type of file shares');
 
 const LoadBalancerFlavor = Type.Object(
   {

@@ -5,6 +5,7 @@ import { type Db, transaction } from '../../platform/db.ts';
 import type { MemberNetworks } from '../../platform/member-networks.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { OwnPort } from '../../platform/own-ports.ts';
+import type { FileShareTypeName } from '../file-shares/schema.ts';
 import type { Collection } from '../service-kit.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import { type HostedRegion, hostedRegion, hostErrors } from './host-configuration.ts';
@@ -15,7 +16,7 @@ import { vipRangeErrors } from './vip-ranges.ts';
 export interface RegionFacts {
   id: number;
   name: string;
-  fileShareTypes: ('standard' | 'vast')[];
+  fileShareTypes: FileShareTypeName[];
   volumeTypes: VolumeTypeName[];
   /** The addresses of load balancers; null: the region has no load balancers. */
   vipRange: string | null;
@@ -149,7 +150,7 @@ function factsOf(region: RegionConfiguration): RegionFacts {
 }
 
 function regionResponse(region: RegionConfiguration, createdAt: Date): Region {
-  const fileShareTypes = region.file_share_types ?? ['standard'];
+  const { fileShareTypes } = factsOf(region);
   return {
     id: region.id,
     access_level: 'core',
