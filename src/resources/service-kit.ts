@@ -18,7 +18,7 @@ import type { Db, Tx } from '../platform/db.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
 import { mergeTags, type TagChange, type Tags, type UpdateTags } from '../tags/tags.ts';
 import type { NewTask, Tasks } from '../tasks/tasks.ts';
-import type { Found } from './read-kit.ts';
+import type { Found, PageQuery } from './read-kit.ts';
 
 export { requireProject } from './store-kit.ts';
 
@@ -204,6 +204,11 @@ export function toCollection<Row, Item, Rest extends unknown[]>(
   ...rest: Rest
 ): Collection<Item> {
   return { count, results: rows.map((row) => toItem(row, ...rest)) };
+}
+
+/** A page of a list that is in memory as a whole. */
+export function pageOf<Item>(all: Item[], { limit, offset = 0 }: PageQuery, defaultLimit = 1000): Collection<Item> {
+  return { count: all.length, results: all.slice(offset, offset + (limit ?? defaultLimit)) };
 }
 
 /** `what`: why an operation concerns all projects. @throws ClientError 403 for a token that is limited to some of them */

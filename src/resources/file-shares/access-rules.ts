@@ -5,7 +5,7 @@ import { ClientError, type FieldError, requireNoErrors } from '../../errors/cata
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Tx } from '../../platform/db.ts';
-import { type Collection, requireFound, type ServiceDeps } from '../service-kit.ts';
+import { type Collection, pageOf, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { isDenied } from './desired.ts';
 import { maxAccessRules } from './schema.ts';
@@ -65,8 +65,7 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
     async listAccessRules(scope: Scope, id: string, page: PageQuery): Promise<Collection<AccessRule>> {
       await deps.requireShare(scope, id);
       const rules = await store.accessRules(db, id);
-      const { limit = maxAccessRules, offset = 0 } = page;
-      return { count: rules.length, results: rules.slice(offset, offset + limit).map(toAccessRule) };
+      return pageOf(rules.map(toAccessRule), page, maxAccessRules);
     },
 
     async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {

@@ -7,7 +7,7 @@ import { listHosts } from '../../hosts/store.ts';
 import type { HostRow } from '../../hosts/store.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { requireFound } from '../service-kit.ts';
+import { pageOf, requireFound } from '../service-kit.ts';
 import type { Collection, ServiceDeps } from '../service-kit.ts';
 import type { Host, ListHosts } from './schema.ts';
 import * as store from './store.ts';
@@ -52,9 +52,9 @@ export function createHosts({ db, idempotency, audit }: HostsDeps) {
   return {
     get: (regionId: number, name: string): Promise<Host> => read(db, regionId, name),
 
-    async list({ region_id: regionId, limit = defaultLimit, offset = 0 }: ListHosts): Promise<Collection<Host>> {
+    async list({ region_id: regionId, ...page }: ListHosts): Promise<Collection<Host>> {
       const rows = await listHosts(db, regionId === undefined ? null : [regionId], null);
-      return { count: rows.length, results: rows.slice(offset, offset + limit).map(toResponse) };
+      return pageOf(rows.map(toResponse), page, defaultLimit);
     },
 
     /** No effect on a host that drains or is drained. @throws ClientError 404 */

@@ -8,7 +8,7 @@ import { ClientError, errorsOfRepeated, invalidInput, requireNoErrors } from '..
 import type { Logger } from '../../platform/log.ts';
 import { flavorErrors } from '../load-balancers/flavors.ts';
 import type { Regions } from '../regions/service.ts';
-import type { Collection } from '../service-kit.ts';
+import { type Collection, pageOf } from '../service-kit.ts';
 import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
 import type { Volumes } from '../volumes/service.ts';
 import type {
@@ -100,14 +100,13 @@ export function createPricing(
 
     /** The flavors of load balancers, with prices on request. */
     flavors(scope: Scope, clientId: number, query: ListFlavors): Collection<LoadBalancerFlavor> {
-      const { include_prices, limit = 1000, offset = 0 } = query;
       const all = flavorsOf(scope).map(({ name, vcpus, ram }) => {
         const flavor = { flavor_id: name, flavor_name: name, vcpus, ram };
-        if (!include_prices) return flavor;
+        if (!query.include_prices) return flavor;
         const { currency_code, price_per_hour, price_per_month, price_status } = loadBalancerV1(scope, clientId, name);
         return { ...flavor, currency_code, price_per_hour, price_per_month, price_status };
       });
-      return { count: all.length, results: all.slice(offset, offset + limit) };
+      return pageOf(all, query);
     },
 
     fileShare: (scope: Scope, clientId: number, share: PriceFileShare): Price =>

@@ -6,12 +6,14 @@ import type { MemberNetworks } from '../../platform/member-networks.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { OwnPort } from '../../platform/own-ports.ts';
 import type { FileShareTypeName } from '../file-shares/schema.ts';
-import type { Collection } from '../service-kit.ts';
+import { type Collection, pageOf } from '../service-kit.ts';
 import type { VolumeTypeName } from '../volumes/schema.ts';
 import { type HostedRegion, hostedRegion, hostErrors } from './host-configuration.ts';
 import type { ListRegions, LoadBalancerFlavor, Region, RegionConfiguration } from './schema.ts';
 import * as store from './store.ts';
 import { vipRangeErrors } from './vip-ranges.ts';
+
+const defaultLimit = 100;
 
 export interface RegionFacts {
   id: number;
@@ -70,8 +72,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
         .filter((region) => !filter.product && (!wanted || region.display_name.toLowerCase() === wanted))
         .map((region) => toResponse(region, filter.show_volume_types))
         .sort(orders[filter.order_by ?? 'created_at.desc']);
-      const offset = filter.offset ?? 0;
-      return { count: found.length, results: found.slice(offset, offset + (filter.limit ?? 100)) };
+      return pageOf(found, filter, defaultLimit);
     },
     show(id, showVolumeTypes) {
       const region = regions.get(id);

@@ -5,7 +5,7 @@ import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
 import { compareAddresses } from '../../../platform/network-address.ts';
-import { requireFound } from '../../service-kit.ts';
+import { pageOf, requireFound } from '../../service-kit.ts';
 import type { Collection, TaskIds } from '../../service-kit.ts';
 import type { createPartChanges } from '../locked-changes.ts';
 import type { LbPool } from '../pools/schema.ts';
@@ -110,14 +110,11 @@ async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {
 }
 
 /** `members` are in the order of their creation: that of the latest list, then those that were created since. */
-function toPage(
-  members: Member[],
-  { order_by = 'address.asc', limit = 1000, offset = 0 }: ListMembers,
-): Collection<Member> {
+function toPage(members: Member[], { order_by = 'address.asc', ...page }: ListMembers): Collection<Member> {
   const [field, direction] = order_by.split('.');
   const byAddress = (a: Member, b: Member) =>
     compareAddresses(a.address, b.address) || a.protocol_port - b.protocol_port;
   const sorted = field === 'address' ? members.toSorted(byAddress) : [...members];
   if (direction === 'desc') sorted.reverse();
-  return { count: members.length, results: sorted.slice(offset, offset + limit) };
+  return pageOf(sorted, page);
 }
