@@ -8,6 +8,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Actor, RequestContext, RequestFacts } from '../authz/actor.ts';
 import { deleteInBatches } from '../platform/batches.ts';
+import { daysBefore } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import { deferred, preparedValue, sendAlone, transaction } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -89,7 +90,6 @@ const deleteExpired = preparedValue<number>(
 
 /** The triggers check this setting. */
 const setting = 'cloudyard.audit';
-const dayMs = 86_400_000;
 
 /** `keepDays`: 0 keeps entries forever. */
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
@@ -99,7 +99,7 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
 
     async deleteExpired(db, signal) {
       if (keepDays === 0) return;
-      const oldest = new Date(clock.now().getTime() - keepDays * dayMs);
+      const oldest = daysBefore(clock.now(), keepDays);
       await deleteInBatches(() => deleteExpired(db, oldest), signal);
     },
   };

@@ -4,6 +4,7 @@
  * Invariant: an instant of the schedule is claimed by inserting its row, under the lock of backups, so it runs once. After a
  * downtime only the newest instant that was missed runs. A run whose process died is claimed again by another one.
  */
+import { daysBefore } from '../platform/clock.ts';
 import type { Db, Tx } from '../platform/db.ts';
 
 /** The first instant strictly after the given one. */
@@ -23,7 +24,7 @@ export const lateAfterMs = 3_600_000;
 export function dueInstant(next: NextInstant, lastRun: Date | null, since: Date, now: Date): Date | null {
   let due: Date | null = null;
   // A year of a schedule that fires every minute has half a million instants, so it starts a day back at most.
-  const dayAgo = new Date(now.getTime() - 86_400_000);
+  const dayAgo = daysBefore(now, 1);
   const start = lastRun ?? since;
   let instant = next(start);
   if (instant !== null && instant <= dayAgo) {

@@ -9,6 +9,7 @@ import type pg from 'pg';
 import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
 import { runChild } from '../platform/child-process.ts';
+import { dayMs } from '../platform/clock.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
 import { openKeyFile } from '../platform/key-file.ts';
@@ -32,7 +33,6 @@ import type { Settings } from './settings.ts';
 import { asRoot } from './start-table.ts';
 
 const daysBeforeExpiry = 14;
-const dayMs = 86_400_000;
 const maxClockDifferenceMs = 2000;
 const minFreeInodes = 0.05;
 

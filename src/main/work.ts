@@ -7,6 +7,7 @@ import { ensureFilterIndex } from '../audit/filter-index.ts';
 import { withFaults } from '../drivers/faults.ts';
 import type { Drivers } from '../drivers/kinds.ts';
 import { endDriver } from '../drivers/restarting.ts';
+import { daysBefore } from '../platform/clock.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Db } from '../platform/db.ts';
@@ -168,7 +169,7 @@ function housekeeping(deps: WorkDeps, db: Db): Duty[] {
  * the audit log, which show its name.
  */
 async function removeOld({ settings, services }: WorkDeps, db: Db, signal: AbortSignal): Promise<void> {
-  const before = (days: number) => new Date(services.clock.now().getTime() - days * 86_400_000);
+  const before = (days: number) => daysBefore(services.clock.now(), days);
   if (settings.taskDays > 0) await removeEndedTasks(db, before(settings.taskDays), signal);
   if (settings.auditDays > 0) await services.tokens.removeEndedSignIns(before(settings.auditDays), signal);
   if (settings.notificationDays > 0) await removeOldNotifications(db, before(settings.notificationDays), signal);

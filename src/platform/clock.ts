@@ -32,6 +32,12 @@ export function instantOf(text: string): Date | null {
   return year >= 1 && year <= 9999 ? date : null;
 }
 
+export const dayMs = 86_400_000;
+
+export function daysBefore(instant: Date, days: number): Date {
+  return new Date(instant.getTime() - days * dayMs);
+}
+
 /** Without the fraction of the second, which most responses do not show. */
 export function wholeSecond(instant: Date): Date {
   return new Date(Math.floor(instant.getTime() / 1000) * 1000);

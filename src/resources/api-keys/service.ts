@@ -4,7 +4,7 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, errorsOfRepeated, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
-import { withZone } from '../../platform/clock.ts';
+import { daysBefore, withZone } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
@@ -22,8 +22,6 @@ interface ApiKeysDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'> 
 }
 
 export type ApiKeys = ReturnType<typeof createApiKeys>;
-
-const dayMs = 86_400_000;
 
 export function createApiKeys(deps: ApiKeysDeps) {
   const { db, clock, idempotency, keyCache } = deps;
@@ -160,7 +158,7 @@ export function createApiKeys(deps: ApiKeysDeps) {
     cacheState: () => keyCache.state(),
 
     /** Removes the rows of keys that were deleted more than a day ago. */
-    removeDeleted: () => store.removeDeleted(db, new Date(clock.now().getTime() - dayMs)),
+    removeDeleted: () => store.removeDeleted(db, daysBefore(clock.now(), 1)),
   };
 }
 

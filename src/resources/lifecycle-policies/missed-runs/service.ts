@@ -6,7 +6,7 @@
  * is in the message after the window. A run that is on time makes none, so a recovery ends the messages.
  */
 import type { Scope } from '../../../authz/actor.ts';
-import { withZone } from '../../../platform/clock.ts';
+import { daysBefore, withZone } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { transaction } from '../../../platform/db.ts';
 import type { Db } from '../../../platform/db.ts';
@@ -34,7 +34,7 @@ export type MissedRuns = ReturnType<typeof createMissedRuns>;
 /** Messages of one transaction. */
 const batch = 50;
 const windowMinutes = 60;
-const retentionMs = 90 * 86_400_000;
+const retentionDays = 90;
 
 export function createMissedRuns({ db, clock, notifications, lateSeconds }: MissedRunsDeps) {
   const lateLimit = () => new Date(clock.now().getTime() - lateSeconds * 1000);
@@ -75,7 +75,7 @@ export function createMissedRuns({ db, clock, notifications, lateSeconds }: Miss
       }
     },
 
-    removeOld: () => store.removeOld(db, new Date(clock.now().getTime() - retentionMs)),
+    removeOld: () => store.removeOld(db, daysBefore(clock.now(), retentionDays)),
   };
 }
 

@@ -11,6 +11,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../../authz/actor.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
+import { daysBefore } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { transaction } from '../../../platform/db.ts';
 import { isUnavailable } from '../../../platform/db-errors.ts';
@@ -183,10 +184,7 @@ export function createLifecyclePolicyDuties(
         ),
     },
     { seconds: 240 * pollSeconds, work: createReschedule(deps) },
-    {
-      seconds: 3600,
-      work: () => store.removeOldRuns(db, new Date(clock.now().getTime() - retentionDays * 86_400_000)),
-    },
+    { seconds: 3600, work: () => store.removeOldRuns(db, daysBefore(clock.now(), retentionDays)) },
   ];
 }
 

@@ -7,7 +7,7 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, errorsOfRepeated, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { FieldError } from '../../../errors/catalogue.ts';
 import type { ValidFields } from '../../../errors/valid-fields.ts';
-import { withZone } from '../../../platform/clock.ts';
+import { dayMs, withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
 import { type Collection, requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
@@ -30,7 +30,6 @@ interface RegistryUsersDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempote
 
 export type RegistryUsers = ReturnType<typeof createRegistryUsers>;
 
-const dayMs = 86_400_000;
 const maxUsers = 1000;
 /** For clients that require a date. One day before the last, so that it is valid in every time zone. */
 const never = '9999-12-31T00:00:00Z';
