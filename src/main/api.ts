@@ -16,6 +16,7 @@ import { timeZoneKind } from '../platform/time-zone.ts';
 import { statusOf } from '../platform/tls/certificate.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
 import { resourceRoutes } from '../resources/list.ts';
+import { seenRecently } from '../tasks/table.ts';
 import { root } from '../platform/program-files.ts';
 import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
@@ -105,14 +106,10 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   return app;
 }
 
-/** A worker without a heartbeat for this long counts as dead. */
-const silenceSeconds = 10;
-
 /** The last report of the drivers of live workers. */
 async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
-    `select id, region_ids, drivers from workers where seen_at > now() - $1 * interval '1 second' order by cardinality(region_ids) = 0, id`,
-    [silenceSeconds],
+    `select id, region_ids, drivers from workers where ${seenRecently} order by cardinality(region_ids) = 0, id`,
   );
   const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
   const ofKind = (kind: string) => all.filter((one) => one.kind === kind);

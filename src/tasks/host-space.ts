@@ -9,6 +9,7 @@ import type { Db } from '../platform/db.ts';
 import { diskKind, hasReserve, inGib } from '../platform/disk-space.ts';
 import type { DiskStatus } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { seenRecently } from './table.ts';
 
 /** The types of tasks that need space, and the kind of driver that needs it. */
 const users: Record<string, string> = {
@@ -34,7 +35,7 @@ const refreshMs = 1000;
 
 const readHosts = prepared<Host>(
   'worker_hosts',
-  `select host, region_ids, drivers from workers where seen_at > now() - interval '10 seconds' and cardinality(region_ids) > 0`,
+  `select host, region_ids, drivers from workers where ${seenRecently} and cardinality(region_ids) > 0`,
 );
 
 export function createHostSpace(db: Db): HostSpace {

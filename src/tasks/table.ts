@@ -83,7 +83,7 @@ export const jobs = pgTable(
   ],
 );
 
-/** Live worker processes and the status of their drivers. */
+/** Worker processes and the status of their drivers. */
 export const workers = pgTable('workers', {
   id: text('id').primaryKey(),
   host: text('host').notNull(),
@@ -93,3 +93,6 @@ export const workers = pgTable('workers', {
   startedAt: instant('started_at').notNull(),
   seenAt: instant('seen_at').notNull(),
 });
+
+/** SQL: whether a worker lives. One without a heartbeat for this long counts as dead. */
+export const seenRecently = `seen_at > now() - interval '10 seconds'`;

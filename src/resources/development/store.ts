@@ -2,6 +2,7 @@
 import { asc, eq } from 'drizzle-orm';
 import { preparedColumn, preparedExists, preparedRow } from '../../platform/db.ts';
 import type { Db, Tx } from '../../platform/db.ts';
+import { seenRecently } from '../../tasks/table.ts';
 import { developmentFaults } from './table.ts';
 
 type FaultRow = typeof developmentFaults.$inferSelect;
@@ -64,5 +65,5 @@ export async function withMoveLock<T>({ $client }: Db, work: () => Promise<T>): 
 /** The regions that live workers serve. */
 export const findServedRegions = preparedColumn<number, [], Db>(
   'development_served_regions',
-  `select distinct unnest(region_ids) as id from workers where seen_at > now() - interval '10 seconds'`,
+  `select distinct unnest(region_ids) as id from workers where ${seenRecently}`,
 );

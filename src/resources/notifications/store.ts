@@ -3,6 +3,7 @@ import { and, asc, eq, getTableColumns, inArray, or, sql, type SQL } from 'drizz
 import { type Db, type DeferredWrite, prepared, preparedColumn, preparedExists, type Tx } from '../../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../../tasks/jobs.ts';
 import { priorityAt } from '../../tasks/priority.ts';
+import { seenRecently } from '../../tasks/table.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
 import { webhooks } from '../webhooks/table.ts';
@@ -106,7 +107,7 @@ export const findWithoutJob = preparedColumn<string, [before: Date], Db>(
 export const isRealElsewhere = preparedExists<[driver: string], Db>(
   'delivery_real_elsewhere',
   `select from workers w, jsonb_array_elements(w.drivers) d
-   where w.seen_at > now() - interval '10 seconds' and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
+   where w.${seenRecently} and (d ->> 'real')::boolean and d ->> 'driver' = $1 limit 1`,
 );
 
 /** A message with its deliveries. */
