@@ -9,6 +9,7 @@ import { cronFieldNames } from './cron.ts';
 import { type Duration, durationMs, type FireTimes, lastYear, parseTiming, type Timing } from './fire-times.ts';
 import {
   type CreateSchedule,
+  defaultQuantity,
   defaultTemplate,
   placeholders,
   type Schedule,
@@ -16,7 +17,6 @@ import {
 } from './schedule/schema.ts';
 import type { ScheduleRow } from './store.ts';
 
-export const defaultQuantity = 2;
 const durationNames = ['weeks', 'days', 'hours', 'minutes'] as const;
 const fieldsOf = { cron: [...cronFieldNames, 'timezone'], interval: durationNames } as const;
 

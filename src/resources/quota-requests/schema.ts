@@ -13,9 +13,8 @@ import {
   Paging,
 } from '../../http/shapes.ts';
 import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
-import { GlobalLimits, RegionalLimits } from '../quotas/schema.ts';
+import { GlobalLimits, maxLimit, RegionalLimits } from '../quotas/schema.ts';
 
-const maxLimit = Number.MAX_SAFE_INTEGER;
 const maxRegions = 100;
 
 /** `region_id` and limits by `<kind>_limit`. */

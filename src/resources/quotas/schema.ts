@@ -3,7 +3,7 @@ import { type Static, type TInteger, type TOptional, Type } from 'typebox';
 import { Collection, Described, extending, IntegerId, OrNull } from '../../http/shapes.ts';
 import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 
-const maxLimit = Number.MAX_SAFE_INTEGER;
+export const maxLimit = Number.MAX_SAFE_INTEGER;
 
 type Figures = Record<string, TOptional<TInteger>>;
 

@@ -30,11 +30,12 @@ export const TagName = Type.String({
   examples: ['v1'],
 });
 
+export const defaultStorageLimit = 5;
 const maxStorageLimit = 1000;
 const StorageLimit = Type.Integer({
   minimum: 1,
   maximum: maxStorageLimit,
-  default: 5,
+  default: defaultStorageLimit,
   description: 'Storage limit in GiB',
 });
 

@@ -15,6 +15,7 @@ import type { PageQuery } from '../store-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
 import { createRegistryContents } from './contents/service.ts';
+import { defaultStorageLimit } from './schema.ts';
 import type { CreateRegistry, Registry, RegistryRequiredQuota } from './schema.ts';
 import * as store from './store.ts';
 import type { RegistryView } from './store.ts';
@@ -36,7 +37,6 @@ interface RegistriesDeps extends ServiceDeps {
 
 export type Registries = ReturnType<typeof createRegistries>;
 
-const defaultLimit = 5;
 /** An API server without announcements for this time counts as stopped. */
 const silenceSeconds = 10;
 
@@ -57,7 +57,7 @@ export function createRegistries(deps: RegistriesDeps) {
     tokenServer: createTokenServer({ db, clock, hostClock, authority, tokens }),
 
     async create(context: RequestContext, scope: Scope, body: CreateRegistry): Promise<Registry> {
-      const { name, storage_limit: storageLimit = defaultLimit } = body;
+      const { name, storage_limit: storageLimit = defaultStorageLimit } = body;
       const insert = async (tx: Tx) => {
         await requireProject(tx, scope.projectId);
         if (!(await store.hasHost(tx, scope.regionId))) throw noHost();
@@ -81,7 +81,7 @@ export function createRegistries(deps: RegistriesDeps) {
     get,
 
     /** A limit below the usage is allowed: it only prevents pushes. */
-    async resize(context: RequestContext, scope: Scope, id: number, limit = defaultLimit): Promise<Registry> {
+    async resize(context: RequestContext, scope: Scope, id: number, limit = defaultStorageLimit): Promise<Registry> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const registry = requireFound(await store.lock(tx, scope, id), 'registry', id);
         const growth = limit - registry.storageLimit;

@@ -9,7 +9,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Tx } from '../../../platform/db.ts';
 import * as runs from '../runs/store.ts';
 import type { PendingRunVolume, RunVolume } from '../runs/store.ts';
-import { defaultQuantity } from '../schedule-rules.ts';
+import { defaultQuantity } from '../schedule/schema.ts';
 import * as store from './store.ts';
 import type { FailedExpiry } from './store.ts';
 

@@ -2,7 +2,7 @@
 import { columnsOf, deferred, prepared, preparedColumn, preparedExists } from '../../../platform/db.ts';
 import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
 import type { RunVolume } from '../runs/store.ts';
-import { defaultQuantity } from '../schedule-rules.ts';
+import { defaultQuantity } from '../schedule/schema.ts';
 
 /** Locks the volumes, as every change of one of their snapshots does. */
 export const lockVolumes = prepared<object, [volumeIds: string[]], Tx>(

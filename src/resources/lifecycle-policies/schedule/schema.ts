@@ -54,6 +54,7 @@ export const exampleSchedule = {
   max_quantity: 7,
 };
 
+export const defaultQuantity = 2;
 const maxQuantity = {
   exclusiveMinimum: 0,
   maximum: 10_000,
@@ -66,7 +67,7 @@ export const CreateSchedule = Type.Object(
     type: Type.Enum(['cron', 'interval'], {
       description: '`cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule',
     }),
-    max_quantity: Type.Optional(Type.Integer({ ...maxQuantity, default: 2 })),
+    max_quantity: Type.Optional(Type.Integer({ ...maxQuantity, default: defaultQuantity })),
     resource_name_template: Maybe(
       Type.String({ minLength: 1, maxLength: 255, pattern: noControlCharacters }),
       `Name of the snapshots; ${placeholders.map((name) => `\`{${name}}\``).join(', ')} are replaced; by default ` +
