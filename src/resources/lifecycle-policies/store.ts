@@ -89,13 +89,11 @@ export async function remove(tx: Tx, policy: PolicyRow): Promise<void> {
   await kit.countRows(tx, resource, [policy], -1);
 }
 
-const readSchedules = prepared<ScheduleRow, [policyId: number]>(
+/** The schedules of a policy, in the order of the requests that added them. */
+export const findSchedules = prepared<ScheduleRow, [policyId: number]>(
   'lifecycle_policy_schedules_of_policy',
   `${kit.selectOf(lifecyclePolicySchedules)} where policy_id = $1 order by position`,
 );
-
-/** The schedules of a policy, in the order of the requests that added them. */
-export const findSchedules = (on: Db | Tx, policyId: number): Promise<ScheduleRow[]> => readSchedules(on, policyId);
 
 const readSchedule = kit.rowById<ScheduleRow & { projectId: number }>(lifecyclePolicySchedules, {
   columns: { ...getTableColumns(lifecyclePolicySchedules), projectId: lifecyclePolicies.projectId },

@@ -73,7 +73,7 @@ interface VolumeToDelete {
 
 const lockRowToDelete = kit.lockThenRead<VolumeRow & { under_lock: VolumeToDelete }>('volumes_locked_to_delete', {
   parameters: ['uuid', 'int', 'int'],
-  row: `${kit.selectOf(volumes)} where id = $1 and project_id = $2 and region_id = $3`,
+  row: `${kit.selectOf(volumes)} where ${kit.lockCondition}`,
   json: `select json_build_object('lockedBy', ${kit.textOf(lockingTask)}, 'snapshots', (
       select coalesce(json_agg(json_build_object('id', s.id, 'clientId', s.client_id, 'regionId', s.region_id,
         'copyingTaskId', ${taskOfCopy('s.id')}) order by s.created_at, s.id), '[]')

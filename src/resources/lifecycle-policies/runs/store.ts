@@ -124,14 +124,13 @@ const withPolicy = `lifecycle_policy_run_volumes rv
      join lifecycle_policies p on p.id = r.policy_id`;
 
 /** Locks the pending run volumes among the ids, except those that another worker has locked. */
-export const claimPendingRunVolumes = prepared<PendingRunVolume>(
+export const claimPendingRunVolumes = prepared<PendingRunVolume, [ids: string[]], Tx>(
   'lifecycle_policy_run_volumes_claim',
   `select ${columns} from ${withPolicy}
    where rv.id = any($1::uuid[]) and rv.state = 'pending' for update of rv skip locked`,
 );
 
-/** Parameters: the ids of the run volumes, and the ids of their snapshots. */
-export const setRunVolumesRunning = prepared(
+export const setRunVolumesRunning = prepared<object, [ids: string[], snapshotIds: string[]], Tx>(
   'lifecycle_policy_run_volumes_running',
   `update lifecycle_policy_run_volumes rv set state = 'running', snapshot_id = made.snapshot_id
    from unnest($1::uuid[], $2::uuid[]) as made (id, snapshot_id) where rv.id = made.id`,

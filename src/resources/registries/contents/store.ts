@@ -196,7 +196,8 @@ export async function putManifest(tx: Tx, registryId: number, pushed: PushedMani
   if (pushed.tag !== null) await upsertTag(tx, id, artifactId, pushed.tag, at);
 }
 
-const upsertBlob = prepared(
+/** Counts a blob once. Lock the registry first. */
+export const putBlob = prepared<object, [registryId: number, digest: string, size: number], Tx>(
   'registry_blob_put',
   `with old as (select size from registry_blobs where registry_id = $1 and digest = $2),
    put as (
@@ -205,11 +206,6 @@ const upsertBlob = prepared(
    update registries set storage_used = storage_used + put.size - coalesce((select size from old), 0)
    from put where id = $1`,
 );
-
-/** Counts a blob once. Lock the registry first. */
-export async function putBlob(tx: Tx, registryId: number, digest: string, size: number): Promise<void> {
-  await upsertBlob(tx, registryId, digest, size);
-}
 
 /** Instead of a digest: the bytes of a registry's abandoned uploads. */
 const uploads = 'uploads';
@@ -226,7 +222,7 @@ export async function findUploads(db: Db, regionIds: number[]): Promise<Map<numb
 
 /** Records the bytes of abandoned uploads. Lock the registry first. */
 export async function putUploads(tx: Tx, registryId: number, bytes: number): Promise<void> {
-  await upsertBlob(tx, registryId, uploads, bytes);
+  await putBlob(tx, registryId, uploads, bytes);
   if (bytes > 0) return;
   await tx
     .delete(registryBlobs)
