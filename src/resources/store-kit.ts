@@ -91,24 +91,24 @@ export function singleRows<T extends ScopedTable, Field extends keyof Row<T> & s
   table: T,
   { columns, key = table.id, condition = 'true' }: RowsOptions<Field> = {},
 ) {
-  type Found = Pick<Row<T>, Field>;
+  type Selected = Pick<Row<T>, Field>;
   type Id = Row<T>['id'];
   const name = getTableName(table);
   const select = selectOf(table, { columns });
   const locking = (statement: string, lock: string) => {
     const inScope = `${key.name} = $1 and project_id = $2 and region_id = $3`;
-    const read = preparedRow<Found>(statement, `${select} where ${inScope} and ${condition} ${lock}`);
+    const read = preparedRow<Selected>(statement, `${select} where ${inScope} and ${condition} ${lock}`);
     return (tx: Tx, { projectId, regionId }: ProjectRegion, value: string | number) =>
       read(tx, value, projectId, regionId);
   };
   const selection = { columns, condition: sql.raw(condition) };
-  type View = Found & ProjectRegion & { id: string | number };
+  type View = Selected & ProjectRegion & { id: string | number };
   return {
     find:
       key === table.id ? viewOf<View>(table, selection, `${name}_find_by_ids`) : viewByKey<View>(table, key, selection),
     lock: locking(`${name}_lock`, 'for update'),
     lockAllowingReferences: locking(`${name}_lock_allowing_references`, 'for no key update'),
-    lockById: preparedRow<Found, [id: Id], Tx>(`${name}_lock_by_id`, `${select} where id = $1 for update`),
+    lockById: preparedRow<Selected, [id: Id], Tx>(`${name}_lock_by_id`, `${select} where id = $1 for update`),
     update: updateRow<T>(table),
     remove: deferred<[id: Id]>(`${name}_remove`, {
       parameters: typeOfId(table),

@@ -9,7 +9,7 @@ import * as store from './store.ts';
 import * as traffic from './traffic/store.ts';
 import type { Duty } from '../../tasks/duties.ts';
 
-interface StatusDutiesDeps {
+interface LoadBalancerDutiesDeps {
   db: Db;
   clock: Clock;
   driver: LoadBalancerDriver;
@@ -17,7 +17,7 @@ interface StatusDutiesDeps {
 }
 
 /** Periodic work of each worker. */
-export function createLoadBalancerDuties(deps: StatusDutiesDeps): Duty[] {
+export function createLoadBalancerDuties(deps: LoadBalancerDutiesDeps): Duty[] {
   return [
     { seconds: 1, work: createStatusRecorder(deps) },
     { seconds: 10, work: createTrafficRecorder(deps) },
@@ -34,7 +34,7 @@ const scansUntilFull = 60;
  * Scans the proxy and writes changed statuses. The rows of a load balancer are only read if its version or health differs
  * from the last scan: a region has thousands of members.
  */
-export function createStatusRecorder({ db, driver, regionIds }: Omit<StatusDutiesDeps, 'clock'>) {
+export function createStatusRecorder({ db, driver, regionIds }: Omit<LoadBalancerDutiesDeps, 'clock'>) {
   const seen = new Map<string, string>();
   let scans = 0;
   let lastResponseAt = performance.now();
@@ -82,7 +82,7 @@ function healthOf(reading: LoadBalancerReading | undefined): string {
  * Adds the counters of listeners to their totals. Unchanged counters are only written while connections are open, because
  * each minute has its highest number of them.
  */
-export function createTrafficRecorder({ db, clock, driver }: Omit<StatusDutiesDeps, 'regionIds'>) {
+export function createTrafficRecorder({ db, clock, driver }: Omit<LoadBalancerDutiesDeps, 'regionIds'>) {
   let written = new Map<string, string>();
   return async (): Promise<void> => {
     const found = await readProxy(driver);

@@ -93,12 +93,12 @@ export function checkRegions(configuration: RegionConfiguration[]): FieldError[]
     }
     const path = `regions.${i}.`;
     errors.push(...vipRangeErrors(region, configuration.slice(0, i), path), ...hostErrors(region, path));
-    errors.push(...flavorErrors(region, path), ...memberNetworkErrors(region, path));
+    errors.push(...flavorNameErrors(region, path), ...memberNetworkErrors(region, path));
   }
   return errors;
 }
 
-function flavorErrors({ load_balancer_flavors: flavors = [] }: RegionConfiguration, path: string): FieldError[] {
+function flavorNameErrors({ load_balancer_flavors: flavors = [] }: RegionConfiguration, path: string): FieldError[] {
   const names = flavors.map(({ name }) => name);
   return errorsOfRepeated(names, (i) => ({
     path: `${path}load_balancer_flavors.${i}.name`,

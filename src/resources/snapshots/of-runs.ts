@@ -7,7 +7,7 @@ import type { Tasks } from '../../tasks/tasks.ts';
 import { scheduleOf } from './requests.ts';
 import type { SnapshotRequest, SnapshotRequests } from './requests.ts';
 import * as store from './store.ts';
-import type { Made, RunKey, VolumeRow } from './store.ts';
+import type { RequestedSnapshot, RunKey, VolumeRow } from './store.ts';
 
 /** A run of a policy's schedule, for one volume. Schedule, volume and instant identify the snapshot that it makes. */
 interface SnapshotRun extends RunKey {
@@ -28,7 +28,7 @@ export function createSnapshotsOfRuns(tasks: Tasks, requests: SnapshotRequests) 
      * @throws ClientError when a volume does not exist or has no data, or a quota would be exceeded: then the transaction
      * must roll back
      */
-    async createForRuns(tx: Tx, runs: SnapshotRun[]): Promise<Made[]> {
+    async createForRuns(tx: Tx, runs: SnapshotRun[]): Promise<RequestedSnapshot[]> {
       const volumes = await store.lockVolumes(
         tx,
         runs.map(({ volumeId }) => volumeId),
@@ -46,7 +46,7 @@ export function createSnapshotsOfRuns(tasks: Tasks, requests: SnapshotRequests) 
         missing.push({ context, volume, given });
       }
       const created = (await requests.insert(tx, missing)).values();
-      return existing.map((made) => made ?? created.next().value!);
+      return existing.map((snapshot) => snapshot ?? created.next().value!);
     },
 
     /** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */

@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/db.ts';
 import type { NewTask, ResourceKey } from '../../tasks/tasks.ts';
 import type { ServiceDeps } from '../service-kit.ts';
 import * as store from './store.ts';
-import type { Made, SnapshotRow, VolumeRow } from './store.ts';
+import type { RequestedSnapshot, SnapshotRow, VolumeRow } from './store.ts';
 
 /** A snapshot to request, of a volume that the transaction has locked. */
 export interface SnapshotRequest {
@@ -35,7 +35,7 @@ export function createSnapshotRequests({ clock, tasks, quota }: Pick<ServiceDeps
 
   return {
     /** Inserts snapshots that the host is to create. Reserves quota last, because that locks the counters until the commit. */
-    async insert(tx: Tx, requests: SnapshotRequest[]): Promise<Made[]> {
+    async insert(tx: Tx, requests: SnapshotRequest[]): Promise<RequestedSnapshot[]> {
       const now = clock.now();
       const rows = requests.map(({ volume, given }) => {
         const { clientId, projectId, regionId, size } = volume;

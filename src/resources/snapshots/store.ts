@@ -106,12 +106,13 @@ export const ofSchedule = prepared<SnapshotRow, [scheduleId: string, volumeId: s
 
 /** What identifies the snapshot that a run makes of a volume. */
 export type RunKey = Pick<SnapshotRow, 'volumeId'> & { scheduleId: string; scheduledAt: Date };
-export interface Made {
+/** A snapshot, and the task of its creation. */
+export interface RequestedSnapshot {
   snapshotId: string;
   taskId: string;
 }
 
-const readRuns = prepared<{ [Field in keyof Made]: Made[Field] | null }>(
+const readRuns = prepared<{ [Field in keyof RequestedSnapshot]: RequestedSnapshot[Field] | null }>(
   'snapshots_of_runs',
   `select s.id as "snapshotId", s.creator_task_id as "taskId"
    from unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) with ordinality as run (schedule_id, volume_id, scheduled_at, n)
@@ -121,7 +122,7 @@ const readRuns = prepared<{ [Field in keyof Made]: Made[Field] | null }>(
 );
 
 /** The snapshot and task of each run that has made one. */
-export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(Made | null)[]> {
+export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(RequestedSnapshot | null)[]> {
   const rows = await readRuns(tx, ...columnsOf(runs, 'scheduleId', 'volumeId', 'scheduledAt'));
   return rows.map(({ snapshotId, taskId }) => (snapshotId && taskId ? { snapshotId, taskId } : null));
 }

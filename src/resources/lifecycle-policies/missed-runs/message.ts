@@ -1,12 +1,12 @@
 /** The notification about runs of a policy that were late or skipped. */
 import { withZone } from '../../../platform/clock.ts';
 import type { Message } from '../../notifications/service.ts';
-import type { MissedRun, PolicyOfReport } from './store.ts';
+import type { MissedRunRow, PolicyOfReport } from './store.ts';
 
 /** Rows of the table, and entries of `data`; the message says how many there are. */
 const maxListed = 50;
 
-export function missedMessage(policy: PolicyOfReport, missed: MissedRun[], windowMinutes: number): Message {
+export function missedMessage(policy: PolicyOfReport, missed: MissedRunRow[], windowMinutes: number): Message {
   const skipped = missed.reduce((sum, run) => sum + run.skipped, 0);
   const what = [`${missed.length} late`, ...(skipped > 0 ? [`${skipped} skipped`] : [])].join(', ');
   const listed = missed.slice(0, maxListed);

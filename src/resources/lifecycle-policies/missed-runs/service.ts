@@ -19,7 +19,7 @@ import * as policies from '../store.ts';
 import { missedMessage } from './message.ts';
 import type { ListMissedRuns, MissedRun } from './schema.ts';
 import * as store from './store.ts';
-import type { MissedRunRow } from './store.ts';
+import type { MissedRunView } from './store.ts';
 
 interface MissedRunsDeps {
   db: Db;
@@ -82,7 +82,7 @@ export function createMissedRuns({ db, clock, notifications, lateSeconds }: Miss
 /** Skipped instants that a response lists. */
 const maxListed = 100;
 
-function toResponse(row: MissedRunRow): MissedRun {
+function toResponse(row: MissedRunView): MissedRun {
   const { scheduleId, scheduledAt, startedAt, skipped } = row;
   return {
     schedule_id: scheduleId,
@@ -96,7 +96,7 @@ function toResponse(row: MissedRunRow): MissedRun {
 }
 
 /** The instants that the run replaced. They are not stored: a schedule that has changed since has others, so none then. */
-function skippedOf({ scheduledAt, startedAt, skipped, given, createdAt }: MissedRunRow): Date[] {
+function skippedOf({ scheduledAt, startedAt, skipped, given, createdAt }: MissedRunView): Date[] {
   if (skipped === 0 || !startedAt || !given || !createdAt || createdAt > scheduledAt) return [];
   const times = parseTiming(given as Timing, createdAt);
   if ('errors' in times) return [];

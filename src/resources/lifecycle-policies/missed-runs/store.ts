@@ -62,7 +62,7 @@ export const claimReports = prepared<PolicyOfReport, [windowStart: Date, limit: 
    order by p.id limit $2 for no key update of p skip locked`,
 );
 
-export interface MissedRun {
+export interface MissedRunRow {
   scheduleId: string;
   scheduledAt: Date;
   startedAt: Date | null;
@@ -70,7 +70,7 @@ export interface MissedRun {
 }
 
 /** Marks the unreported missed runs of a policy as reported, and returns them. */
-export const takeUnreported = prepared<MissedRun, [policyId: number, now: Date], Tx>(
+export const takeUnreported = prepared<MissedRunRow, [policyId: number, now: Date], Tx>(
   'lifecycle_policy_missed_runs_report',
   `with policy as (update lifecycle_policies set missed_reported_at = $2 where id = $1),
    reported as (
@@ -80,12 +80,12 @@ export const takeUnreported = prepared<MissedRun, [policyId: number, now: Date],
 );
 
 /** A missed run, and its schedule; null if the schedule was removed. */
-export interface MissedRunRow extends MissedRun {
+export interface MissedRunView extends MissedRunRow {
   given: ScheduleRow['given'] | null;
   createdAt: Date | null;
 }
 
-const readPage = prepared<MissedRunRow>(
+const readPage = prepared<MissedRunView>(
   'lifecycle_policy_missed_runs_page',
   `select m.schedule_id as "scheduleId", m.scheduled_at as "scheduledAt", m.started_at as "startedAt", m.skipped,
           s.given, s.created_at as "createdAt"
@@ -103,7 +103,7 @@ export async function list(
   db: Db,
   policyId: number,
   { limit, offset }: { limit: number; offset: number },
-): Promise<Found<MissedRunRow>> {
+): Promise<Found<MissedRunView>> {
   const [count, rows] = await Promise.all([countOfPolicy(db, policyId), readPage(db, policyId, limit, offset)]);
   return { count, rows };
 }
