@@ -31,7 +31,7 @@ export interface ServiceDeps {
   idempotency: Idempotency;
 }
 
-/** The response of an operation that the host must follow. Empty when there is nothing to change. */
+/** The response of an operation that clients follow by its tasks. Empty when there is nothing to change. */
 export interface TaskIds {
   tasks: string[];
 }

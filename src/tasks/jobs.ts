@@ -221,7 +221,7 @@ const count = prepared<JobCounts>(
    from jobs`,
 );
 
-/** Jobs of all queues. `oldestSeconds`: the wait of the oldest job that is ready; 0: none is. */
+/** Jobs of all queues. */
 export async function countJobs(db: Db): Promise<JobCounts> {
   return (await count(db))[0]!;
 }

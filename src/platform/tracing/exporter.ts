@@ -23,7 +23,7 @@ const maxBatch = 500;
 const timeoutMs = 10_000;
 const defaultIntervalMs = 2000;
 
-/** Sends spans every `intervalMs` (default 2 s). While the collector is away, the first 10,000 wait and the others are dropped. */
+/** Sends the recorded spans every `intervalMs` (default 2 s) until `stop`. */
 export function createExporter(options: ExporterOptions) {
   const { endpoint, headers, log, intervalMs = defaultIntervalMs } = options;
   const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;

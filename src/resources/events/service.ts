@@ -41,7 +41,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
   };
 
   return {
-    /** Starts to receive changes. `maxStreams`: open streams of a client of weight 1. */
+    /** Starts to receive changes. */
     start(): void {
       feed.start(() => streams.count() > 0);
       metrics.watchEventStreams(() => streams.count());
@@ -54,7 +54,8 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
 
     /**
      * Checks a request, and returns functions that start its stream. Call both in one turn of the event loop: requests that
-     * waited for the feed together continue together, and each must count the streams of those before it.
+     * waited for the feed together continue together, and each must count the streams of those before it. `maxStreams`: open
+     * streams of a client of weight 1.
      * @throws ClientError 403, 404, 503
      */
     async prepare(

@@ -163,7 +163,7 @@ export const findDelivery = (db: Db, clientId: number, entryId: number) =>
   );
 
 /**
- * Makes the delivery due now, in any state, also while the subscription rests. Null if the client has no such delivery.
+ * Makes the delivery due now, in any state, also while the subscription is paused. Null if the client has no such delivery.
  */
 export async function requestDelivery(tx: Tx, clientId: number, entryId: number): Promise<DeliveryRow | null> {
   const [row] = await tx
@@ -182,7 +182,7 @@ export async function requestDelivery(tx: Tx, clientId: number, entryId: number)
 
 /**
  * Leases subscriptions with due deliveries that no other process is working on. The row of a leased subscription has no
- * failures, so that a replay ends a rest but not a lease.
+ * failures, so that a replay ends a pause but not a lease.
  */
 export const claimDue = prepared<SubscriptionRow, [limit: number, leaseSeconds: number], Db>(
   'user_action_subscriptions_claim',
@@ -198,7 +198,7 @@ export const claimDue = prepared<SubscriptionRow, [limit: number, leaseSeconds: 
      s.auth_header_value as "authHeaderValue", s.created_at as "createdAt", claimed.failures, s.busy_until as "busyUntil"`,
 );
 
-/** Extends the lease, or lets the subscription rest. False if it was deleted. */
+/** Extends the lease, or pauses the subscription. False if it was deleted. */
 export const keepBusy = preparedExists<[id: number, seconds: number, failures: number]>(
   'user_action_subscriptions_busy',
   `update user_action_subscriptions set busy_until = now() + $2::float8 * interval '1 second', failures = $3

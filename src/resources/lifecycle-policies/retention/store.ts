@@ -145,8 +145,8 @@ export interface FailedExpiry {
 }
 
 /**
- * Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. Tasks are kept
- * forever, so retries back off: after one minute, two, … an hour.
+ * Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. Each retry is a task
+ * that clients see, so retries back off: after one minute, two, … an hour.
  */
 export const findFailed = prepared<FailedExpiry, [regionIds: number[], now: Date, limit: number], Db>(
   'lifecycle_policy_failed_expiries',

@@ -29,7 +29,7 @@ export function createLifecyclePolicyRuns({ db, clock }: LifecyclePolicyRunsDeps
       return next ? Math.max(0, (clock.now().getTime() - next.getTime()) / 1000) : 0;
     },
 
-    /** The number of due schedules and expiries and of unfinished runs in these regions. */
+    /** The number of due schedules and expiries, of unfinished runs and of unfinished deletions of their snapshots. */
     countOpen: (regionIds: number[]) => store.countOpen(db, regionIds, clock.now()),
 
     /** Newest first. */
