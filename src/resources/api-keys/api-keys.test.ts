@@ -144,6 +144,23 @@ describe('an update', () => {
     cloud.clock.set(null);
   });
 
+  it('accepts the expire that responses show, which is without the fraction of its second', async () => {
+    const client = await newClient();
+    const expire = soon().replace(/\.\d+Z$/, '.700Z');
+    const { name, expire: shown } = (await client.create(keyBody({ expire }))).body;
+    expect(shown).toBe(expire.replace('.700', ''));
+    const update = (body: object) => cloud.patch(client.one(name), body, client.options);
+    expect(await update({ expire: shown, description: 'x' })).toMatchObject({ status: 200, body: { expire: shown } });
+    cloud.clock.set(new Date(expire));
+    expect(await update({ expire: shown, description: 'y' })).toMatchObject({
+      status: 200,
+      body: { status: 'expired' },
+    });
+    cloud.clock.set(null);
+    const { rows } = await cloud.db.$client.query('select expire from api_keys where name = $1', [name]);
+    expect(rows[0].expire).toEqual(new Date(expire));
+  });
+
   it('of an unknown key returns 404', async () => {
     const client = await newClient();
     for (const name of ['nothing', 'aa']) {

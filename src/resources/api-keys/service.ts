@@ -4,7 +4,7 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, errorsOfRepeated, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
-import { daysBefore, withZone } from '../../platform/clock.ts';
+import { daysBefore, wholeSecond, withZone } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
@@ -199,13 +199,18 @@ async function requireRoom(
 /** The columns that an update changes. The current expiry is accepted even after it has passed. */
 function changesOf(key: ApiKeyRow, body: UpdateApiKey, now: Date): Partial<ApiKeyRow> {
   const expiry = readExpiry('expire', body.expire, now);
-  const keepsExpiry = expiry.date !== null && expiry.date.getTime() === key.expire?.getTime();
+  const keepsExpiry = expiry.date !== null && isCurrentExpiry(expiry.date, key.expire);
   requireNoErrors([...containerErrors(body.containers ?? []), ...(keepsExpiry ? [] : expiry.errors)]);
   return changedColumns(key, {
     containers: body.containers === null ? [] : body.containers,
-    expire: body.expire === undefined ? undefined : expiry.date,
+    expire: body.expire === undefined || keepsExpiry ? undefined : expiry.date,
     description: body.description === null ? '' : body.description,
     // A client that sends unset fields as null must not enable a disabled key.
     isDisabled: body.is_disabled ?? undefined,
   });
+}
+
+/** Whether a date is the current expiry, or what responses show of it: its whole second. */
+function isCurrentExpiry(date: Date, current: Date | null): boolean {
+  return current !== null && [current, wholeSecond(current)].some((one) => one.getTime() === date.getTime());
 }
