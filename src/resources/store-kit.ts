@@ -300,6 +300,11 @@ export function isAnyOf(column: PgColumn, values: number[] | undefined): SQL | u
   return values && sql`${column} = any(${sql.param(values)}::bigint[])`;
 }
 
+/** The same for one value. */
+export function equalsInteger(column: PgColumn, value: number | undefined): SQL | undefined {
+  return isAnyOf(column, value === undefined ? undefined : [value]);
+}
+
 /** Byte order, so that a list has the same order in every locale of the database. */
 export function bytewise(column: PgColumn): SQL {
   return sql`${column} collate "C"`;

@@ -9088,9 +9088,9 @@ export interface components {
         /** @description Field and direction of the order */
         query_order_by: "created_at.asc" | "created_at.desc" | "name.asc" | "name.desc" | "priority.desc";
         /** @description Only tasks of this project */
-        query_project_id: components["schemas"]["IntegerId"];
+        query_project_id: components["schemas"]["FilterId"];
         /** @description Only tasks of this region */
-        query_region_id: components["schemas"]["IntegerId"];
+        query_region_id: components["schemas"]["FilterId"];
         /** @description Whether to return traffic counters in `stats` */
         query_show_stats: boolean;
         /** @description Whether to return `available_volume_types` */
@@ -9782,9 +9782,9 @@ export interface operations {
                 /** @description Use `order_by` */
                 sorting?: components["parameters"]["query_sorting"];
                 /** @description Only tasks of these projects */
-                project_id?: components["schemas"]["IntegerId"][];
+                project_id?: components["schemas"]["FilterId"][];
                 /** @description Only tasks of these regions */
-                region_id?: components["schemas"]["IntegerId"][];
+                region_id?: components["schemas"]["FilterId"][];
                 /** @description Only tasks of these states */
                 state?: ("ERROR" | "FINISHED" | "NEW" | "RUNNING")[];
                 /** @description Only tasks of this type, such as `create_volume` */
@@ -14626,7 +14626,7 @@ export interface operations {
                 /** @description Instances are not supported: any value returns an empty list */
                 instance_id?: string;
                 /** @description Only snapshots that this lifecycle policy created */
-                lifecycle_policy_id?: components["schemas"]["IntegerId"];
+                lifecycle_policy_id?: components["schemas"]["FilterId"];
                 /** @description Only snapshots that this schedule of a lifecycle policy created */
                 schedule_id?: string;
                 /** @description Only snapshots of this volume */

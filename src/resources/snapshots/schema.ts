@@ -5,7 +5,7 @@ import {
   DateTime,
   Described,
   exampleUuid,
-  IntegerId,
+  FilterId,
   Name,
   Nullable,
   OrNull,
@@ -65,7 +65,7 @@ export const ReplaceSnapshotTags = Described(
 export const ListSnapshots = Type.Object({
   ...Paging(1000),
   instance_id: Type.Optional(Described(ShortText, 'Instances are not supported: any value returns an empty list')),
-  lifecycle_policy_id: Type.Optional(Described(IntegerId, 'Only snapshots that this lifecycle policy created')),
+  lifecycle_policy_id: Type.Optional(Described(FilterId, 'Only snapshots that this lifecycle policy created')),
   schedule_id: Type.Optional(Described(Uuid, 'Only snapshots that this schedule of a lifecycle policy created')),
   volume_id: Type.Optional(Described(Uuid, 'Only snapshots of this volume')),
 });

@@ -94,6 +94,7 @@ describe('a snapshot', () => {
     expect(await idsOf(`volume_id=${one}&limit=1&offset=1`)).toEqual([second['id']]);
     expect(await idsOf(`volume_id=${unknownId}`)).toEqual([]);
     expect(await idsOf('instance_id=x')).toEqual([]);
+    expect(await idsOf(`lifecycle_policy_id=${2 ** 31}`)).toEqual([]);
     expect((await cloud.get(snapshots)).body.count).toBe((await idsOf('')).length);
   });
 

@@ -64,7 +64,7 @@ export const list = (db: Db, scope: ProjectRegion, filter: ListSnapshots) =>
   readPage(db, scope, filter, [
     kit.equals(snapshots.volumeId, filter.volume_id),
     kit.equals(snapshots.scheduleId, filter.schedule_id),
-    kit.equals(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id),
+    kit.equalsInteger(snapshots.lifecyclePolicyId, filter.lifecycle_policy_id),
   ]);
 
 const initial = { ...kit.newReconciledRow, status: 'creating', observedReal: false } as const;

@@ -4,8 +4,8 @@ import {
   Collection,
   Described,
   exampleUuid,
+  FilterId,
   Instant,
-  IntegerId,
   maxFilterValues,
   Nullable,
   OrNull,
@@ -32,8 +32,8 @@ export const ListTasks = Type.Object({
   is_acknowledged: Type.Optional(Type.Boolean({ description: 'Only tasks that are, or are not, acknowledged' })),
   order_by: Type.Optional(Order),
   sorting: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ ...Order, deprecated: true, description: 'Use `order_by`' })),
-  project_id: Type.Optional(Type.Array(IntegerId, filter('projects'))),
-  region_id: Type.Optional(Type.Array(IntegerId, filter('regions'))),
+  project_id: Type.Optional(Type.Array(FilterId, filter('projects'))),
+  region_id: Type.Optional(Type.Array(FilterId, filter('regions'))),
   state: Type.Optional(Type.Array(State, { ...filter('states') })),
   task_type: Type.Optional(Described(ShortText, 'Only tasks of this type, such as `create_volume`')),
   resource_id: Type.Optional(Described(ShortText, 'Only tasks of this resource')),
@@ -47,8 +47,8 @@ export const ListActiveTasks = Type.Object({
 export type ListActiveTasks = Static<typeof ListActiveTasks>;
 
 export const AcknowledgeAll = Type.Object({
-  project_id: Type.Optional(Described(IntegerId, 'Only tasks of this project')),
-  region_id: Type.Optional(Described(IntegerId, 'Only tasks of this region')),
+  project_id: Type.Optional(Described(FilterId, 'Only tasks of this project')),
+  region_id: Type.Optional(Described(FilterId, 'Only tasks of this region')),
 });
 export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
 

@@ -44,8 +44,8 @@ export async function list(db: Db, visible: kit.Visible, filter: TaskFilter): Pr
       : filter.acknowledged
         ? isNotNull(tasks.acknowledgedAt)
         : isNull(tasks.acknowledgedAt),
-    filter.projectIds && inArray(tasks.projectId, filter.projectIds),
-    filter.regionIds && inArray(tasks.regionId, filter.regionIds),
+    kit.isAnyOf(tasks.projectId, filter.projectIds),
+    kit.isAnyOf(tasks.regionId, filter.regionIds),
     filter.states && inArray(tasks.state, filter.states),
     filter.types && inArray(tasks.taskType, filter.types),
     kit.equals(tasks.resourceId, filter.resourceId?.toLowerCase()),
@@ -71,8 +71,8 @@ export async function acknowledge(
         kit.isVisible(tasks, actor),
         isNull(tasks.acknowledgedAt),
         which.ids && inArray(tasks.id, which.ids),
-        kit.equals(tasks.projectId, which.projectId),
-        kit.equals(tasks.regionId, which.regionId),
+        kit.equalsInteger(tasks.projectId, which.projectId),
+        kit.equalsInteger(tasks.regionId, which.regionId),
       ),
     );
 }

@@ -225,9 +225,9 @@ describe('listing tasks', () => {
   it('filters by project, region, state, type and acknowledgement, with one or several values', async () => {
     expect(await found(`project_id=${of.other}`)).toEqual([1, 4]);
     expect(await found(`project_id=${of.other}&project_id=${of.projectId}`)).toEqual([5, 5, 4, 3, 2, 1]);
-    expect(await found('project_id=999999')).toEqual([0]);
+    for (const id of [999_999, 2 ** 31, 2 ** 53 - 1]) expect(await found(`project_id=${id}`)).toEqual([0]);
     expect(await found('region_id=1')).toEqual([5, 5, 4, 3, 2, 1]);
-    expect(await found('region_id=2')).toEqual([0]);
+    for (const id of [2, -(2 ** 31) - 1]) expect(await found(`region_id=${id}`)).toEqual([0]);
     expect(await found('state=ERROR')).toEqual([1, 5]);
     expect(await found('state=ERROR&state=FINISHED')).toEqual([5, 5, 4, 3, 2, 1]);
     expect(await found('state=NEW')).toEqual([0]);
@@ -309,7 +309,7 @@ describe('acknowledging', () => {
     const { of, which } = await threeTasks();
     const all = (query: string) =>
       cloud.post(`/cloud/v1/tasks/acknowledge_all${query}`, undefined, { token: of.token });
-    expect((await all('?region_id=2')).status).toBe(204);
+    for (const query of ['region_id=2', 'project_id=2147483648']) expect((await all(`?${query}`)).status).toBe(204);
     expect(await which()).toEqual([false, false, false]);
     expect((await all(`?project_id=${of.other}`)).status).toBe(204);
     expect(await which()).toEqual([false, false, true]);
