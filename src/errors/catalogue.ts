@@ -161,5 +161,10 @@ export function inUse(what: string, id: string | number, uses: Uses[]): ClientEr
 
 /** `2 networks (<id>, <id>)` */
 function usesInWords({ kind, count, ids }: Uses): string {
-  return `${count} ${kind}${count === 1 ? '' : 's'} (${ids.join(', ')}${count > ids.length ? ', …' : ''})`;
+  return `${count} ${count === 1 ? kind : pluralOf(kind)} (${ids.join(', ')}${count > ids.length ? ', …' : ''})`;
+}
+
+/** `registries`, `L7 policies`, `API keys` */
+function pluralOf(noun: string): string {
+  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
 }
