@@ -21,6 +21,7 @@ import { command } from './quote.ts';
 import { listenerName } from './configuration.ts';
 import { isMember } from './servers.ts';
 import type { Spec } from './specs.ts';
+import { rowsOf } from './statistics.ts';
 
 interface Metric {
   name: string;
@@ -176,19 +177,16 @@ async function metricsOf(host: Host, id: string): Promise<Buffer | null> {
 /** The CSV of `show stat` in the Prometheus text format, grouped by metric. */
 export function exposition(csv: string): string {
   const samples = new Map<string, string[]>();
-  let columns: string[] = [];
   const put = (head: string, line: string) => {
     const lines = samples.get(head);
     if (lines) lines.push(line);
     else samples.set(head, [line]);
   };
-  for (const line of csv.split('\n')) {
-    const field = line.split(',');
-    if (line.startsWith('# pxname')) columns = field.map((name) => name.replace('# ', ''));
-    const value = (name: string) => field[columns.indexOf(name)] ?? '';
-    const kind = field.length > 5 && !line.startsWith('#') ? KINDS[value('type')] : undefined;
-    if (!kind || (value('type') === '2' && !isMember(value('svname')))) continue;
-    const labels = `proxy="${value('pxname')}"${value('type') === '2' ? `,server="${value('svname')}"` : ''}`;
+  for (const value of rowsOf(csv)) {
+    const kind = KINDS[value('type')];
+    const isServer = value('type') === '2';
+    if (!kind || (isServer && !isMember(value('svname')))) continue;
+    const labels = `proxy="${value('pxname')}"${isServer ? `,server="${value('svname')}"` : ''}`;
     for (const { name, type, help, column } of kind.metrics) {
       if (value(column) === '') continue;
       const full = `${kind.prefix}_${name}`;
@@ -199,7 +197,7 @@ export function exposition(csv: string): string {
       const head = `# HELP ${responses} Total number of HTTP responses.\n# TYPE ${responses} counter\n`;
       put(head, `${responses}{${labels},code="${code}"} ${value(`hrsp_${code}`)}\n`);
     }
-    if (kind.prefix === 'haproxy_server') {
+    if (isServer) {
       const up = /^(UP|no check)/.test(value('status')) ? 1 : 0;
       put(
         '# HELP haproxy_server_up Whether the server takes traffic.\n# TYPE haproxy_server_up gauge\n',

@@ -17,6 +17,7 @@ import type { Host } from './host.ts';
 import type { HaproxyProcess } from './process.ts';
 import { type ObservedServer, parseServersState } from './servers.ts';
 import type { Spec } from './specs.ts';
+import { rowsOf } from './statistics.ts';
 
 const FRONTENDS_AND_BACKENDS = 'show stat -1 3 -1';
 
@@ -102,16 +103,14 @@ function tcpPools(specs: Iterable<Spec>): TcpPools {
 export function parseCounters(text: string, pools: TcpPools): Counters {
   const counters: Counters = new Map();
   const failedConnections = new Map<string, number>();
-  let column: Map<string, number> | null = null;
-  for (const line of text.split('\n')) {
-    const field = line.split(',');
-    if (line.startsWith('# pxname')) column = new Map(field.map((name, at) => [name.replace('# ', ''), at]));
-    if (!column) continue;
-    const number = (name: string) => Number(field[column?.get(name) ?? -1] ?? 0);
-    if (line.startsWith(POOL) && field[1] === 'BACKEND')
-      failedConnections.set((field[0] ?? '').slice(POOL.length), number('econ'));
-    if (!line.startsWith(LISTENER)) continue;
-    counters.set((field[0] ?? '').slice(LISTENER.length), {
+  for (const value of rowsOf(text)) {
+    const name = value('pxname');
+    const number = (column: string) => Number(value(column));
+    if (name.startsWith(POOL) && value('svname') === 'BACKEND') {
+      failedConnections.set(name.slice(POOL.length), number('econ'));
+    }
+    if (!name.startsWith(LISTENER)) continue;
+    counters.set(name.slice(LISTENER.length), {
       activeConnections: number('scur'),
       totalConnections: number('stot'),
       requests: number('req_tot'),
