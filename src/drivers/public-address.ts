@@ -1,9 +1,6 @@
 /** Decides whether this machine may connect to an address that a customer names: public addresses only, by default. */
-import type { Agent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { Agent as HttpAgent } from '../platform/node-http.ts';
 
 /** Returns why connections to this address are refused, or null. */
 export function refusalOfAddress(address: string): string | null {
@@ -32,12 +29,4 @@ export function refusalOfAll(host: string, resolved: readonly { address: string 
 /** The host, without the brackets of an IPv6 address. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-// Not the global agents: those may use a proxy, which would resolve names without these checks.
-const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
-
-/** The agent for requests to a URL that a customer names. */
-export function agentFor({ protocol }: URL): Agent {
-  return agents[protocol as keyof typeof agents];
 }

@@ -4,14 +4,13 @@
  * are not followed, and at most 64 KiB of a response are read.
  */
 import type { LookupAddress } from 'node:dns';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { hostAndPort, isInNetworks } from '../../platform/network-address.ts';
-import { request as httpRequest } from '../../platform/node-http.ts';
+import { readBeginning, sendRequest } from '../customer-request.ts';
 import { unlessAborted } from '../ends-within.ts';
 import { addressesOf } from '../name-resolution.ts';
-import { agentFor, hostOf, refusalOfAll } from '../public-address.ts';
+import { hostOf, refusalOfAll } from '../public-address.ts';
 import type { Outcome } from '../registry-login.ts';
 
 const responseBytes = 64 * 1024;
@@ -74,30 +73,9 @@ export async function get(
     if (options.all) return callback(null, addresses);
     return callback(null, addresses[0]!.address, addresses[0]!.family);
   };
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    send(url, {
-      headers: { 'user-agent': 'Cloudyard', accept: 'application/json', ...(authorization && { authorization }) },
-      agent: agentFor(url),
-      signal,
-      lookup,
-    })
-      .on('error', reject)
-      // Without an error, when the server responds with 101.
-      .on('close', () => reject(new Error('it closed the connection without a response')))
-      .on('response', resolve)
-      .end();
-  });
-  return { status: response.statusCode ?? 0, headers: response.headers, text: await beginningOf(response) };
-}
-
-async function beginningOf(response: IncomingMessage): Promise<string> {
+  const headers = { 'user-agent': 'Cloudyard', accept: 'application/json', ...(authorization && { authorization }) };
+  const response = await sendRequest(url, { server: 'it', headers, signal, lookup });
   const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length >= responseBytes) break;
-  }
-  return Buffer.concat(chunks).toString();
+  await readBeginning(response, responseBytes, chunks);
+  return { status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString() };
 }

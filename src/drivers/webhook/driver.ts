@@ -4,14 +4,13 @@
  */
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { request as httpRequest } from '../../platform/node-http.ts';
 import { refuseAborted } from '../command.ts';
+import { readBeginning, sendRequest } from '../customer-request.ts';
 import { presentable, reasonOf, type Receipt, type WebhookCall, type WebhookDriver } from '../delivery.ts';
 import { DriverError } from '../driver.ts';
 import { withoutSecrets } from './redaction.ts';
-import { agentFor, hostOf, refusalOfAddress } from '../public-address.ts';
+import { hostOf, refusalOfAddress } from '../public-address.ts';
 import { lookupOf, refused } from './allowed-url.ts';
 
 const timeoutMs = 10_000;
@@ -72,41 +71,22 @@ async function post(
   signal: AbortSignal,
 ): Promise<Reply> {
   const timeout = AbortSignal.timeout(timeoutMs);
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   try {
-    return await new Promise<Reply>((resolve, reject) => {
-      const request = send(url, {
-        method: 'POST',
-        headers,
-        agent: agentFor(url),
-        signal: AbortSignal.any([signal, timeout]),
-        lookup: lookupOf(allowPrivate),
-      });
-      request.on('error', reject);
-      // Without an error, when the receiver responds with 101.
-      request.on('close', () => reject(new Error('the receiver closed the connection without a response')));
-      // From now on the status decides: an error of the request or the end of its time only ends the body.
-      request.on('response', (response) => resolve(beginningOf(response)));
-      request.end(body);
+    const response = await sendRequest(url, {
+      ...{ server: 'the receiver', method: 'POST', headers, body },
+      signal: AbortSignal.any([signal, timeout]),
+      lookup: lookupOf(allowPrivate),
     });
+    return await replyOf(response);
   } catch (error) {
     throw timeout.aborted ? unreachable(`no answer within ${timeoutMs / 1000} s`, error) : asDriverError(error);
   }
 }
 
-/** Reads the beginning of the response and closes the connection. */
-async function beginningOf(response: IncomingMessage): Promise<Reply> {
+/** The status decides: an error of the connection, or the end of its time, only ends the body. */
+async function replyOf(response: IncomingMessage): Promise<Reply> {
   const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length >= responseBytes) break;
-    }
-  } catch {
-    // The body does not matter.
-  }
+  await readBeginning(response, responseBytes, chunks).catch(() => undefined);
   const text = Buffer.concat(chunks).subarray(0, responseBytes).toString();
   return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] ?? '', text };
 }
