@@ -4,7 +4,7 @@
  *
  * Accounts belong to the host: the data planes of several data directories share them.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ export function confined(command: Command, account: ServiceAccount | null, capab
  * files that other accounts read. A reboot deletes it.
  */
 export function runtimeFolder(root: string): string {
-  const name = createHash('sha256').update(root).digest('hex').slice(0, 16);
+  const name = hash('sha256', root).slice(0, 16);
   return runsAsRoot() ? `/run/cloudyard/${name}` : join(tmpdir(), `cloudyard-${process.getuid?.()}-${name}`);
 }
 

@@ -12,7 +12,7 @@
  * balancers keep working: the API and the driver reject such members themselves. If another program flushes the table, the
  * next `apply` restores it.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
 import type { OwnPort } from '../platform/own-ports.ts';
@@ -45,7 +45,7 @@ export function egressGap(): Promise<Gap | null> {
 
 /** The name of the nftables table of a data directory, in the family `inet`. */
 export function egressTable(dataDir: string): string {
-  return `cloudyard_${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)}`;
+  return `cloudyard_${hash('sha256', resolve(dataDir)).slice(0, 16)}`;
 }
 
 /** Changes nothing before `apply`. `nft`: the program; null: not installed, which `gap` reports. */

@@ -5,7 +5,7 @@
  *
  * Failure modes: without a build the index is null. A new build replaces the folder; the index follows within a second.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import type { Encoding } from './content-negotiation.ts';
@@ -97,7 +97,7 @@ async function describe(path: string, file: string, known: Set<string>): Promise
   }
   return {
     type: types[extname(file)]!,
-    tag: createHash('sha256').update(contents).digest('base64url').slice(0, 22),
+    tag: hash('sha256', contents, 'base64url').slice(0, 22),
     isImmutable: path.startsWith(hashedFolder),
     variants,
   };

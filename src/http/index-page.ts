@@ -3,7 +3,7 @@
  *
  * Invariant: the page loads nothing and runs no script. Its content security policy allows only its own style sheet.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { escapeHtml } from '../platform/html.ts';
@@ -60,7 +60,7 @@ const style =
 export const indexHeaders = {
   'content-security-policy': [
     `default-src 'none'`,
-    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
     ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
   ].join('; '),
   'x-content-type-options': 'nosniff',

@@ -10,7 +10,7 @@
  * because the kernel keeps an idle device for each number ever used. A device is bound, mounted, and then marked to be freed
  * at unmount.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../platform/log.ts';
@@ -40,7 +40,7 @@ const FREE_TIMEOUT_MS = 3000;
 
 /** The devices of the images in one folder. */
 export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
-  const first = FIRST + NUMBERS_PER_OFFSET * (createHash('sha256').update(imagesDir).digest()[0]! % OFFSETS);
+  const first = FIRST + NUMBERS_PER_OFFSET * (hash('sha256', imagesDir, 'buffer')[0]! % OFFSETS);
   const numbers = new Map<string, number>();
   /** The devices that were bound at the first scan, perhaps by the previous process. One scan a share would be quadratic. */
   let scan: Promise<Map<number, string>> | undefined;

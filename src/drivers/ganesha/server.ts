@@ -11,7 +11,7 @@
  * Failure modes: if a port is busy, the start fails and names it. While Ganesha is down, `reload` waits for the supervisor to
  * restart it, and fails with a retryable error after 30 s; the configuration is on disk and applies at the next start.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
@@ -93,7 +93,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
 
   let places: Places | null = null;
   const core = () => renderCore(settings, (places ??= placesOf(layout, jail)));
-  const configurationName = () => `ganesha.${createHash('sha256').update(core()).digest('hex').slice(0, 12)}.conf`;
+  const configurationName = () => `ganesha.${hash('sha256', core()).slice(0, 12)}.conf`;
   const writeConfiguration = () =>
     ensureDurably(join(places!.configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
   const probe = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);

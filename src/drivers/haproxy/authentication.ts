@@ -9,7 +9,7 @@
  * - Other checks are counted by source, tenant and process (the counters of limits.ts) and rejected with 429 when
  *   `checks of the tenant + all checks > CHECKS_A_SECOND`. Unknown names need no check.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Mode } from '../load-balancer-rules.ts';
 import type { DesiredListener } from '../load-balancer.ts';
 import * as quote from './quote.ts';
@@ -40,9 +40,7 @@ export function authenticationRules({ id, users }: DesiredListener): string[] {
   if (users.length === 0) return [];
   const rule = (text: string) => `http-request ${text}`;
   const names = users.map(({ name }) => quote.word('user name', name)).join(' ');
-  const digest = createHash('sha256')
-    .update(JSON.stringify([id, users]))
-    .digest('hex');
+  const digest = hash('sha256', JSON.stringify([id, users]));
   return [
     `acl known_user http_auth_user -m str -- ${names}`,
     `acl long_password http_auth_pass,length gt ${MAX_PASSWORD_LENGTH}`,

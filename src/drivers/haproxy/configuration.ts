@@ -5,7 +5,7 @@
  * Invariant: two renderings with the same `settings` (everything but the servers) differ only in what the runtime API can
  * change; everything else needs a reload. The `description` of a running HAProxy contains the digest of all settings.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ACCOUNTS } from '../confined.ts';
 import { listenerMode, type Mode, poolModes } from '../load-balancer-rules.ts';
 import {
@@ -155,9 +155,13 @@ const DEFAULTS = `defaults
 
 /** The digest of everything that needs a reload. */
 export function structureOf(settings: GlobalSettings, layout: Layout, rendered: Iterable<Rendered>): string {
-  const hash = createHash('sha256').update(globalSettings(settings, layout)).update(fixedSections(settings, layout));
-  for (const each of [...rendered].sort((a, b) => (a.id < b.id ? -1 : 1))) hash.update(each.settings);
-  return hash.digest('hex').slice(0, 32);
+  const ordered = [...rendered].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const parts = [
+    globalSettings(settings, layout),
+    fixedSections(settings, layout),
+    ...ordered.map((each) => each.settings),
+  ];
+  return hash('sha256', parts.join('')).slice(0, 32);
 }
 
 /**
@@ -185,7 +189,7 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
   return {
     id: quote.id(spec.id),
     /** The digest of everything but the servers; empty if HAProxy has nothing to serve. */
-    settings: empty ? '' : createHash('sha256').update(`${spec.id}\n${DEFAULTS}${fixed}`).digest('hex'),
+    settings: empty ? '' : hash('sha256', `${spec.id}\n${DEFAULTS}${fixed}`),
     text: empty ? '' : `${DEFAULTS}${fronts.join('')}${text.join('')}`,
     pools: backs.map(({ rendered }) => rendered),
     /** The endpoints by listener id. */

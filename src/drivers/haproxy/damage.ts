@@ -2,7 +2,7 @@
  * Files of load balancers that something else has removed or damaged. HAProxy has read them, and needs them at its next
  * reload, which is one for all load balancers. Configuration files are not among them: every reload writes them.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { idsIn } from '../id-files.ts';
 import { filesOf, type Host } from './host.ts';
@@ -30,7 +30,7 @@ export async function findDamaged(host: Host): Promise<string[]> {
 async function areIntact(layout: Layout, names: string[]): Promise<boolean> {
   for (const name of names) {
     const text = await readFile(layout.certificate(name)).catch(() => '');
-    if (createHash('sha256').update(text).digest('hex') !== name.split('.')[0]) return false;
+    if (hash('sha256', text) !== name.split('.')[0]) return false;
   }
   return true;
 }

@@ -2,7 +2,7 @@
  * The specs of load balancers (spec-files.ts). Certificates and keys are in separate files (mode 0600) named by the digest of
  * their text, so that a file never changes while a process uses it.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import type { Logger } from '../../platform/log.ts';
 import type { DesiredCertificate, DesiredLoadBalancer } from '../load-balancer.ts';
@@ -42,7 +42,7 @@ export function extractFiles(desired: DesiredLoadBalancer): { spec: Spec; files:
 
 /** Adds a text to the files and returns its name: the SHA-256 of the text. */
 export function nameFile(files: Files, text: string, ending: 'pem' | 'list'): string {
-  const name = `${createHash('sha256').update(text).digest('hex')}.${ending}`;
+  const name = `${hash('sha256', text)}.${ending}`;
   files.set(name, text);
   return name;
 }

@@ -5,7 +5,7 @@
  * Failure modes: without nft, or if the kernel refuses, new connections are accepted until the address moves, which closes
  * them. A table that a dead process left behind is removed by the next start.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -23,7 +23,7 @@ export interface ConnectionHold {
 /** `folder`: where it writes its rules; it also names the table. */
 export function createConnectionHold(folder: string, log: Logger): ConnectionHold {
   const nft = findProgram('nft');
-  const table = `cloudyard_hold_${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 16)}`;
+  const table = `cloudyard_hold_${hash('sha256', resolve(folder)).slice(0, 16)}`;
   const file = join(folder, 'hold.nft');
   return {
     async hold(addresses) {

@@ -1,5 +1,5 @@
 /** The published state of a file share: everything that the host of its group needs to export it. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 export interface PublishedShare {
   /** The address of its group. */
@@ -26,5 +26,5 @@ export function stampOf(state: PublishedShare): string {
   const { group, exportId, filesystem, path, user, key, rootSquash, access } = state;
   const rules = access.map(({ network, mode }) => [network, mode]);
   const text = JSON.stringify([group, exportId, filesystem, path, user, key, rootSquash, rules]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+  return hash('sha256', text, 'base64url').slice(0, 16);
 }
