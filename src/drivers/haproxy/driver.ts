@@ -17,7 +17,7 @@ import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
 import { activeRequests } from './active-requests.ts';
 import { busyPortSeconds } from '../ports.ts';
-import { oneAtATime, shared } from '../../platform/turns.ts';
+import { limited, shared, type Turn } from '../../platform/turns.ts';
 import { reloadAgain, resultOf, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { findDamaged } from './damage.ts';
@@ -76,9 +76,8 @@ const MAX_LOG_BYTES = 10 * 1024 * 1024;
 /** Runs nothing before `start`. @throws Error if HAProxy is not installed (`finding.haproxy` is null) */
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
   const { log, finding = findHaproxy() } = options;
-  const turn = oneAtATime();
-  const exclusively = <T>(work: () => Promise<T>) => turn('haproxy', work);
-  const host = hostFor(options, finding, (work) => exclusively(work));
+  const exclusively = limited(1);
+  const host = hostFor(options, finding, exclusively);
   const traffic = createTrafficCounters(host.process, host.specs);
   host.beforeReload = traffic.beforeReload;
   const exporter = createExporter(host, log);
@@ -140,51 +139,49 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     read: async () => readAll(host, traffic, host.udp ? await host.udp.read() : new Map()),
     recheckMembers: () => exclusively(() => recheckMembers(host)),
     counters: () => ({ ...host.counts }),
-    amongHosts: {
-      setPeers: (peers) =>
-        exclusively(async () => {
-          const before = host.settings.peers;
-          if (isDeepStrictEqual(peers, before)) return;
-          host.settings.peers = peers;
-          try {
-            if (host.process.isUp()) await reloadAgain(host);
-          } catch (err) {
-            // The next call tries again.
-            host.settings.peers = before;
-            throw err;
-          }
-        }),
-      closeConnections: () => exclusively(() => reloadAgain(host)),
-      activeRequests: (addresses) => activeRequests(host, addresses),
-      check: async () => void (await host.process.ask(['show info'])),
-    },
+    amongHosts: amongHosts(host, exclusively),
   };
 }
 
-function hostFor(
-  options: HaproxyDriverOptions,
-  finding: HaproxyFinding,
-  exclusively: (work: () => Promise<void>) => Promise<void>,
-): Host {
+function amongHosts(host: Host, exclusively: Turn): BalancerAmongHosts {
+  return {
+    setPeers: (peers) => exclusively(() => setPeers(host, peers)),
+    closeConnections: () => exclusively(() => reloadAgain(host)),
+    activeRequests: (addresses) => activeRequests(host, addresses),
+    check: async () => void (await host.process.ask(['show info'])),
+  };
+}
+
+async function setPeers(host: Host, peers: Peers | null): Promise<void> {
+  const before = host.settings.peers;
+  if (isDeepStrictEqual(peers, before)) return;
+  host.settings.peers = peers;
+  try {
+    if (host.process.isUp()) await reloadAgain(host);
+  } catch (err) {
+    // The next call tries again.
+    host.settings.peers = before;
+    throw err;
+  }
+}
+
+function hostFor(options: HaproxyDriverOptions, finding: HaproxyFinding, exclusively: Turn): Host {
   const { dataDir, log, drainSeconds = DRAIN_SECONDS } = options;
   const { maxConnections = affordableConnections(), oldWorkers = OLD_WORKERS, peers = null } = options;
   const { haproxy } = finding;
   if (haproxy === null) throw new Error(finding.detail);
   const layout = layoutOf(dataDir);
   const runLater = (work: () => Promise<unknown>) =>
-    void exclusively(async () => void (await work())).catch((err: unknown) =>
-      log.warn({ err }, 'cannot update HAProxy yet'),
-    );
-  const restarted = () => {
-    markRunning(host);
-    runLater(() => syncServers(host));
-  };
+    void exclusively(work).catch((err: unknown) => log.warn({ err }, 'cannot update HAProxy yet'));
   const process = createHaproxyProcess({
     layout,
     haproxy,
     log,
     beforeStart: () => prepareStart(host),
-    onRestart: restarted,
+    onRestart() {
+      markRunning(host);
+      runLater(() => syncServers(host));
+    },
   });
   const probes = createProbes({
     specs: () => servedSpecs(host),

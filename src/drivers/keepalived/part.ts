@@ -16,7 +16,7 @@ import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { replaceText } from '../durable-files.ts';
 import { findProgram } from '../programs.ts';
-import { oneAtATime, shared } from '../../platform/turns.ts';
+import { limited, shared } from '../../platform/turns.ts';
 import { renderLeaseCheck } from './configuration.ts';
 import { createConnectionHold } from './connection-hold.ts';
 import { type Connections, createHandOver, type HandOver } from './hand-over.ts';
@@ -157,8 +157,7 @@ function createKeepalived(options: {
   log: Logger;
 }): Keepalived {
   const { folder, program, routers, log } = options;
-  const turn = oneAtATime();
-  const inTurn = (work: () => Promise<void>) => turn('keepalived', work);
+  const inTurn = limited(1);
   const daemon = createKeepalivedProcess({
     folder,
     program: program ?? 'keepalived',

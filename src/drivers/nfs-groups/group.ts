@@ -11,7 +11,7 @@ import { hostError } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { exportPath } from '../ganesha/configuration.ts';
 import type { Reload } from '../ganesha/reload-log.ts';
-import { oneAtATime, shared } from '../../platform/turns.ts';
+import { limited, shared } from '../../platform/turns.ts';
 import { keepHealthy } from './health.ts';
 import { type PublishedShare, stampOf } from './share-state.ts';
 import { noteSizes, sizesOf, untilSizeShown } from './sizes.ts';
@@ -42,7 +42,7 @@ const UNCERTAIN = 'uncertain';
 export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
   const { address, log } = options;
   const shares = new Map<string, PublishedShare>();
-  const queue = oneAtATime();
+  const inTurn = limited(1);
   let tenure: Tenure | null = null;
 
   const takeOver = async (): Promise<boolean> => {
@@ -57,7 +57,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
       await mine.end((err as Error).message);
       throw err;
     }
-    const confirm = shared(() => queue(address, () => confirmResponding(mine)));
+    const confirm = shared(() => inTurn(() => confirmResponding(mine)));
     keepHealthy(mine, shares, { confirm, log });
     const ms = Math.round(performance.now() - began);
     log.info({ nfsGroup: address, shares: shares.size, ms }, 'the group is served');
@@ -66,7 +66,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
 
   /** Callers that arrive during a reload share the next one. */
   const reload = shared(() =>
-    queue(address, async () => {
+    inTurn(async () => {
       const mine = tenure;
       if (!mine?.isServing || mine.hasEnded()) return;
       if (shares.size > 0) return Promise.race([reloadServer(mine, new Map(shares)), mine.over]);
@@ -76,7 +76,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
   );
 
   const recordSizes = shared(() =>
-    queue(address, async () => {
+    inTurn(async () => {
       if (tenure && !tenure.hasEnded()) await tenure.record(tenure.served);
     }),
   );
@@ -90,7 +90,7 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
       const silent = tenure?.isServing ? silentShares(tenure).length : 0;
       return silent === 0 ? null : `${silent} of ${shares.size} shares at ${address} do not respond`;
     },
-    takeOver: () => queue(address, takeOver),
+    takeOver: () => inTurn(takeOver),
     async refresh(id) {
       const before = tenure;
       try {
