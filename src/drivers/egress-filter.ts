@@ -16,6 +16,7 @@ import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { runChild } from '../platform/child-process.ts';
 import type { OwnPort } from '../platform/own-ports.ts';
+import { runsAsRoot } from './confined.ts';
 import { findProgram } from './programs.ts';
 
 /** Ports that an account must not connect to. */
@@ -28,18 +29,18 @@ export interface EgressFilter {
   /** Replaces the rules. Never rejects. */
   apply(rules: EgressRule[]): Promise<void>;
   /** Why the kernel does not enforce the rules, and the command that fixes it; null if it does. */
-  gap(): Gap | null;
+  gap(): EgressGap | null;
   /** Removes the table. Never rejects. */
   remove(): Promise<void>;
 }
 
-interface Gap {
+export interface EgressGap {
   detail: string;
   remedy: string;
 }
 
 /** Checks whether this host can enforce the filter, without changing anything. */
-export function egressGap(): Promise<Gap | null> {
+export function egressGap(): Promise<EgressGap | null> {
   return failureOf(findProgram('nft'), ['--check', renderEgressFilter('cloudyard_check', [])]);
 }
 
@@ -51,7 +52,7 @@ export function egressTable(dataDir: string): string {
 /** Changes nothing before `apply`. `nft`: the program; null: not installed, which `gap` reports. */
 export function createEgressFilter(dataDir: string, nft = findProgram('nft')): EgressFilter {
   const table = egressTable(dataDir);
-  let gap: Gap | null = null;
+  let gap: EgressGap | null = null;
   return {
     gap: () => gap,
     async apply(rules) {
@@ -65,8 +66,8 @@ export function createEgressFilter(dataDir: string, nft = findProgram('nft')): E
 
 const notEnforced = "the kernel does not block load balancers from Cloudyard's own ports";
 
-async function failureOf(nft: string | null, args: string[]): Promise<Gap | null> {
-  if (process.getuid?.() !== 0) {
+async function failureOf(nft: string | null, args: string[]): Promise<EgressGap | null> {
+  if (!runsAsRoot()) {
     return { detail: `${notEnforced}, because Cloudyard does not run as root`, remedy: 'sudo npm start' };
   }
   if (!nft) return { detail: `${notEnforced}, because nft is not installed`, remedy: 'apt-get install nftables' };

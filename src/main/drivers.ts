@@ -1,4 +1,5 @@
 /** Detects, starts and describes the drivers of this host, all derived from drivers/kinds.ts. */
+import type { EgressGap } from '../drivers/egress-filter.ts';
 import type { Detection, DriverContext, HostDriverKind, SimulatedContext, Simulation } from '../drivers/kind.ts';
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
@@ -41,7 +42,7 @@ const entries = (settings: Pick<Settings, 'drivers'>) => kindNames.map((name) =>
  * @throws before any driver starts, if this host lacks a driver that the settings name and has no data of that kind
  */
 export async function startDrivers(settings: Settings, context: DriverContext): Promise<Drivers> {
-  const choices = await Promise.all(entries(settings).map((entry) => chooseDriver(entry, settings.dataDir)));
+  const choices = await Promise.all(entries(settings).map((entry) => requireDriver(entry, settings.dataDir)));
   const started = await Promise.all(
     choices.map(async (choice) => [choice.name, await startDriver(choice, context)] as const),
   );
@@ -54,7 +55,7 @@ export async function startOneDriver<Name extends KindName>(
   settings: Settings,
   context: DriverContext,
 ): Promise<Drivers[Name]> {
-  const choice = await chooseDriver(entryOf(name, settings), settings.dataDir);
+  const choice = await requireDriver(entryOf(name, settings), settings.dataDir);
   return (await startDriver(choice, context)) as Drivers[Name];
 }
 
@@ -76,17 +77,26 @@ export async function hasDataPlane(settings: DriverOptions): Promise<boolean> {
 }
 
 interface Choice extends Entry {
+  /** What this host can run; null: the setting is `simulated`. */
+  found: Detection<AnyDriver> | null;
   /** An operator who has data gets an error instead of a simulated driver that does not serve it. */
   mustBeReal: boolean;
 }
 
 async function chooseDriver(entry: Entry, dataDir: string): Promise<Choice> {
   const { kind, settings } = entry;
-  if (settings.driver === 'simulated') return { ...entry, mustBeReal: false };
-  const hasData = await kind.hasData(dataDir);
-  const found = kind.detect(settings);
-  if (settings.driver !== 'auto' && !hasData && !found.create) throw new Error(missing(kind, found));
-  return { ...entry, mustBeReal: settings.driver !== 'auto' || hasData };
+  if (settings.driver === 'simulated') return { ...entry, found: null, mustBeReal: false };
+  const mustBeReal = settings.driver !== 'auto' || (await kind.hasData(dataDir));
+  return { ...entry, found: kind.detect(settings), mustBeReal };
+}
+
+/** As `chooseDriver`. @throws if this host lacks the driver that the setting names, and has no data of the kind */
+async function requireDriver(entry: Entry, dataDir: string): Promise<Choice> {
+  const choice = await chooseDriver(entry, dataDir);
+  const { kind, settings, found } = choice;
+  const isMissing = found !== null && !found.create && settings.driver !== 'auto';
+  if (isMissing && !(await kind.hasData(dataDir))) throw new Error(missing(kind, found));
+  return choice;
 }
 
 function missing({ setting }: AnyKind, { detail, remedy }: Detection<AnyDriver>): string {
@@ -94,11 +104,10 @@ function missing({ setting }: AnyKind, { detail, remedy }: Detection<AnyDriver>)
 }
 
 async function startDriver(choice: Choice, context: DriverContext): Promise<AnyDriver> {
-  const { kind, settings, mustBeReal } = choice;
+  const { kind, settings, found, mustBeReal } = choice;
   const { dataDir, log } = context;
   const { title } = kind;
-  if (settings.driver === 'simulated') return kind.simulated(settings, context, simulatedBySetting(kind));
-  const found = kind.detect(settings);
+  if (!found) return kind.simulated(settings, context, simulatedBySetting(kind));
   if (!found.create && !mustBeReal) return kind.simulated(settings, context, found);
   const create = () => createReal(kind, settings, context);
   const start = async (driver: AnyDriver) => {
@@ -149,31 +158,29 @@ export function simulatedDrivers(
 /** What `start` would choose on this host, by kind, without starting anything. */
 export async function detectDrivers(
   settings: DriverOptions,
-  egressGap: { detail: string; remedy: string } | null,
+  egressGap: EgressGap | null,
 ): Promise<Record<string, DriverStatus>> {
   const found = entries(settings).map(async (entry) => {
-    const status = await detectDriver(entry.kind, entry.settings, settings.dataDir);
+    const status = await detectDriver(entry, settings.dataDir);
     const gap = status.real && entry.kind.needsEgressFilter ? egressGap : null;
     return [entry.kind.title, gap ? withGap(status, gap) : status] as const;
   });
   return Object.fromEntries(await Promise.all(found));
 }
 
-async function detectDriver(kind: AnyKind, settings: AnySettings, dataDir: string): Promise<DriverStatus> {
+async function detectDriver(entry: Entry, dataDir: string): Promise<DriverStatus> {
+  const { kind, settings, found, mustBeReal } = await chooseDriver(entry, dataDir);
   const simulated = { driver: 'simulated', real: false, healthy: true };
-  if (settings.driver === 'simulated') return { ...simulated, ...simulatedBySetting(kind) };
-  const found = kind.detect(settings);
-  const { driver, detail, remedy } = found;
-  const mustBeReal = settings.driver !== 'auto' || (await kind.hasData(dataDir));
-  const failing = { driver, real: mustBeReal, healthy: !mustBeReal };
-  if (!found.create) return { ...failing, detail, remedy, ...(!mustBeReal && simulated) };
-  const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
-  if (!busy) return { driver, real: true, healthy: true, detail, remedy };
-  return { ...failing, detail: busy.detail, remedy: busy.remedy, ...(!mustBeReal && simulated) };
+  if (!found) return { ...simulated, ...simulatedBySetting(kind) };
+  const { driver, create, detail, remedy } = found;
+  const problem = create ? await findBusyPort(kind.ports?.(settings) ?? [], dataDir) : found;
+  if (!problem) return { driver, real: true, healthy: true, detail, remedy };
+  const status = mustBeReal ? { driver, real: true, healthy: false } : simulated;
+  return { ...status, detail: problem.detail, remedy: problem.remedy };
 }
 
 /** Adds a gap of the egress filter to a status. */
-export function withGap(status: DriverStatus, gap: { detail: string; remedy: string }): DriverStatus {
+export function withGap(status: DriverStatus, gap: EgressGap): DriverStatus {
   const remedy = [status.remedy, gap.remedy].filter((each) => each !== undefined).join(' && ');
   return { ...status, detail: `${status.detail}; ${gap.detail}`, remedy };
 }
@@ -192,12 +199,12 @@ export function driverStatuses(
   );
 }
 
-/** Ports and hosts of all drivers, which members of load balancers must not reach. */
+/** The ports of all drivers, which members of load balancers must not reach. */
 export function driverPorts({ drivers }: Pick<Settings, 'drivers'>): OwnPort[] {
   return declarations(drivers).flatMap(({ kind, settings }) => kind.ports?.(settings) ?? []);
 }
 
-/** Hosts that the drivers depend on, by their settings. */
+/** The hosts that the drivers depend on, which members must not reach either. */
 export function driverEndpoints({ drivers }: Pick<Settings, 'drivers'>): ControlPlaneEndpoint[] {
   return declarations(drivers).flatMap(({ kind, settings }) => kind.endpoints?.(settings) ?? []);
 }
