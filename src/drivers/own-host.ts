@@ -17,7 +17,7 @@ export function isOwnAddress(host: string): boolean {
 /** @throws DriverError, retryable, if this host is not in the region */
 export function selfOf({ self, hosts }: RegionView): HostView {
   const found = hosts.find(({ name }) => name === self);
-  if (!found) throw unavailable(`host ${self} is not in the region`);
+  if (!found) throw movingAddressError(`host ${self} is not in the region`);
   return found;
 }
 
@@ -26,11 +26,13 @@ export function interfaceOf({ interface: device, address }: HostView): string {
   if (device !== null) return device;
   const found = Object.entries(networkInterfaces()).find(([, list]) => list?.some((each) => each.address === address));
   if (found) return found[0];
-  throw unavailable(`no network interface has ${address}; set CLOUDYARD_HOST_ADDRESS or CLOUDYARD_HOST_INTERFACE`);
+  throw movingAddressError(
+    `no network interface has ${address}; set CLOUDYARD_HOST_ADDRESS or CLOUDYARD_HOST_INTERFACE`,
+  );
 }
 
 /** A retryable error about addresses that move between hosts. `message`: for operators. */
-export function unavailable(message: string): DriverError {
+export function movingAddressError(message: string): DriverError {
   const customerMessage = 'the addresses of the region cannot be moved now';
   return new DriverError(message, { customerMessage, retryable: true });
 }

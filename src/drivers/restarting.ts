@@ -112,7 +112,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
           // The caller may have read the function before the driver ran.
           if (running) return (Reflect.get(part(running), member) as (...all: unknown[]) => unknown)(...args);
           if (idleMembers.has(member)) return value.apply(target, args) as unknown;
-          return Promise.reject(unavailable(title, error));
+          return Promise.reject(notStarted(title, error));
         };
       },
     });
@@ -127,7 +127,7 @@ export async function endDriver(driver: Pick<Startable, 'stop' | 'release'>, mod
 const mostSecondsOf = (error: Error): number =>
   error instanceof DriverError ? error.maxRetrySeconds : Number.POSITIVE_INFINITY;
 
-function unavailable(title: string, cause: Error): DriverError {
+function notStarted(title: string, cause: Error): DriverError {
   // Only a cause that ends by itself has a sentence that helps customers.
   const endsItself = Number.isFinite(mostSecondsOf(cause));
   const reason = endsItself ? ` (${(cause as DriverError).customerMessage})` : '';

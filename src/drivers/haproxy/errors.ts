@@ -4,7 +4,7 @@ import { DriverError } from '../driver.ts';
 import { busyPortSeconds } from '../ports.ts';
 
 /** The proxy does not respond, or does not follow a command. */
-export function unavailable(message: string, cause?: unknown): DriverError {
+export function proxyUnavailable(message: string, cause?: unknown): DriverError {
   return new DriverError(message, {
     customerMessage: 'the load balancer is temporarily unavailable',
     retryable: true,
@@ -23,7 +23,7 @@ export function rejectedConfiguration(program: string, cause: unknown): DriverEr
   if (cause instanceof DriverError && cause.shortage) return cause;
   const { message } = cause as Error;
   if (exitStatus(cause) !== 1 || !VERDICT.test(message)) {
-    return unavailable(`${program} could not check the configuration: ${message}`, cause);
+    return proxyUnavailable(`${program} could not check the configuration: ${message}`, cause);
   }
   return new DriverError(`${program} rejects the configuration: ${message}`, {
     customerMessage: 'HAProxy or nginx rejects the configuration of the load balancer; ask the operator',

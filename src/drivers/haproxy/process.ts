@@ -18,7 +18,7 @@ import { limited } from '../../platform/turns.ts';
 import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';
 import { DriverError } from '../driver.ts';
-import { rejectedConfiguration, unavailable } from './errors.ts';
+import { rejectedConfiguration, proxyUnavailable } from './errors.ts';
 import type { Layout } from './layout.ts';
 import { type Ask, isMissing, retrying, runtimeSocket } from './runtime-socket.ts';
 
@@ -87,7 +87,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   const running = async () => known ?? readCurrent();
 
   async function reload(revision: string): Promise<{ refused: DriverError | null }> {
-    if (daemon?.pid() == null) throw unavailable('HAProxy is down');
+    if (daemon?.pid() == null) throw proxyUnavailable('HAProxy is down');
     const failures = failedReloads(await retrying(master)(['show proc']));
     const logged = (await stat(layout.logFile).catch(() => null))?.size ?? 0;
     daemon.signal('SIGUSR2');
@@ -102,14 +102,14 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
         await removeOtherSockets(layout, revision);
         return { refused: null };
       }
-      if (daemon.pid() === null) throw unavailable('HAProxy died during a reload');
+      if (daemon.pid() === null) throw proxyUnavailable('HAProxy died during a reload');
       if (poll % POLLS_PER_MASTER_CHECK === 0) {
         const processes = await master(['show proc']).catch(() => '');
         if (failedReloads(processes) > failures) return { refused: await rejection(layout, logged) };
       }
       await sleep(POLL_MS);
     }
-    throw unavailable('HAProxy did not load its new configuration in time');
+    throw proxyUnavailable('HAProxy did not load its new configuration in time');
   }
 
   return {
@@ -191,7 +191,7 @@ export const NO_SERVERS_STATE = '1\n';
 function parseInfo(info: string): Running {
   const description = DESCRIPTION.exec(info);
   const pid = /^Pid: (\d+)$/m.exec(info);
-  if (!description || !pid) throw unavailable('HAProxy does not report its configuration');
+  if (!description || !pid) throw proxyUnavailable('HAProxy does not report its configuration');
   return { revision: description[1] ?? '', structure: description[2] ?? '', worker: Number(pid[1]) };
 }
 
@@ -205,7 +205,7 @@ function currentWorkers(processes: string): string {
 
 /** @throws DriverError if the output is incomplete, as while the master restarts */
 function oldWorkersIn(processes: string): number[] {
-  if (!/^\d+\s+master\s/m.test(processes)) throw unavailable('HAProxy does not report its workers');
+  if (!/^\d+\s+master\s/m.test(processes)) throw proxyUnavailable('HAProxy does not report its workers');
   const old = processes.split('# old workers')[1] ?? '';
   return [...old.matchAll(/^(\d+)\s+worker\s/gm)].map(([, pid]) => Number(pid));
 }

@@ -5,7 +5,7 @@
  * (a user name, a hash, a path) has no control characters and is quoted. HAProxy interprets nothing within strong
  * quotes, so only the quote itself is escaped. The runtime socket has no quotes, so its words have few characters.
  *
- * Failure modes: a terminal DriverError that names the field. `load-balancer-rules.ts` refuses the same text earlier.
+ * Failure modes: a permanent DriverError that names the field. `load-balancer-rules.ts` refuses the same text earlier.
  */
 import { inBrackets } from '../../platform/network-address.ts';
 import { DriverError } from '../driver.ts';

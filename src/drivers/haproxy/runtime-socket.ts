@@ -10,7 +10,7 @@
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DriverError } from '../driver.ts';
-import { unavailable } from './errors.ts';
+import { proxyUnavailable } from './errors.ts';
 
 const MAX_LINE_LENGTH = 12_000;
 const TIMEOUT_MS = 10_000;
@@ -77,7 +77,7 @@ function askOnce(path: string, line: string): Promise<string> {
     const socket = createConnection({ path, allowHalfOpen: true });
     const fail = (cause: Error) => {
       socket.destroy();
-      reject(unavailable(`HAProxy socket ${path}: ${cause.message}`, cause));
+      reject(proxyUnavailable(`HAProxy socket ${path}: ${cause.message}`, cause));
     };
     socket.setTimeout(TIMEOUT_MS, () => fail(new Error('timeout')));
     socket.on('error', fail);

@@ -4,7 +4,7 @@
  *
  * Failure modes: a retryable DriverError if HAProxy still differs after a few rounds.
  */
-import { unavailable } from './errors.ts';
+import { proxyUnavailable } from './errors.ts';
 import { type Host, servedSpecs } from './host.ts';
 import { command } from './quote.ts';
 import { difference, type ObservedServer, parseServersState, type RenderedPool } from './servers.ts';
@@ -32,7 +32,7 @@ export async function syncServers(host: Host, pools = allPools(host)): Promise<s
     host.counts.runtimeChanges += commands.length;
     response = await host.process.ask(commands);
   }
-  throw unavailable(`HAProxy does not follow commands: ${response.replaceAll(/\s+/g, ' ').slice(0, 500)}`);
+  throw proxyUnavailable(`HAProxy does not follow commands: ${response.replaceAll(/\s+/g, ' ').slice(0, 500)}`);
 }
 
 async function observe(host: Host, pools: RenderedPool[]): Promise<Map<string, ObservedServer[]>> {

@@ -22,7 +22,7 @@ export interface Capabilities {
 
 const everything: Capabilities = { udp: true, ping: true };
 
-/** @throws a terminal DriverError that names every violation */
+/** @throws DriverError, permanent, that names every violation */
 export function requireValid(desired: DesiredLoadBalancer, capabilities?: Capabilities): void {
   const text = violationsOf(desired, capabilities).join('; ');
   if (text === '') return;
@@ -54,7 +54,7 @@ function ofListener(listener: DesiredListener, pools: DesiredPool[], capabilitie
   if (defaultPoolId !== null && !pools.some(({ id }) => id === defaultPoolId)) {
     found.push({ path: 'default_pool_id', message: `pool ${defaultPoolId} not found` });
   }
-  if (listenerMode(protocol) === 'udp' && !capabilities.udp) found.push(unavailable('protocol', 'UDP'));
+  if (listenerMode(protocol) === 'udp' && !capabilities.udp) found.push(notOffered('protocol', 'UDP'));
   return found;
 }
 
@@ -80,12 +80,12 @@ function ofPool(pool: DesiredPool, desired: DesiredLoadBalancer, capabilities: C
     ...poolViolations(pool, protocolsInFrontOf(pool, desired.listeners), desired.address),
     ...prefixed('members.', memberListViolations(pool.members, pool)),
   ];
-  if (pool.protocol === 'UDP' && !capabilities.udp) found.push(unavailable('protocol', 'UDP'));
-  if (pool.monitor?.type === 'PING' && !capabilities.ping) found.push(unavailable('healthmonitor.type', 'PING'));
+  if (pool.protocol === 'UDP' && !capabilities.udp) found.push(notOffered('protocol', 'UDP'));
+  if (pool.monitor?.type === 'PING' && !capabilities.ping) found.push(notOffered('healthmonitor.type', 'PING'));
   return found;
 }
 
-function unavailable(path: string, what: string): FieldError {
+function notOffered(path: string, what: string): FieldError {
   return { path, message: `${what} is not available in this region` };
 }
 

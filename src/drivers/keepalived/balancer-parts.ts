@@ -7,7 +7,7 @@
 import type { HostPart, RegionView } from '../../hosts/part.ts';
 import { addressesOf, type DesiredLoadBalancer, type LoadBalancerDriver, type Peers } from '../load-balancer.ts';
 import { createMovingAddresses, type MovingAddressesOptions } from './part.ts';
-import { unavailable } from '../own-host.ts';
+import { movingAddressError } from '../own-host.ts';
 
 interface BalancerPartsOptions extends Omit<MovingAddressesOptions, 'checks' | 'connections'> {
   /** Makes and starts the driver. */
@@ -25,7 +25,7 @@ export function balancerParts({ open, partOf, checkApi, checkRegistry, ...option
   let driver: LoadBalancerDriver | null = null;
   let peers: Peers | null = null;
   const opened = () => {
-    if (!driver?.amongHosts) throw unavailable('the load balancers of this host are not served');
+    if (!driver?.amongHosts) throw movingAddressError('the load balancers of this host are not served');
     return driver.amongHosts;
   };
   const part = partOf(async () => (driver = await open(peers)));

@@ -5,7 +5,7 @@
 import { closeSync, constants, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../../platform/log.ts';
-import { unavailable } from '../own-host.ts';
+import { movingAddressError } from '../own-host.ts';
 
 interface BlockFilesOptions {
   folder: string;
@@ -55,7 +55,7 @@ export function createBlockFiles({ folder, read, log }: BlockFilesOptions) {
     /** Brings all files up to date. @throws DriverError if one cannot be written */
     write(): void {
       const [failure] = writeAll();
-      if (failure) throw unavailable(`the block file of a router cannot be written: ${failure.message}`);
+      if (failure) throw movingAddressError(`the block file of a router cannot be written: ${failure.message}`);
     },
     /** The same; files that cannot be written are written later. */
     update,

@@ -7,7 +7,7 @@ import type { RegionView } from '../../hosts/part.ts';
 import type { Logger } from '../../platform/log.ts';
 import { contains, parseHost, parseNetwork } from '../../platform/network-address.ts';
 import { replaceText } from '../durable-files.ts';
-import { interfaceOf, selfOf, unavailable } from '../own-host.ts';
+import { interfaceOf, selfOf, movingAddressError } from '../own-host.ts';
 import { createBlockFiles } from './block-files.ts';
 import { markerOf, renderKeepalived } from './configuration.ts';
 import type { Health } from './health.ts';
@@ -63,7 +63,7 @@ export function createHostRouters(options: HostRoutersOptions): HostRouters {
   const handedOver = new Set<string>();
 
   const known = () => {
-    if (!region) throw unavailable('the hosts of the region are not known');
+    if (!region) throw movingAddressError('the hosts of the region are not known');
     return region;
   };
   const self = () => selfOf(known());

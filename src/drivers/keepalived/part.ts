@@ -21,7 +21,7 @@ import { renderLeaseCheck } from './configuration.ts';
 import { createConnectionHold } from './connection-hold.ts';
 import { type Connections, createHandOver, type HandOver } from './hand-over.ts';
 import { type Checks, watchServices } from './health.ts';
-import { unavailable } from '../own-host.ts';
+import { movingAddressError } from '../own-host.ts';
 import { createHostRouters, type HostRouters } from './host-routers.ts';
 import { allowNonLocalBind } from './kernel-settings.ts';
 import { createKeepalivedProcess } from './process.ts';
@@ -75,7 +75,7 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
       return keepalived.load();
     },
     async start(region) {
-      if (!program) throw unavailable('keepalived is not installed: apt-get install keepalived');
+      if (!program) throw movingAddressError('keepalived is not installed: apt-get install keepalived');
       allowNonLocalBind();
       routers.setRegion(region);
       mkdirSync(folder, { recursive: true, mode: 0o700 });

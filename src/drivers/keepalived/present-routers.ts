@@ -1,6 +1,6 @@
 /** Which routers this host holds, as the addresses of its network interfaces show. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ownAddresses, unavailable } from '../own-host.ts';
+import { ownAddresses, movingAddressError } from '../own-host.ts';
 import { markerOf } from './configuration.ts';
 import type { VirtualRouter } from './routers.ts';
 
@@ -44,7 +44,7 @@ export function presentRouters({ routers, address, settleMs }: PresentRoutersOpt
           .filter((router) => hasMarker(router, own))
           .flatMap(({ addresses }) => addresses);
         if (expected.every((each) => own.has(each)) && removed.size === 0) return;
-        if (performance.now() > deadline) throw unavailable('keepalived did not load its configuration in time');
+        if (performance.now() > deadline) throw movingAddressError('keepalived did not load its configuration in time');
         await sleep(POLL_MS);
       }
     },

@@ -18,7 +18,7 @@ import type { Logger } from '../../platform/log.ts';
 import { liveProcess, standardErrorOf } from '../../platform/running-processes.ts';
 import { onHost, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
-import { cannotListen, rejectedConfiguration, unavailable } from '../haproxy/errors.ts';
+import { cannotListen, rejectedConfiguration, proxyUnavailable } from '../haproxy/errors.ts';
 import { type Layout, makeRuntimeFolders } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
 import { addressesOf, type ListenerCounters } from '../load-balancer.ts';
@@ -232,11 +232,11 @@ function startNginx(
 /** The log of nginx reports when the new worker listens and when the old worker has stopped listening. */
 async function reload(daemon: Daemon, file: string): Promise<void> {
   const pid = daemon.pid();
-  if (pid === null) throw unavailable('nginx is down');
+  if (pid === null) throw proxyUnavailable('nginx is down');
   const log = standardErrorOf(pid, file);
   // The log of a process is gone when the process is.
   const ended = (cause: unknown): never => {
-    throw liveProcess(pid) ? cause : unavailable('nginx is down');
+    throw liveProcess(pid) ? cause : proxyUnavailable('nginx is down');
   };
   const { size: from } = await stat(log).catch(ended);
   daemon.signal('SIGHUP');
@@ -245,10 +245,10 @@ async function reload(daemon: Daemon, file: string): Promise<void> {
     const lines = (await readFile(log).catch(ended)).subarray(from).toString('utf8');
     if (/: start worker process \d+\n/.test(lines) && lines.includes('gracefully shutting down')) return;
     const errors = lines.split('\n').filter((line) => line.includes('[emerg]'));
-    if (errors.length > 0) throw unavailable(`nginx rejected its configuration: ${errors.join(' | ')}`);
+    if (errors.length > 0) throw proxyUnavailable(`nginx rejected its configuration: ${errors.join(' | ')}`);
     await sleep(POLL_MS);
   }
-  throw unavailable('nginx did not load its configuration in time');
+  throw proxyUnavailable('nginx did not load its configuration in time');
 }
 
 /** Why nginx could not listen for a load balancer; null: it could. */
