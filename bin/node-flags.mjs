@@ -2,7 +2,7 @@
 
 /**
  * Loading the modules produces about 160 MB of short-lived garbage, and the heap does not shrink by itself afterwards. So
- * the young generation is small, and a collection runs once the server is up (src/main/run.ts, docs/decisions/0010).
+ * the young generation is small, and a collection runs once the server is up (src/main/compact-heap.ts, docs/decisions/0010).
  *
  * With SIGUSR1, Node would open its debugger, to which every account of the host can connect.
  */

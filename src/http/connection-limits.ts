@@ -32,8 +32,10 @@ export function defaultConnectionLimits(descriptors = descriptorLimit()) {
     headersSeconds: 15,
     /** From the same moment until the body has arrived. */
     requestSeconds: 120,
-    // Longer than nginx keeps idle upstream connections (60 s), so that nginx never sends a request on a closed connection.
-    /** Between two requests. */
+    /**
+     * Between two requests. Longer than nginx keeps idle upstream connections (60 s), so that nginx never sends a request on a
+     * closed connection.
+     */
     idleSeconds: 72,
     /** How long a client may read nothing of a response. */
     stalledSeconds: 60,

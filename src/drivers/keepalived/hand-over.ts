@@ -35,7 +35,7 @@ interface HandOverOptions {
 /** Below the 3 s after which a client repeats the first packet of a connection for the second time. */
 const DRAIN_MS = 2_500;
 const TAKE_OVER_MS = 3_000;
-/** Between questions, which cost HAProxy time that grows with its connections: the first pause, the last, and the growth. */
+/** Pauses between polls, whose cost for HAProxy grows with its connections: the first, the last, and their growth. */
 const POLL = { firstMs: 10, lastMs: 150, factor: 1.5 };
 
 /** Hand-overs must not overlap: they share `hold`. */

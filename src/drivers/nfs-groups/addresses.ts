@@ -31,8 +31,8 @@ const ANNOUNCEMENTS = 3;
 
 /**
  * Sends unsolicited neighbour advertisements (RFC 4861, 4.4) with the override flag to all nodes of the link; the kernel fills in
- * the checksum. The kernel itself announces only addresses whose duplicates it has looked for, which would refuse an address
- * that a frozen host still has. Debian's arping sends ARP only.
+ * the checksum. The kernel itself announces an address only after duplicate address detection, which would refuse one that a
+ * frozen host still has. Debian's arping sends ARP only.
  */
 const ADVERTISE = `
 import socket, struct, sys, time

@@ -1,5 +1,5 @@
 /**
- * Asks the server of a group about its exports as a client does.
+ * Queries the exports of a group's server, as a client does.
  *
  * Source: RFC 7530 (NFSv4.0), sections 5.8.2 (attributes), 16.7 (GETATTR), 16.13 (LOOKUP), 16.22 (PUTROOTFH).
  */
