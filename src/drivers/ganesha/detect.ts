@@ -53,7 +53,6 @@ export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
     return absent(`NFS-Ganesha cannot serve files without CAP_${lacking.join(', CAP_')}`, 'sudo npm start');
   }
   const programs = { ganesha, rpcbind: host.program('rpcbind') };
-  const served = 'NFS shares served by NFS-Ganesha';
 
   const missing = IMAGE_PROGRAMS.filter((name) => !host.program(name));
   if (missing.length > 0) {
@@ -64,7 +63,7 @@ export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
     const detail = `${asFolders}, because this process cannot mount loop devices (a container needs --privileged)`;
     return { programs, sizeEnforced: false, detail, remedy: 'sudo modprobe loop && sudo npm start' };
   }
-  return { programs, sizeEnforced: true, detail: `${served}, each an XFS image of its size` };
+  return { programs, sizeEnforced: true, detail: 'NFS shares served by NFS-Ganesha, each an XFS image of its size' };
 }
 
 /** For `auto`, which never uses plain folders: only an operator can choose them. */

@@ -55,6 +55,8 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
   const shares = sharesFor(options, finding);
   const { server, storage } = shares;
   const inTurn = oneAtATime();
+  /** Calls for one id never overlap, and every failure is a DriverError. */
+  const guarded = <T>(id: string, work: () => Promise<T>) => onHost(null, () => inTurn(id, work));
 
   let confirming: NodeJS.Timeout | undefined;
   let ended = false;
@@ -90,12 +92,12 @@ export function createGaneshaDriver(options: GaneshaDriverOptions): GaneshaDrive
       endConfirming();
       await server.release();
     },
-    apply: (desired, signal) => onHost(null, () => inTurn(desired.id, () => applyShare(shares, desired, signal))),
+    apply: (desired, signal) => guarded(desired.id, () => applyShare(shares, desired, signal)),
     async remove(id, signal) {
       refuseAborted(signal);
-      await onHost(null, () => inTurn(id, () => removeShare(shares, id, { quarantine: false })));
+      await guarded(id, () => removeShare(shares, id, { quarantine: false }));
     },
-    quarantine: (id) => onHost(null, () => inTurn(id, () => removeShare(shares, id, { quarantine: true }))),
+    quarantine: (id) => guarded(id, () => removeShare(shares, id, { quarantine: true })),
     usage: storage.usage,
     list: async () => [...new Set([...shares.specs.keys(), ...(await storage.list())])].sort(),
     findDamaged: () => findDamaged(shares),

@@ -175,9 +175,8 @@ export function renderBalancer(spec: Spec, layout: Layout, maxConnections: numbe
     spec.pools.map((pool) => [pool.id, poolModes(pool.protocol, protocolsInFrontOf(pool, spec.listeners))[0] ?? 'tcp']),
   );
   const enabled = spec.enabled ? spec.pools.filter((pool) => pool.enabled && modes.get(pool.id) !== 'udp') : [];
-  const fronts = listeners.map((listener) => {
-    return renderListener(spec, listener, enabled, { layout, files, maxConnections });
-  });
+  const context: RenderContext = { layout, files, maxConnections };
+  const fronts = listeners.map((listener) => renderListener(spec, listener, enabled, context));
   const factor = intervalFactor(spec);
   const backs = enabled.map((pool) => {
     const mode = modes.get(pool.id) ?? 'tcp';
