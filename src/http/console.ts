@@ -22,8 +22,6 @@ const headers = {
     ...["default-src 'self'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
     ...["object-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"],
   ].join('; '),
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };

@@ -63,8 +63,6 @@ export const indexHeaders = {
     `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
     ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
   ].join('; '),
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
 };
 
 /** The page as HTML. */

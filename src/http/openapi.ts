@@ -76,6 +76,18 @@ interface DescribedOperation {
 }
 type Operations = Record<string, DescribedOperation>;
 
+/** Corrects what the library makes of an operation, and adds the error response, in place. */
+function complete({ responses, requestBody, parameters = [] }: DescribedOperation): void {
+  for (const response of Object.values(responses)) {
+    if (response.description === 'Default Response') response.description = 'Success';
+  }
+  responses['default'] = { $ref: '#/components/responses/Error' } as object;
+  const [content] = Object.values(requestBody?.content ?? {});
+  if (requestBody && isOptionalBody(content?.schema)) delete requestBody.required;
+  // False is the default.
+  for (const parameter of parameters) if (!parameter.required) delete parameter.required;
+}
+
 export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
   return {
     openapi: {
@@ -106,17 +118,7 @@ export function openApiOptions(app: App): FastifyDynamicSwaggerOptions {
       if (!('openapiObject' in made)) return {};
       const { openapiObject: document } = made;
       for (const operations of Object.values(document.paths ?? {}) as Operations[]) {
-        for (const operation of Object.values(operations)) {
-          for (const response of Object.values(operation.responses)) {
-            if (response.description === 'Default Response') response.description = 'Success';
-          }
-          operation.responses['default'] = { $ref: '#/components/responses/Error' } as object;
-          const { requestBody } = operation;
-          const [content] = Object.values(requestBody?.content ?? {});
-          if (requestBody && isOptionalBody(content?.schema)) delete requestBody.required;
-          // False is the default.
-          for (const parameter of operation.parameters ?? []) if (!parameter.required) delete parameter.required;
-        }
+        for (const operation of Object.values(operations)) complete(operation);
       }
       addLinks(document.paths as never);
       const { paths, components } = withComponents(document.paths as Record<string, unknown>);

@@ -75,12 +75,13 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const union = branchOf.get(schema as object);
   const schemas = union ? [...(schema as { anyOf: TSchema[] }).anyOf, ...union.otherwise] : [schema as TSchema];
   const branches = schemas.map((s) => ajv.compile(s));
-  const numbers = httpPart === 'body' ? [] : numbersOf(schema as TSchema);
-  const uuids = httpPart === 'body' ? [] : uuidsOf(schema as TSchema);
-  const knownNames = httpPart === 'querystring' ? parametersOf(schema as TSchema) : null;
-  const single = httpPart === 'querystring' ? singleParametersOf(schema as TSchema) : [];
+  const parameters = httpPart === 'body' ? {} : (schema as ParametersSchema);
+  const numbers = numbersOf(parameters);
+  const uuids = uuidsOf(parameters);
+  const knownNames = httpPart === 'querystring' ? namesOf(parameters) : null;
+  const single = httpPart === 'querystring' ? singleParametersOf(parameters) : [];
   const isInUrl = httpPart === 'params' || httpPart === 'querystring';
-  const mayHaveText = !isInUrl || hasText(schema as TSchema);
+  const mayHaveText = !isInUrl || hasText(parameters);
   return (data) => {
     const ofSpelling: FieldError[] = [];
     // Checked before the conversion.
@@ -103,6 +104,12 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
 /** The parameters of a path or query. */
 type Parameters = Record<string, unknown>;
 
+/** The schema of a path or query, as far as the functions below read it. */
+interface ParametersSchema {
+  properties?: Record<string, { type?: string; format?: string; anyOf?: unknown; items?: { type?: string } }>;
+  additionalProperties?: unknown;
+}
+
 const spellings = { integer: /^-?\d+$/, number: /^-?\d+(\.\d+)?$/ };
 
 interface NumberParameter {
@@ -111,25 +118,19 @@ interface NumberParameter {
   isList: boolean;
 }
 
-function numbersOf(schema: TSchema): NumberParameter[] {
-  const { properties = {} } = schema as { properties?: Record<string, { type?: string; items?: { type?: string } }> };
+function numbersOf({ properties = {} }: ParametersSchema): NumberParameter[] {
   return Object.entries(properties).flatMap(([name, { type: own, items }]) => {
     const type = items ? items.type : own;
     return type === 'integer' || type === 'number' ? [{ name, type, isList: items !== undefined }] : [];
   });
 }
 
-function uuidsOf(schema: TSchema): string[] {
-  const { properties = {} } = schema as { properties?: Record<string, { format?: string }> };
+function uuidsOf({ properties = {} }: ParametersSchema): string[] {
   return Object.keys(properties).filter((name) => properties[name]!.format === 'uuid');
 }
 
 /** Whether a parameter may have text that its type does not check. Numbers and UUIDs cannot. */
-function hasText(schema: TSchema): boolean {
-  const { properties = {}, additionalProperties } = schema as {
-    properties?: Record<string, { type?: string; format?: string }>;
-    additionalProperties?: unknown;
-  };
+function hasText({ properties = {}, additionalProperties }: ParametersSchema): boolean {
   const isChecked = ({ type, format }: { type?: string; format?: string }) =>
     type === 'integer' || type === 'number' || type === 'boolean' || format === 'uuid';
   return Boolean(additionalProperties) || !Object.values(properties).every(isChecked);
@@ -141,14 +142,12 @@ function lowerCase(data: Parameters, name: string): void {
 }
 
 /** The names of query parameters; null if others are ignored. */
-function parametersOf(schema: TSchema): Set<string> | null {
-  const { properties = {}, additionalProperties } = schema as { properties?: object; additionalProperties?: boolean };
+function namesOf({ properties = {}, additionalProperties }: ParametersSchema): Set<string> | null {
   return additionalProperties ? null : new Set(Object.keys(properties));
 }
 
 /** The names of query parameters that are not lists. */
-function singleParametersOf(schema: TSchema): string[] {
-  const { properties = {} } = schema as { properties?: Record<string, { type?: string; anyOf?: unknown }> };
+function singleParametersOf({ properties = {} }: ParametersSchema): string[] {
   return Object.entries(properties).flatMap(([name, { type, anyOf }]) => (type === 'array' || anyOf ? [] : [name]));
 }
 
