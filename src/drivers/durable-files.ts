@@ -120,6 +120,11 @@ export async function renameDurably(from: string, to: string): Promise<void> {
   if (dirname(from) !== dirname(to)) await syncPath(dirname(from));
 }
 
+/** Makes new folders in `root`, and `root` itself, durable: a power loss would remove them with the synced files in them. */
+export async function syncNewFolders(root: string): Promise<void> {
+  for (const folder of [root, dirname(root)]) await syncPath(folder);
+}
+
 /** Syncs a file or a folder. */
 export async function syncPath(path: string): Promise<void> {
   const file = await open(path, 'r');

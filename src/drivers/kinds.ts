@@ -20,8 +20,7 @@ import { createGaneshaDriver } from './ganesha/driver.ts';
 import { hasFileShares } from './ganesha/layout.ts';
 import { findHaproxy, findStreamModule } from './haproxy/detect.ts';
 import { createHaproxyDriver } from './haproxy/driver.ts';
-import { layoutOf } from './haproxy/layout.ts';
-import { hasIds } from './id-files.ts';
+import { hasLoadBalancers } from './haproxy/layout.ts';
 import { deliveryDriver, hostDriver, type DriverContext, type RegionStorage } from './kind.ts';
 import type { LoadBalancerDriver } from './load-balancer.ts';
 import type { RegistryDriver } from './registry.ts';
@@ -172,7 +171,7 @@ const loadBalancer = hostDriver({
           : (context): LoadBalancerDriver => createHaproxyDriver({ ...context, finding: found }),
     };
   },
-  hasData: (dataDir) => hasIds(layoutOf(dataDir).specs, '.json'),
+  hasData: hasLoadBalancers,
   simulated: (_settings, { memberRules }, why) => createSimulatedLoadBalancerDriver({ memberRules, ...why }),
   accounts: true,
   needsEgressFilter: true,

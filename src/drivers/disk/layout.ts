@@ -5,8 +5,8 @@
  * the folder is synced.
  */
 import { mkdir, open } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { extendFile, syncPath } from '../durable-files.ts';
+import { join, resolve } from 'node:path';
+import { extendFile, syncNewFolders } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
 export type Layout = ReturnType<typeof layoutOf>;
@@ -35,9 +35,7 @@ export async function makeFolders(
   // 0700: other users of this host must not read images.
   const made = [await mkdir(root, { recursive: true, mode: 0o700 })];
   for (const folder of [volumes, snapshots, quarantine]) made.push(await mkdir(folder, { recursive: true }));
-  if (areSynced && made.every((path) => path === undefined)) return;
-  // Otherwise a power loss removes a new folder with the synced files in it.
-  for (const folder of [root, dirname(root)]) await syncPath(folder);
+  if (!areSynced || made.some((path) => path !== undefined)) await syncNewFolders(root);
 }
 
 /** Durably extends a file to at least `bytes`, as `extendFile`. Creates a missing one. @throws DriverError */

@@ -3,9 +3,9 @@
  * escape from the data directory or inject text into the configuration.
  */
 import { mkdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { DriverError } from '../driver.ts';
-import { syncPath } from '../durable-files.ts';
+import { syncNewFolders } from '../durable-files.ts';
 import { checkedId, hasIds } from '../id-files.ts';
 
 export type Layout = ReturnType<typeof layoutOf>;
@@ -51,8 +51,7 @@ export async function makeFolders(layout: Layout): Promise<void> {
   for (const folder of [layout.specs, layout.images, layout.mounts, layout.quarantine, layout.recovery]) {
     await mkdir(folder, { recursive: true });
   }
-  // Otherwise a power loss removes a new folder with the synced files in it.
-  for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
+  await syncNewFolders(layout.root);
 }
 
 /** Whether a data directory contains file shares. Starts nothing. */

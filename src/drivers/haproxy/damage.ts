@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { idsIn } from '../id-files.ts';
+import { storedIds } from '../spec-files.ts';
 import { filesOf, type Host } from './host.ts';
 import { type Layout, makeFolders } from './layout.ts';
 import type { Spec } from './specs.ts';
@@ -14,7 +14,7 @@ export async function findDamaged(host: Host): Promise<string[]> {
   const { layout } = host;
   // Without a folder, all of its files are missing, and an apply needs it.
   await makeFolders(layout);
-  const stored = new Set(await idsIn(layout.specs, '.json'));
+  const stored = new Set(await storedIds(layout));
   const files = new Set(await readdir(layout.certificates));
   const isDamaged = async (spec: Spec) => {
     const names = filesOf(host, spec);

@@ -4,7 +4,7 @@
  * them, and a socket path has at most 107 characters.
  */
 import { mkdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import {
   accountFor,
   makePrivateFolder,
@@ -13,7 +13,8 @@ import {
   runsAsRoot,
   runtimeFolder,
 } from '../confined.ts';
-import { syncPath } from '../durable-files.ts';
+import { syncNewFolders } from '../durable-files.ts';
+import { hasIds } from '../id-files.ts';
 import { id as checkedId, path as checkedPath } from './quote.ts';
 
 export type Layout = ReturnType<typeof layoutOf>;
@@ -61,8 +62,7 @@ export async function makeFolders(layout: Layout): Promise<void> {
   const { specs, certificates, quarantine, configuration, candidates, nginx } = layout;
   for (const folder of [specs, quarantine, configuration, candidates, nginx]) await mkdir(folder, { recursive: true });
   await mkdir(certificates, { recursive: true, mode: 0o700 });
-  // Otherwise a power loss removes a new folder with the synced files in it.
-  for (const folder of [layout.root, dirname(layout.root)]) await syncPath(folder);
+  await syncNewFolders(layout.root);
   makeRuntimeFolders(layout);
 }
 
@@ -71,4 +71,9 @@ export function makeRuntimeFolders({ sockets, nginxConfiguration, nginxState }: 
   makeRuntimeFolder(sockets);
   makeReadableFolder(nginxConfiguration, accountFor('nginx'));
   makePrivateFolder(nginxState, accountFor('nginx'));
+}
+
+/** Whether a data directory contains load balancers. Starts nothing. */
+export function hasLoadBalancers(dataDir: string): Promise<boolean> {
+  return hasIds(layoutOf(dataDir).specs, '.json');
 }
