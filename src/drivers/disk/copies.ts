@@ -75,16 +75,18 @@ export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = W
   return {
     cancel,
     async copy(wanted, signal) {
-      if (running.has(wanted.to) && running.get(wanted.to)!.from !== wanted.from) await cancel(wanted.to);
-      const mine = running.get(wanted.to) ?? start(wanted);
-      if (!(await endsWithin(mine.done, waitMs, signal).catch((err: unknown) => forget(mine, err)))) return false;
-      running.delete(wanted.to);
-      return true;
-
-      function forget(copy: Running, err: unknown): never {
-        if (!signal.aborted && running.get(wanted.to) === copy) running.delete(wanted.to);
+      const { from, to } = wanted;
+      const earlier = running.get(to);
+      if (earlier && earlier.from !== from) await cancel(to);
+      const mine = running.get(to) ?? start(wanted);
+      try {
+        if (!(await endsWithin(mine.done, waitMs, signal))) return false;
+      } catch (err) {
+        if (!signal.aborted && running.get(to) === mine) running.delete(to);
         throw err;
       }
+      running.delete(to);
+      return true;
     },
     async progress(to) {
       const { from, unfinished } = running.get(to) ?? {};

@@ -91,19 +91,21 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   let daemon: Daemon | null = null;
   let endRegistering: () => void = () => undefined;
 
-  let places: Places | null = null;
-  const core = () => renderCore(settings, (places ??= placesOf(layout, jail)));
+  let known: Places | null = null;
+  /** Not before `start`, when the jail has been prepared. */
+  const places = () => (known ??= placesOf(layout, jail));
+  const core = () => renderCore(settings, places());
   const configurationName = () => `ganesha.${hash('sha256', core()).slice(0, 12)}.conf`;
   const writeConfiguration = () =>
-    ensureDurably(join(places!.configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
+    ensureDurably(join(places().configuration, configurationName()), `${core()}\n${options.renderExports(settings)}`);
   const probe = () => callNull({ host: reachable(settings.bindAddress), port }, NFS4);
 
   async function startOnce(): Promise<void> {
     settings = { ...settings, version3: version3 && (await rpcbind.ensure()) };
     const name = configurationName();
-    await stopOtherInstances(layout, places!, name, log);
+    await stopOtherInstances(layout, places(), name, log);
     await writeConfiguration();
-    daemon = await startGanesha(options, { places: places!, settings, rpcbind, probe, writeConfiguration }, name);
+    daemon = await startGanesha(options, { places: places(), settings, rpcbind, probe, writeConfiguration }, name);
   }
 
   return {
