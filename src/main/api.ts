@@ -59,7 +59,7 @@ export function apiSettings(settings: Settings, serves: boolean): Omit<ApiOption
  */
 export async function createApi(services: Services, options: ApiOptions): Promise<App> {
   const { db, metrics, apiKeys, events } = services;
-  const { certificate } = options;
+  const { certificate, resources = true } = options;
   const tlsStatus = certificate && (() => statusOf(certificate, new Date()));
   if (tlsStatus) metrics.watchCertificate(tlsStatus);
   const databaseHealth = createDatabaseHealth(db);
@@ -68,7 +68,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     clientLimits: options.clientLimits ?? defaultClientLimits,
     poolSize: db.$client.options.max,
     movedNow: services.development ? () => services.clock.now() : undefined,
-    quick: options.resources === false ? undefined : authorizeQuickly(apiKeys),
+    quick: resources ? authorizeQuickly(apiKeys) : undefined,
     metrics,
     tokens: services.tokens,
     sessions: services.sessions,
@@ -88,10 +88,10 @@ export async function createApi(services: Services, options: ApiOptions): Promis
         metrics: options.metrics ?? metrics,
         tlsStatus,
       }),
-      ...(options.resources === false ? [] : resourceRoutes(services)),
+      ...(resources ? resourceRoutes(services) : []),
     ],
   });
-  if (options.resources !== false) {
+  if (resources) {
     // The caches are filled before the first request arrives.
     app.addHook('onReady', async () => {
       events.start();

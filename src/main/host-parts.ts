@@ -33,6 +33,11 @@ export function createHostParts({ settings, region, context }: HostPartsContext)
   return [...balancers, ...shares, ...registries];
 }
 
+/** Why the volumes and registries of a region are simulated. */
+export const withoutStorage = ({ regionId }: HostedRegion) => `region ${regionId} has no storage that its hosts share`;
+/** Why its file shares are, if no setting says so. */
+export const withoutNfsGroups = (region: HostedRegion) => `${withoutStorage(region)}, or no nfs_addresses`;
+
 /** Whether the hosts of a region serve file shares. */
 export function hasNfsGroups({ storage, settings: { nfsAddresses } }: HostedRegion, { drivers }: Settings): boolean {
   return storage !== null && nfsAddresses.length > 0 && drivers.fileShare.driver !== 'simulated';

@@ -7,7 +7,7 @@ import { missingOf, packagesOf } from '../drivers/programs.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { hostedRegion, type HostedRegion } from '../resources/regions/host-configuration.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
-import { hasNfsGroups } from './host-parts.ts';
+import { hasNfsGroups, withoutNfsGroups, withoutStorage } from './host-parts.ts';
 import type { Settings } from './settings.ts';
 
 /** By title; of the first region of several hosts. Empty: every region has one host. */
@@ -15,7 +15,7 @@ export function detectHostedDrivers(regions: RegionConfiguration[], settings: Se
   const [region] = regions.map(hostedRegion).filter((each) => each !== null);
   if (!region) return {};
   const { fileShare, volume, registry } = hostDriverKinds;
-  const stored = simulated(`region ${region.regionId} has no storage that its hosts share`);
+  const stored = simulated(withoutStorage(region));
   return {
     ...(settings.drivers.fileShare.driver !== 'simulated' && { [fileShare.title]: fileShares(region, settings) }),
     ...(!region.storage && { [volume.title]: stored, [registry.title]: stored }),
@@ -24,9 +24,7 @@ export function detectHostedDrivers(regions: RegionConfiguration[], settings: Se
 }
 
 function fileShares(region: HostedRegion, settings: Settings): DriverStatus {
-  if (!region.storage || !hasNfsGroups(region, settings)) {
-    return simulated(`region ${region.regionId} has no storage that its hosts share, or no nfs_addresses`);
-  }
+  if (!region.storage || !hasNfsGroups(region, settings)) return simulated(withoutNfsGroups(region));
   const groups = region.settings.nfsAddresses.length;
   const detail = `NFSv4 exports of the CephFS ${region.storage.filesystem}, at ${groups} address${groups === 1 ? '' : 'es'}`;
   return statusWith(nfsGroupPrograms, 'ganesha', detail);

@@ -1,10 +1,24 @@
-/** The backup before a migration, which `migrate --rollback-from` restores. */
+/** Migrates the database of an installation, after a backup, which `migrate --rollback-from` restores. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { shellWord } from '../platform/shell-word.ts';
+import { migrate } from './migrate.ts';
 import { program } from './program.ts';
 import type { Settings } from './settings.ts';
+
+/**
+ * Migrates the database to the schema of this version. `report` gets lines about the backup, and if it must wait.
+ * @throws Error if a restore was interrupted, the backup fails, or the database cannot be migrated
+ */
+export async function migrateInstallation(
+  settings: Settings,
+  connection: ConnectionOptions,
+  report: (text: string) => void,
+): Promise<void> {
+  await refuseInterruptedRestore(settings, connection);
+  await migrate(connection, backupBeforeMigration(settings, report), report);
+}
 
 /**
  * Returns what `migrate` calls before it changes a database that has rows. `report` gets a line if it must wait, and one with the

@@ -9,8 +9,7 @@ import { openClock } from './clock.ts';
 import { type Configuration, configurationFiles, readConfiguration } from './configuration.ts';
 import { findControlPlane } from './control-plane.ts';
 import type { Database } from './database.ts';
-import { migrate } from './migrate.ts';
-import { backupBeforeMigration, refuseInterruptedRestore } from './migration-backup.ts';
+import { migrateInstallation } from './migration-backup.ts';
 import { createServices } from './services.ts';
 import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -57,11 +56,7 @@ export async function openServices({ settings: given, roles, log, closing, openi
     const lock = await takeLocks(database.connection, [dataDirectoryLock(settings.dataDir)], log);
     closing.push(lock.release);
   }
-  if (!isServerProcess) {
-    await refuseInterruptedRestore(settings, database.connection);
-    const report = (text: string) => log.info(text);
-    await migrate(database.connection, backupBeforeMigration(settings, report), report);
-  }
+  if (!isServerProcess) await migrateInstallation(settings, database.connection, (text) => log.info(text));
 
   const db = database.connect('cloudyard api', settings.databasePoolSize);
   const keyring = openKeyFile(settings.keyFile);

@@ -23,7 +23,7 @@ import { createListener } from '../platform/listener.ts';
 import type { HostedRegion } from '../resources/regions/host-configuration.ts';
 import type { Database } from './database.ts';
 import { simulatedDriver, simulatedDrivers, startOneDriver } from './drivers.ts';
-import { hasNfsGroups } from './host-parts.ts';
+import { hasNfsGroups, withoutNfsGroups, withoutStorage } from './host-parts.ts';
 import type { Settings } from './settings.ts';
 import { endAsFailed } from './shutdown.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -56,12 +56,11 @@ export async function startPublishedDrivers(
   closing.push(publishers.stop);
   const hosts = await startHostWatch({ db, log, regionId });
   closing.push(async () => hosts.stop());
-  const why = { detail: `region ${regionId} has no storage that its hosts share` };
   return {
     hosts,
     drivers: {
       // A kind that is not named here serves no region of several hosts.
-      ...simulatedDrivers(settings, context, why),
+      ...simulatedDrivers(settings, context, { detail: withoutStorage(region) }),
       fileShare: await startFileShares(deps, publishers.of('file_share')),
       loadBalancer: createPublishedLoadBalancerDriver(publishers.of('load_balancer'), () =>
         hosts.statusOf('load balancers'),
@@ -95,8 +94,7 @@ async function startFileShares(
 ): Promise<FileShareDriver> {
   const { regionId, storage } = region;
   if (!hasNfsGroups(region, settings) || !storage) {
-    const detail = `region ${regionId} has no storage that its hosts share, or no nfs_addresses`;
-    return simulatedDriver('fileShare', settings, context, { detail });
+    return simulatedDriver('fileShare', settings, context, { detail: withoutNfsGroups(region) });
   }
   const { conf, user, pool, filesystem } = storage;
   const bridge = createCephBridge({ conf, user, log });

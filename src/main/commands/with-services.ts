@@ -17,9 +17,8 @@ const poolSize = 2;
  */
 export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
   const { openDatabase } = await import('../database.ts');
-  const { migrate } = await import('../migrate.ts');
   const { configurationFiles, readConfiguration } = await import('../configuration.ts');
-  const { backupBeforeMigration, refuseInterruptedRestore } = await import('../migration-backup.ts');
+  const { migrateInstallation } = await import('../migration-backup.ts');
   const { createServices } = await import('../services.ts');
   createDataDirectory(settings.dataDir);
   const log = await createCommandLogger(settings);
@@ -28,9 +27,7 @@ export async function withServices(settings: Settings, work: (services: Services
   let services: Services | undefined;
   let stopClock = () => {};
   try {
-    await refuseInterruptedRestore(settings, database.connection);
-    const report = (text: string) => void process.stderr.write(`${text}\n`);
-    await migrate(database.connection, backupBeforeMigration(settings, report), report);
+    await migrateInstallation(settings, database.connection, (text) => void process.stderr.write(`${text}\n`));
     const db = database.connect('cloudyard command', poolSize);
     const { clock, movableClock, stop } = await openClock(settings, db, log);
     stopClock = stop;
