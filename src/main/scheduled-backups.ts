@@ -14,7 +14,7 @@ import { transaction } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Notifications } from '../resources/notifications/service.ts';
+import type { Message, Notifications } from '../resources/notifications/service.ts';
 import type { Settings } from './settings.ts';
 
 interface ScheduledBackupDeps {
@@ -44,20 +44,9 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     if (lateness < lateAfterMs) return;
     const last = state.lastSuccess?.scheduledAt.getTime() ?? 0;
     if (reportedLate === last) return;
-    const ended = state.lastSuccess?.endedAt.toISOString() ?? null;
-    const without = lacksData() ? ['If no worker with data of tenants makes it, it is made without them.'] : [];
-    const message = {
-      ...({ clientId: deps.operatorId, type: 'backup_late', subject: 'The scheduled backup is late' } as const),
-      body: {
-        paragraphs: [
-          ended ? `The last successful backup ended at ${ended}.` : 'No scheduled backup has succeeded.',
-          ...without,
-        ],
-      },
-      data: { last_success: ended, late_seconds: Math.round(lateness / 1000) },
-    };
-    const lastSuccess = state.lastSuccess?.endedAt ?? new Date(0);
-    await transaction(db, (tx) => deps.notifications.issueOnce(tx, message, lastSuccess));
+    const lastEnd = state.lastSuccess?.endedAt ?? null;
+    const message = lateMessage(deps.operatorId, { lastEnd, lateness, lacksData: lacksData() });
+    await transaction(db, (tx) => deps.notifications.issueOnce(tx, message, lastEnd ?? new Date(0)));
     reportedLate = last;
   };
 
@@ -77,14 +66,7 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     const { message } = error;
     log.error({ err: error }, 'the scheduled backup failed');
     await recordEnd(db, due, { error: message });
-    await transaction(db, (tx) =>
-      deps.notifications.issue(tx, {
-        ...{ clientId: deps.operatorId, type: 'backup_failed' },
-        subject: `The backup of ${due.toISOString()} failed`,
-        body: { paragraphs: [`On host ${hostname()}:`, message] },
-        data: { host: hostname(), scheduled_at: due.toISOString(), error: message },
-      }),
-    );
+    await transaction(db, (tx) => deps.notifications.issue(tx, failureMessage(deps.operatorId, due, message)));
   };
 
   const run = (due: Date, signal: AbortSignal) =>
@@ -109,6 +91,30 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
       await run(due, signal);
     }
     await reportLate();
+  };
+}
+
+/** `lastEnd`: of the last success. `lateness`: milliseconds. */
+function lateMessage(
+  operatorId: number,
+  { lastEnd, lateness, lacksData }: { lastEnd: Date | null; lateness: number; lacksData: boolean },
+): Message {
+  const ended = lastEnd?.toISOString() ?? null;
+  const last = ended ? `The last successful backup ended at ${ended}.` : 'No scheduled backup has succeeded.';
+  const without = lacksData ? ['If no worker with data of tenants makes it, it is made without them.'] : [];
+  return {
+    ...{ clientId: operatorId, type: 'backup_late', subject: 'The scheduled backup is late' },
+    body: { paragraphs: [last, ...without] },
+    data: { last_success: ended, late_seconds: Math.round(lateness / 1000) },
+  };
+}
+
+function failureMessage(operatorId: number, due: Date, error: string): Message {
+  const [host, scheduled] = [hostname(), due.toISOString()];
+  return {
+    ...{ clientId: operatorId, type: 'backup_failed', subject: `The backup of ${scheduled} failed` },
+    body: { paragraphs: [`On host ${host}:`, error] },
+    data: { host, scheduled_at: scheduled, error },
   };
 }
 

@@ -1,7 +1,7 @@
 /** The volume driver of a region whose storage is a Ceph pool. volumes.ts does the work; this file starts, watches and stops. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasReserve, inGib } from '../../platform/disk-space.ts';
-import type { DiskSpace } from '../../platform/driver-status.ts';
+import type { DiskSpace, DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { refuseAborted } from '../command.ts';
 import { isId } from '../id-files.ts';
@@ -67,24 +67,11 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
       await check().catch((error: unknown) => log.warn({ err: error }, 'the storage cluster cannot be checked'));
     }
   };
-  const status = () => {
-    const disconnected = bridge.problem();
-    const free = checked && `${inGib(checked.space.freeBytes)} of ${inGib(checked.space.totalBytes)} free`;
-    const problem = disconnected ?? (checked && checked.health !== 'HEALTH_OK' ? checked.health : null);
-    const full = checked !== null && !hasReserve(checked.space);
-    return {
-      ...{ driver: 'ceph', real: true, healthy: disconnected === null && !full },
-      detail: [`Ceph pool ${pool}`, free, full && 'less than the reserve, so creates are refused', problem]
-        .filter(Boolean)
-        .join('; '),
-      space: checked?.space,
-    };
-  };
 
   return {
     name: 'ceph',
     real: true,
-    status,
+    status: () => statusOf(options, checked),
     async start() {
       await bridge.start();
       await check();
@@ -112,5 +99,19 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
       },
       quarantine: (id) => inTurn(id, () => volumes.quarantineSnapshot(store, id)),
     },
+  };
+}
+
+/** `checked`: null before the first check. */
+function statusOf({ bridge, pool }: CephVolumeOptions, checked: Checked | null): DriverStatus {
+  const disconnected = bridge.problem();
+  const free = checked && `${inGib(checked.space.freeBytes)} of ${inGib(checked.space.totalBytes)} free`;
+  const full = checked !== null && !hasReserve(checked.space);
+  const refusal = full && 'less than the reserve, so creates are refused';
+  const problem = disconnected ?? (checked && checked.health !== 'HEALTH_OK' ? checked.health : null);
+  return {
+    ...{ driver: 'ceph', real: true, healthy: disconnected === null && !full },
+    detail: [`Ceph pool ${pool}`, free, refusal, problem].filter(Boolean).join('; '),
+    space: checked?.space,
   };
 }

@@ -75,16 +75,9 @@ export function createNginx(options: NginxOptions): UdpBalancer {
   let listening = new Set<string>();
   let listeners: string[] = [];
   let wanted: { specs: Spec[]; verdict: Parameters<UdpBalancer['update']>[1] } = { specs: [], verdict: () => true };
-  const excluded = new Map<string, Error>();
+  const { excluded, exclude, includeFree } = createExclusions(log);
   const served = () => wanted.specs.filter(({ id }) => !excluded.has(id));
   const render = () => renderNginx(settings, served(), wanted.verdict);
-
-  const includeFree = async () => {
-    for (const id of [...excluded.keys()]) {
-      const spec = wanted.specs.find((each) => each.id === id);
-      if (!spec || (await unbindable(spec)) === null) excluded.delete(id);
-    }
-  };
 
   /**
    * Before a start of nginx, when none of its ports is its own. Something may have removed the configuration. If what is wanted is
@@ -92,12 +85,7 @@ export function createNginx(options: NginxOptions): UdpBalancer {
    */
   const prepareStart = async () => {
     makeRuntimeFolders(layout);
-    for (const spec of served()) {
-      const error = await unbindable(spec);
-      if (error === null) continue;
-      excluded.set(spec.id, error);
-      log.error({ loadBalancer: spec.id, err: error }, 'excluded the UDP listeners of a load balancer');
-    }
+    await exclude(served());
     const found = await readFile(file, 'utf8').catch(() => null);
     running = await replaced(found, render());
   };
@@ -119,7 +107,7 @@ export function createNginx(options: NginxOptions): UdpBalancer {
   async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
     wanted = { specs, verdict };
     makeRuntimeFolders(layout);
-    await includeFree();
+    await includeFree(specs);
     const text = render();
     const endpoints = specs.flatMap(endpointsOf);
     if (!daemon && endpoints.length === 0 && !existsSync(join(layout.nginx, 'nginx.pid'))) return false;
@@ -157,6 +145,31 @@ export function createNginx(options: NginxOptions): UdpBalancer {
     excluded: () => excluded,
     stop: async () => daemon?.stop(),
     release: async () => daemon?.release(),
+  };
+}
+
+/** The load balancers without nginx, because another program had a port of theirs. */
+function createExclusions(log: Logger) {
+  /** Why, by id. */
+  const excluded = new Map<string, Error>();
+  return {
+    excluded,
+    /** Excludes those whose ports are taken. Call it while nginx does not run, which has them otherwise. */
+    async exclude(specs: Spec[]): Promise<void> {
+      for (const spec of specs) {
+        const error = await unbindable(spec);
+        if (error === null) continue;
+        excluded.set(spec.id, error);
+        log.error({ loadBalancer: spec.id, err: error }, 'excluded the UDP listeners of a load balancer');
+      }
+    },
+    /** Includes those whose ports are free. `specs`: of all load balancers. */
+    async includeFree(specs: Spec[]): Promise<void> {
+      for (const id of [...excluded.keys()]) {
+        const spec = specs.find((each) => each.id === id);
+        if (!spec || (await unbindable(spec)) === null) excluded.delete(id);
+      }
+    },
   };
 }
 
