@@ -56,6 +56,11 @@ describe('the help', () => {
     expect(lines.filter((line) => line.length > 80 || /`|\]\(/.test(line))).toEqual([]);
   });
 
+  it('names other settings, which are not beside a setting that is shown alone', () => {
+    expect(settingsHelp()).not.toMatch(/\b(next|previous) (setting|one|two|three|four|five)/);
+    expect(settingsHelp('CLOUDYARD_RATE_LIMIT')).toContain('CLOUDYARD_CLIENT_REQUESTS_PER_SECOND');
+  });
+
   it('of one setting has its default and meaning', () => {
     expect(settingsHelp('CLOUDYARD_BACKUP_KEEP')).toBe(
       'CLOUDYARD_BACKUP_KEEP (default: 7)\n    Scheduled backups that are retained, 1 to 10000.',

@@ -110,12 +110,12 @@ export const settingMeanings = {
   CLOUDYARD_RATE_LIMIT: {
     default: '`0`',
     meaning:
-      'Requests a minute of each client, on each server, in a burst or spread; 0: no limit. Conflicts with the next setting.',
+      'The limit of `CLOUDYARD_CLIENT_REQUESTS_PER_SECOND` for a minute: requests a minute of each client, on each server, in a burst or spread; 0: no limit. Set only one of the two.',
   },
   CLOUDYARD_CLIENT_REQUESTS_PER_SECOND: {
     default: '`0`',
     meaning:
-      'Requests a second of each client, on each server; 0: no limit. [Fair use](guides/fair-use.md) explains this and the next five.',
+      'Requests a second of each client, on each server; 0: no limit. `CLOUDYARD_RATE_LIMIT` is the same limit for a minute; set only one of the two. See [Fair use](guides/fair-use.md), as for all limits of clients.',
   },
   CLOUDYARD_CLIENT_OPEN_REQUESTS: {
     default: '`500`',
@@ -262,11 +262,12 @@ export const settingMeanings = {
   CLOUDYARD_BACKUP_PASSPHRASE_FILE: {
     default: 'not set',
     meaning:
-      'File whose first line is the passphrase that encrypts the key file in backups. Conflicts with the next setting.',
+      'File whose first line is the passphrase that encrypts the key file in backups. Conflicts with `CLOUDYARD_BACKUP_AGE_RECIPIENT`.',
   },
   CLOUDYARD_BACKUP_AGE_RECIPIENT: {
     default: 'not set',
-    meaning: 'age recipient (public key) that encrypts the key file in backups.',
+    meaning:
+      'age recipient (public key) that encrypts the key file in backups. Conflicts with `CLOUDYARD_BACKUP_PASSPHRASE_FILE`.',
   },
   CLOUDYARD_BACKUP_SCHEDULE: {
     default: 'not set',

@@ -96,7 +96,7 @@ export function readCoreSettings(
     clientLimits: {
       /** On each server; 0: no limit. */
       requestsPerSecond: perMinute > 0 ? perMinute / 60 : perSecond,
-      /** Requests that may exceed the rate at once. */
+      /** The most requests at once: those of the second or the minute that the setting names. */
       requestBurst: Math.max(perMinute, perSecond),
       /** On each server. */
       openRequests: integer('CLOUDYARD_CLIENT_OPEN_REQUESTS', defaultClientLimits.openRequests, 1, 100_000),
