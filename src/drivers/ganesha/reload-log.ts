@@ -7,7 +7,6 @@
  *
  * Not used: `Export 1 has 2 defined clients` counts the rules from before an update.
  */
-import { open, stat, truncate } from 'node:fs/promises';
 
 export interface Reload {
   /** By Export_Id. */
@@ -23,7 +22,6 @@ const END = 'Reread exports complete';
 const ACCEPTED = /:Export (\d+) (?:created|updated) at pseudo \(([^)]*)\)/;
 const ERROR = / :(?:CONFIG|FSAL|EXPORT) :(?:CRIT|MAJ|FATAL) :/;
 const UNREADABLE = 'ganesha_yyerror';
-const LOG_LIMIT = 10 * 1024 * 1024;
 
 /** Returns the first reload in a piece of the log; null if none has begun and ended in it. */
 export function readReload(text: string): Reload | null {
@@ -45,28 +43,4 @@ export function readReload(text: string): Reload | null {
     trusted = true;
   }
   return { inForce, errors, readable: !errors.some((line) => line.includes(UNREADABLE)) };
-}
-
-/** Returns the size of the log, and truncates a large one: Ganesha opens the file for each line, so that is safe between reloads. */
-export async function logEnd(logFile: string): Promise<number> {
-  const size = await stat(logFile).then(
-    (found) => found.size,
-    () => 0,
-  );
-  if (size < LOG_LIMIT) return size;
-  await truncate(logFile, 0);
-  return 0;
-}
-
-/** The text of the log after an offset in bytes. */
-export async function readFrom(logFile: string, offset: number): Promise<string> {
-  const file = await open(logFile, 'r');
-  try {
-    const { size } = await file.stat();
-    const buffer = Buffer.alloc(Math.max(0, size - offset));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, offset);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }

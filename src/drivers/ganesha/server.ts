@@ -23,6 +23,7 @@ import { type LiveProcess, liveProcess, processIn, standardErrorOf } from '../..
 import { succeeds } from '../../platform/succeeds.ts';
 import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
+import { readFrom, truncateLong } from '../daemon-logs.ts';
 import { DriverError } from '../driver.ts';
 import { endProcess } from '../end-process.ts';
 import { isOwnAddress } from '../own-host.ts';
@@ -33,7 +34,7 @@ import type { GaneshaPrograms } from './detect.ts';
 import { ensureDurably } from '../durable-files.ts';
 import type { Jail } from './jail.ts';
 import type { Layout } from './layout.ts';
-import { logEnd, type Reload, readFrom, readReload } from './reload-log.ts';
+import { type Reload, readReload } from './reload-log.ts';
 import { callNull, NFS4 } from './rpc.ts';
 import { keepRegistered } from './registrations.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
@@ -232,7 +233,8 @@ export async function reloadGanesha(
       if (liveProcess(pid)) throw err;
       return '';
     };
-    const from = await logEnd(logFile);
+    // Now, because a truncation during a reload would lose its lines.
+    const from = await truncateLong(logFile);
     daemon()?.signal('SIGHUP');
     const reloadDeadline = performance.now() + RELOAD_TIMEOUT_MS;
     while (daemon()?.pid() === pid && performance.now() < reloadDeadline) {

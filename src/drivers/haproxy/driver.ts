@@ -5,13 +5,14 @@
  * Invariant: one operation at a time changes HAProxy. Changes that wait for it are processed as one batch.
  */
 import { existsSync } from 'node:fs';
-import { rm, stat, truncate } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { onHost } from '../command.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { runsAsRoot } from '../confined.ts';
+import { truncateLong } from '../daemon-logs.ts';
 import type { BalancerAmongHosts, LoadBalancerDriver, ObservedLoadBalancer, Peers } from '../load-balancer.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
@@ -71,7 +72,6 @@ const TRUNCATE_LOGS_MS = 60_000;
 const EXCLUDED_MS = busyPortSeconds * 1000;
 /** Load balancers that the status names. */
 const maxNamed = 3;
-const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 /** Runs nothing before `start`. @throws Error if HAProxy is not installed (`finding.haproxy` is null) */
 export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDriver {
@@ -226,12 +226,10 @@ async function startAll(host: Host): Promise<void> {
   await updateUdp(host);
 }
 
-/** The logs grow with every change of a member. HAProxy and nginx append, so truncation loses old lines only. */
+/** The logs grow with every change of a member. */
 async function truncateLogs({ layout, log }: Host): Promise<void> {
   for (const file of [layout.logFile, errorLog(layout.nginx)]) {
-    const size = (await stat(file).catch(() => null))?.size ?? 0;
-    if (size > MAX_LOG_BYTES)
-      await truncate(file).catch((err: unknown) => log.warn({ err, file }, 'cannot truncate a log'));
+    await truncateLong(file).catch((err: unknown) => log.warn({ err, file }, 'cannot truncate a log'));
   }
 }
 

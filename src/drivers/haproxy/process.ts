@@ -9,7 +9,7 @@
  * Failure modes: if HAProxy rejects a reload (for example because a port was just taken), the old worker continues. While
  * HAProxy is down, calls fail as retryable; its next start uses the configuration on disk.
  */
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
@@ -17,6 +17,7 @@ import type { Logger } from '../../platform/log.ts';
 import { limited } from '../../platform/turns.ts';
 import { onHost, run } from '../command.ts';
 import { confined } from '../confined.ts';
+import { logSize, readFrom } from '../daemon-logs.ts';
 import { DriverError } from '../driver.ts';
 import { rejectedConfiguration, proxyUnavailable } from './errors.ts';
 import type { Layout } from './layout.ts';
@@ -89,7 +90,7 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   async function reload(revision: string): Promise<{ refused: DriverError | null }> {
     if (daemon?.pid() == null) throw proxyUnavailable('HAProxy is down');
     const failures = failedReloads(await retrying(master)(['show proc']));
-    const logged = (await stat(layout.logFile).catch(() => null))?.size ?? 0;
+    const logged = await logSize(layout.logFile);
     daemon.signal('SIGUSR2');
     const admin = runtimeSocket(layout.adminSocket(revision));
     const deadline = performance.now() + RELOAD_TIMEOUT_MS;
@@ -211,7 +212,7 @@ function oldWorkersIn(processes: string): number[] {
 }
 
 async function rejection(layout: Layout, logged: number): Promise<DriverError> {
-  const text = (await readFile(layout.logFile).catch(() => Buffer.alloc(0))).subarray(logged).toString('utf8');
+  const text = await readFrom(layout.logFile, logged).catch(() => '');
   const alerts = text
     .split('\n')
     .filter((line) => line.startsWith('[ALERT]'))

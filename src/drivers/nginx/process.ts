@@ -18,6 +18,7 @@ import type { Logger } from '../../platform/log.ts';
 import { liveProcess, standardErrorOf } from '../../platform/running-processes.ts';
 import { onHost, run } from '../command.ts';
 import { accountFor, confined } from '../confined.ts';
+import { readFrom } from '../daemon-logs.ts';
 import { cannotListen, rejectedConfiguration, proxyUnavailable } from '../haproxy/errors.ts';
 import { type Layout, makeRuntimeFolders } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
@@ -255,7 +256,7 @@ async function reload(daemon: Daemon, file: string): Promise<void> {
   daemon.signal('SIGHUP');
   const deadline = performance.now() + RELOAD_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    const lines = (await readFile(log).catch(ended)).subarray(from).toString('utf8');
+    const lines = await readFrom(log, from).catch(ended);
     if (/: start worker process \d+\n/.test(lines) && lines.includes('gracefully shutting down')) return;
     const errors = lines.split('\n').filter((line) => line.includes('[emerg]'));
     if (errors.length > 0) throw proxyUnavailable(`nginx rejected its configuration: ${errors.join(' | ')}`);
