@@ -24,13 +24,14 @@ export class VerificationEnded extends Error {
   }
 }
 
-/** A host whose addresses are allowed. `isInside`: it is in a network of the operator, so plain HTTP is allowed. */
-export interface Reachable {
+/** A host with its addresses, which are allowed. `isInside`: it is in a network of the operator, so plain HTTP is allowed. */
+export interface AllowedHost {
   addresses: LookupAddress[];
   isInside: boolean;
 }
 
-export interface Reach {
+/** Which hosts may be connected to. */
+export interface HostRules {
   /** CIDRs that are allowed in addition to the public internet. */
   networks: readonly string[];
   /** Whether `host:port` is a registry of this Cloudyard or its token server. */
@@ -38,7 +39,11 @@ export interface Reach {
 }
 
 /** @throws VerificationEnded if the name does not resolve or an address is not allowed */
-export async function reachable(url: URL, { networks, isOwn }: Reach, signal: AbortSignal): Promise<Reachable> {
+export async function requireAllowed(
+  url: URL,
+  { networks, isOwn }: HostRules,
+  signal: AbortSignal,
+): Promise<AllowedHost> {
   const host = hostOf(url);
   const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host, signal);
   if (await isOwn(hostAndPort(url))) return { addresses, isInside: true };
@@ -65,7 +70,7 @@ export interface Answer {
 /** Sends a GET request. @throws Error of the connection */
 export async function get(
   url: URL,
-  { addresses }: Reachable,
+  { addresses }: AllowedHost,
   authorization: string | null,
   signal: AbortSignal,
 ): Promise<Answer> {

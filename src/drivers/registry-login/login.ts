@@ -7,16 +7,24 @@
  */
 import type { Credentials, RegistryAddress, Verdict, VerifyLogin } from '../registry-login.ts';
 import { challengeOf } from './challenge.ts';
-import { get, VerificationEnded, reachable, type Answer, type Reach, type Reachable } from './connection.ts';
+import { get, requireAllowed, VerificationEnded, type Answer, type HostRules } from './connection.ts';
 
 const timeoutMs = 10_000;
 
-/** A verification takes at most 10 s. `reach`: where it may connect to. */
-export function createVerifyLogin(reach: Reach): VerifyLogin {
+interface Login {
+  /** Of the registry. */
+  authority: string;
+  credentials: Credentials;
+  rules: HostRules;
+  signal: AbortSignal;
+}
+
+/** A verification takes at most 10 s. */
+export function createVerifyLogin(rules: HostRules): VerifyLogin {
   return async (registry, credentials) => {
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      return await logIn(registry, credentials, reach, timeout);
+      return await logIn({ authority: registry.authority, credentials, rules, signal: timeout });
     } catch (error) {
       if (timeout.aborted) return unreachable(registry, `no response within ${timeoutMs / 1000} s`);
       if (error instanceof VerificationEnded) return { outcome: error.outcome, message: error.message };
@@ -36,13 +44,9 @@ function reasonOf(error: unknown): string {
   return (code?.startsWith('E') ? code : (message ?? code ?? 'the connection failed')).slice(0, 200);
 }
 
-async function logIn(
-  { authority }: RegistryAddress,
-  credentials: Credentials,
-  reach: Reach,
-  signal: AbortSignal,
-): Promise<Verdict> {
-  const { url, host, answer } = await firstAnswer(authority, reach, signal);
+async function logIn(login: Login): Promise<Verdict> {
+  const { authority, credentials, signal } = login;
+  const { url, host, answer } = await firstAnswer(login);
   if (answer.status === 200) {
     return { outcome: 'not_asked', message: `${authority} does not require a login` };
   }
@@ -53,10 +57,7 @@ async function logIn(
       'no_registry',
       `${authority} requires an authentication scheme that registries do not use`,
     );
-  const authorization =
-    challenge.scheme === 'basic'
-      ? basic(credentials)
-      : await tokenOf(challenge.parameters, authority, credentials, reach, signal);
+  const authorization = challenge.scheme === 'basic' ? basic(credentials) : await tokenOf(challenge.parameters, login);
   if (authorization === null) return refused(authority);
   const { status } = await get(url, host, authorization, signal);
   if (status === 200) return { outcome: 'accepted', message: `${authority} accepts the login and password` };
@@ -78,9 +79,9 @@ function notARegistry(authority: string, { status }: Pick<Answer, 'status'>): Ve
 }
 
 /** Requests `/v2/` without credentials. In networks of the operator, falls back to HTTP if the server has no TLS. */
-async function firstAnswer(authority: string, reach: Reach, signal: AbortSignal) {
+async function firstAnswer({ authority, rules, signal }: Login) {
   const secure = new URL(`https://${authority}/v2/`);
-  const host = await reachable(secure, reach, signal);
+  const host = await requireAllowed(secure, rules, signal);
   try {
     return { url: secure, host, answer: await get(secure, host, null, signal) };
   } catch (error) {
@@ -98,10 +99,7 @@ function speaksTls(error: unknown): boolean {
 /** Returns the Authorization header with a token; null: the token server refuses the credentials. */
 async function tokenOf(
   { realm = '', service }: Record<string, string>,
-  authority: string,
-  credentials: Credentials,
-  reach: Reach,
-  signal: AbortSignal,
+  { authority, credentials, rules, signal }: Login,
 ): Promise<string | null> {
   const url = URL.canParse(realm) ? new URL(realm) : null;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
@@ -110,7 +108,7 @@ async function tokenOf(
   if (service !== undefined) url.searchParams.set('service', service);
   url.searchParams.set('account', credentials.login);
   url.searchParams.set('client_id', 'cloudyard');
-  const host: Reachable = await reachable(url, reach, signal);
+  const host = await requireAllowed(url, rules, signal);
   if (url.protocol === 'http:' && !host.isInside) {
     throw new VerificationEnded(
       'not_allowed',
