@@ -38,7 +38,7 @@ describe('documents', () => {
 });
 
 describe('the README', () => {
-  it.each(['src/http', 'src/platform', 'src/tasks'])('of %s names every file', (folder) => {
+  it.each(['src/drivers', 'src/http', 'src/platform', 'src/tasks'])('of %s names every file', (folder) => {
     const text = readFileSync(join(folder, 'README.md'), 'utf8');
     const names = globSync('*.ts', { cwd: folder }).filter((name) => !name.endsWith('.test.ts'));
     expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
