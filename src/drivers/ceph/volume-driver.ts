@@ -1,8 +1,8 @@
 /** The volume driver of a region whose storage is a Ceph pool. volumes.ts does the work; this file starts, watches and stops. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hasReserve, inGib } from '../../platform/disk-space.ts';
 import type { DiskSpace, DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
+import { poll } from '../../platform/poll.ts';
 import { refuseAborted } from '../command.ts';
 import { isId } from '../id-files.ts';
 import { oneAtATime } from '../../platform/turns.ts';
@@ -48,7 +48,8 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     maxAncestors: options.maxAncestors ?? MAX_ANCESTORS,
   };
   const inTurn = oneAtATime();
-  const ending = new AbortController();
+  let isStopped = false;
+  let stopChecks = () => {};
   let checked: Checked | null = null;
 
   const check = async () => {
@@ -56,16 +57,12 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     checked = { space, health };
   };
   const trash = createTrash(images, log);
-  const inBackground = (work: Promise<void>, message: string) =>
-    void work.catch((error: unknown) => ending.signal.aborted || log.warn({ err: error }, message));
-  const watch = async () => {
-    for (;;) {
-      inBackground(trash.emptyWhenDue(), 'the trash cannot be emptied');
-      const seconds = options.checkSeconds ?? CHECK_SECONDS;
-      await sleep(seconds * 1000, undefined, { signal: ending.signal, ref: false }).catch(() => undefined);
-      if (ending.signal.aborted) return;
-      await check().catch((error: unknown) => log.warn({ err: error }, 'the storage cluster cannot be checked'));
-    }
+  /** In the background. */
+  const emptyTrash = (emptying: Promise<void>) =>
+    void emptying.catch((error: unknown) => isStopped || log.warn({ err: error }, 'the trash cannot be emptied'));
+  const checkAgain = async () => {
+    await check().catch((error: unknown) => log.warn({ err: error }, 'the storage cluster cannot be checked'));
+    emptyTrash(trash.emptyWhenDue());
   };
 
   return {
@@ -75,10 +72,12 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     async start() {
       await bridge.start();
       await check();
-      void watch();
+      emptyTrash(trash.emptyWhenDue());
+      stopChecks = poll(checkAgain, (options.checkSeconds ?? CHECK_SECONDS) * 1000);
     },
     async stop() {
-      ending.abort();
+      isStopped = true;
+      stopChecks();
       await bridge.stop();
     },
     list: async () => (await images.list()).filter(isId).sort(),
@@ -86,7 +85,7 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     async remove(id, signal) {
       refuseAborted(signal);
       await inTurn(id, () => volumes.removeVolume(store, id));
-      inBackground(trash.empty(), 'the trash cannot be emptied');
+      emptyTrash(trash.empty());
     },
     quarantine: (id) => inTurn(id, () => volumes.quarantineVolume(store, id)),
     snapshots: {

@@ -1,5 +1,6 @@
 /** Returns routers to the hosts that should hold them, one at a time, when those hosts have served for a while. */
 import type { Logger } from '../../platform/log.ts';
+import { poll } from '../../platform/poll.ts';
 import type { HandOver } from './hand-over.ts';
 import type { VirtualRouter } from './routers.ts';
 
@@ -42,7 +43,7 @@ export function createRebalancing({
   log,
 }: RebalancingOptions): Rebalancing {
   let stopping = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let stopPolling = () => {};
   let running: Promise<void> = Promise.resolve();
   let waits = new Map<string, Wait>();
 
@@ -71,27 +72,27 @@ export function createRebalancing({
       }
     }
   }
-  const next = (signal: AbortSignal) => {
-    timer = setTimeout(() => {
-      running = rebalance(signal).catch((err: unknown) => {
-        if (!signal.aborted) log.warn({ err }, 'cannot return addresses to their host yet');
-      });
-      void running.finally(() => signal.aborted || next(signal));
-    }, POLL_MS).unref();
+  const end = () => {
+    stopping.abort();
+    stopPolling();
   };
   return {
     start() {
-      stopping.abort();
-      clearTimeout(timer);
+      end();
       stopping = new AbortController();
-      next(stopping.signal);
+      const { signal } = stopping;
+      stopPolling = poll(() => {
+        running = rebalance(signal).catch((err: unknown) => {
+          if (!signal.aborted) log.warn({ err }, 'cannot return addresses to their host yet');
+        });
+        return running;
+      }, POLL_MS);
     },
     hostsChanged() {
       waits = new Map();
     },
     async stop() {
-      stopping.abort();
-      clearTimeout(timer);
+      end();
       await running;
     },
   };
