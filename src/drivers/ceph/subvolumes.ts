@@ -13,7 +13,8 @@ import type { CephBridge } from './bridge.ts';
 import { managerCommand, monitorCommand } from './commands.ts';
 import { hasErrno } from './errors.ts';
 
-interface SubvolumePlace {
+/** Where a region keeps file shares. */
+export interface SharePlace {
   bridge: Pick<CephBridge, 'call'>;
   regionId: number;
   pool: string;
@@ -58,7 +59,7 @@ const CONCURRENT_COMMANDS = 3;
 const QUARANTINE = 'quarantine';
 
 /** The subvolumes of one region, in the group `cloudyard-<region>` of the filesystem. All calls reject with a DriverError. */
-export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SubvolumePlace): Subvolumes {
+export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlace): Subvolumes {
   const group = `cloudyard-${regionId}`;
   const place = { vol_name: filesystem, group_name: group };
   const quarantine = { pool, namespace: `cloudyard.${regionId}.file-shares`, object: QUARANTINE };

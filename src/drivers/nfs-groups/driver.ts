@@ -15,17 +15,14 @@ import { accessNetwork, clientsOf } from '../ganesha/networks.ts';
 import { connectionPoint } from '../ganesha/configuration.ts';
 import { oneAtATime } from '../../platform/turns.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
-import { cephSubvolumes } from '../ceph/subvolumes.ts';
+import { cephSubvolumes, type SharePlace } from '../ceph/subvolumes.ts';
 import { groupRecords } from './records.ts';
 import { servedWait } from './served-wait.ts';
 import { stampOf, type PublishedShare } from './share-state.ts';
 
-interface CephFileShareOptions {
+interface CephFileShareOptions extends SharePlace {
   /** The driver starts and stops it. */
   bridge: CephBridge;
-  regionId: number;
-  pool: string;
-  filesystem: string;
   publisher: Publisher<PublishedShare>;
   /** How long to wait for the server of a group. Default: 20. */
   serverSeconds?: number;

@@ -11,7 +11,7 @@
  * data, because a frozen host does not notice that its lock expired. Fencing does: `fence` evicts the clients of the group
  * from the metadata servers, which puts them on the blocklist of the OSDs.
  */
-import type { CephBridge } from '../ceph/bridge.ts';
+import type { SharePlace } from '../ceph/subvolumes.ts';
 
 /** A server of a group. */
 export interface ServerRecord {
@@ -22,13 +22,6 @@ export interface ServerRecord {
   shares: Record<string, string>;
   /** The sizes that its exports show at least, GiB, by the id of the share. */
   sizes: Record<string, number>;
-}
-
-interface GroupPlace {
-  bridge: Pick<CephBridge, 'call'>;
-  regionId: number;
-  pool: string;
-  filesystem: string;
 }
 
 export interface GroupRecords {
@@ -76,7 +69,7 @@ export function clientLabel(regionId: number, group: string): string {
 export const CLIENT_METADATA = 'cloudyard_nfs_group';
 
 /** The records of all groups of a region, in one namespace of the pool. All calls reject with a DriverError. */
-export function groupRecords({ bridge, regionId, pool, filesystem }: GroupPlace): GroupRecords {
+export function groupRecords({ bridge, regionId, pool, filesystem }: SharePlace): GroupRecords {
   const namespace = `cloudyard.${regionId}.nfs-groups`;
   const at = (group: string) => ({ pool, namespace, object: group });
   const holders = (group: string) =>
