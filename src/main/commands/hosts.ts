@@ -1,5 +1,4 @@
 /** The commands `host list`, `drain`, `undrain` and `forget`. `host --region N` runs the agent (list.ts). */
-import { ClientError } from '../../errors/catalogue.ts';
 import type { Host } from '../../resources/hosts/schema.ts';
 import type { Settings } from '../settings.ts';
 import { command } from '../command-line.ts';
@@ -31,9 +30,7 @@ const change = (action: 'drain' | 'undrain' | 'forget', summary: string, done: s
     async run(settings: Settings, _options, [region = '', name = '']) {
       const regionId = idNumber('REGION', region);
       await withServices(settings, async ({ hosts }) => {
-        await hosts.byCommand(action, regionId, name).catch((error: unknown) => {
-          throw error instanceof ClientError ? new Error(error.message, { cause: error }) : error;
-        });
+        await hosts.byCommand(action, regionId, name);
         print(`host ${name} of region ${region} ${done}`);
       });
     },
