@@ -113,6 +113,19 @@ describe('a blob that a manifest refers to', () => {
     expect(existsSync(layout.trashed(layer))).toBe(false);
   });
 
+  it('is stored once after a push has uploaded it again', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const digest = await storage.image('app-1/a', 'v1', [layer]);
+    await removeContents(layout, { prefix: 'app-1', repository: 'a', digest, tag: null });
+    await storage.age();
+    await pass();
+    expect(existsSync(layout.trashed(layer))).toBe(true);
+    await storage.layer('app-1/a', 'layer');
+    await storage.image('app-1/a', 'v1', [layer]);
+    await passes();
+    expect([isStored(layer), existsSync(layout.trashed(layer))]).toEqual([true, false]);
+  });
+
   it('is kept while another registry refers to it', async () => {
     const layer = await storage.layer('one-1/a', 'shared');
     await storage.layer('two-2/a', 'shared');

@@ -198,16 +198,17 @@ async function quarantined({ quarantine }: Layout): Promise<string[]> {
   return digests;
 }
 
-/** Deletes blobs that an earlier pass moved to the trash, and moves back blobs that have a link again. */
+/** Moves back blobs that have a link again, and deletes the others, and those that were uploaded again. */
 async function emptyTrash(options: CollectOptions, trashed: Set<string>, linked: Set<string>): Promise<void> {
   const { layout, patience } = options;
   for (const digest of trashed) {
     refuseAborted(options.signal);
-    const at = await writtenAt(layout.trashed(digest));
-    if (linked.has(digest)) await untrash(layout, digest);
-    else if (at && isOlder(at, patience)) {
-      await rm(layout.trashed(digest), { recursive: true, force: true });
+    if (linked.has(digest)) {
+      await untrash(layout, digest);
+      if (!(await writtenAt(layout.data(digest)))) continue;
     }
+    const at = await writtenAt(layout.trashed(digest));
+    if (at && isOlder(at, patience)) await rm(layout.trashed(digest), { recursive: true, force: true });
   }
 }
 
