@@ -179,6 +179,16 @@ describe('a push in progress', () => {
     expect([isLinked('app-1/a', layer), isStored(layer), isStored(loose)]).toEqual([true, true, true]);
   });
 
+  it('keeps the folder where it is about to move a blob', async () => {
+    const folder = layout.blob(`sha256:${'a'.repeat(64)}`);
+    await mkdir(folder, { recursive: true });
+    await pass();
+    expect(existsSync(folder)).toBe(true);
+    await storage.age();
+    await pass();
+    expect(existsSync(folder)).toBe(false);
+  });
+
   it('gets its layers back if it puts its manifest while the links are being removed', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     const pushDuringRelease: RequestHold = async () => ({

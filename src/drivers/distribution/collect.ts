@@ -220,8 +220,9 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise
     refuseAborted(signal);
     for (const digest of await digestsIn(join(layout.blobs, folder))) {
       if (linked.has(digest)) continue;
-      const at = await writtenAt(layout.data(digest));
-      if (at && !isOlder(at, patience)) continue;
+      // Distribution creates the folder before it moves the bytes there.
+      const at = (await writtenAt(layout.data(digest))) ?? (await writtenAt(layout.blob(digest)));
+      if (!at || !isOlder(at, patience)) continue;
       await trash(layout, digest);
       moved.add(digest);
     }
