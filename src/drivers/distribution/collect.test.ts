@@ -143,6 +143,18 @@ describe('a blob that a manifest refers to', () => {
     expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([true, true]);
   });
 
+  it('is deleted after its manifest was lost, unless that is in the trash', async () => {
+    const layer = await storage.layer('app-1/a', 'layer');
+    const manifest = await storage.image('app-1/a', 'v1', [layer]);
+    await rename(layout.blob(manifest), layout.trashed(manifest));
+    await storage.age();
+    await pass();
+    expect([isLinked('app-1/a', layer), isStored(layer), isStored(manifest)]).toEqual([true, true, true]);
+    await rm(layout.blob(manifest), { recursive: true });
+    await passes();
+    expect([isLinked('app-1/a', layer), isStored(layer)]).toEqual([false, false]);
+  });
+
   it('is kept while its registry is in quarantine', async () => {
     const layer = await storage.layer('app-1/a', 'layer');
     await storage.image('app-1/a', 'v1', [layer]);

@@ -90,13 +90,21 @@ async function mark(layout: Layout, prefix: string, repository: Repository) {
   const revisions = await linksIn(revisionsOf(repository));
   const manifests: Manifest[] = [];
   // One by one: a registry may hold gigabytes of them.
+  let areAllKnown = true;
   for (const digest of revisions) {
     const manifest = await readManifest(layout, digest);
     if (manifest) manifests.push(manifest);
+    // A lost manifest refers to nothing.
+    else if (await isStored(layout, digest)) areAllKnown = false;
   }
   const needed = new Set([...revisions, ...manifests.flatMap(({ references }) => references)]);
-  const loose = manifests.length < revisions.length ? [] : [...layers].filter((digest) => !needed.has(digest));
+  const loose = areAllKnown ? [...layers].filter((digest) => !needed.has(digest)) : [];
   return { prefix, repository, revisions, manifests, layers, loose };
+}
+
+/** Whether a blob exists, also in the trash. */
+async function isStored(layout: Layout, digest: string): Promise<boolean> {
+  return ((await writtenAt(layout.data(digest))) ?? (await writtenAt(layout.trashed(digest)))) !== null;
 }
 
 /**
