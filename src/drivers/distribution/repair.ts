@@ -4,8 +4,8 @@
  * the push that would write it again), and a truncated manifest (which is never written again, because it exists). Layers are
  * renamed into place and always complete.
  *
- * Runs before every start, while nothing writes, and for one repository when distribution answers a request with 500
- * (gate/main.ts). Then files of the last seconds are unchanged: distribution may be writing them.
+ * Runs before every start, while nothing writes, and for one repository when distribution responds with an error of the storage
+ * (gate/repairs.ts). Then files of the last seconds are unchanged: distribution may be writing them.
  *
  * The path of the link of a layer or manifest contains its digest, so the link of a complete blob is written again.
  * Distribution writes the index entry of a tag before the tag itself, so the newest complete entry is the value that the tag

@@ -32,10 +32,12 @@ interface GateOptions extends Partial<Forwarding> {
   onRequest?(request: IncomingMessage): void;
   /** Gets the body that distribution has received before it answers. Default: it answers at once. */
   onBody?(body: Buffer): void;
+  /** The body of each response of distribution. */
+  body?: string;
 }
 
 /** The port of a gate. Distribution answers with `statuses` in turn, then with 404. */
-async function openGate(statuses: number[], { onRequest, onBody, ...more }: GateOptions): Promise<number> {
+async function openGate(statuses: number[], { onRequest, onBody, body, ...more }: GateOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'cloudyard-forward-'));
   opened.push(() => rm(folder, { recursive: true }));
   const socket = join(folder, 'socket');
@@ -43,7 +45,8 @@ async function openGate(statuses: number[], { onRequest, onBody, ...more }: Gate
     createServer(async (request, response) => {
       if (onBody) onBody(await buffer(request));
       else request.resume();
-      response.writeHead(statuses.shift() ?? 404).end();
+      const type = body === undefined ? {} : { 'content-type': 'application/json' };
+      response.writeHead(statuses.shift() ?? 404, type).end(body);
     }),
     socket,
   );
@@ -93,6 +96,20 @@ it('sends a request again after a server error, if a file was repaired or is bei
 it('sends a request again once if nothing is to be repaired: another request may have done it', async () => {
   expect(await statusOf('GET', [500], async () => 'sound')).toBe(404);
   expect(await statusOf('GET', [500, 500], async () => 'sound')).toBe(500);
+});
+
+it('repairs after a refusal that reports an error of the storage, and no other refusal', async () => {
+  const repairsAfter = async (...codes: string[]) => {
+    let repairs = 0;
+    const repair: Repair = async () => ((repairs += 1), 'repaired');
+    const port = await openGate([400], { repair, body: JSON.stringify({ errors: codes.map((code) => ({ code })) }) });
+    const { status } = await fetch(`http://127.0.0.1:${port}/v2/`, { method: 'PUT', body: 'manifest' });
+    return [status, repairs];
+  };
+  expect(await repairsAfter('MANIFEST_BLOB_UNKNOWN', 'UNKNOWN')).toEqual([503, 1]);
+  expect(await repairsAfter('DIGEST_INVALID', 'MANIFEST_BLOB_UNKNOWN')).toEqual([503, 1]);
+  expect(await repairsAfter('MANIFEST_BLOB_UNKNOWN')).toEqual([400, 0]);
+  expect(await repairsAfter('DIGEST_INVALID')).toEqual([400, 0]);
 });
 
 it('asks the client to repeat a request with a body', async () => {

@@ -9,7 +9,7 @@ import {
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { publicErrors } from './public-errors.ts';
+import { areOfStorage, publicErrors } from './public-errors.ts';
 import { endAfterBody, Refusal } from './refusal.ts';
 
 export interface Forwarding {
@@ -25,7 +25,7 @@ export interface Forwarding {
   /** Called with the response before it is sent to the client. @throws Refusal to send instead */
   onAnswer?(answer: IncomingMessage): void | Promise<void>;
   /**
-   * Called for a response with a server error: repairs files that distribution cannot read. The request is sent again after
+   * Called for a response with an error of the storage: repairs files that distribution cannot read. The request is sent again after
    * `repaired`, and after `pending` (distribution may be writing the file); a request with a body gets 503 instead. It is
    * sent again once after `sound`, because another request may have repaired the file in the meantime.
    */
@@ -116,7 +116,11 @@ export function createForward(socketPath: string) {
         upstream.end();
       }
       const [answer] = await answered;
-      if (tries < repairTries && answer.statusCode! >= 500 && forwarding.repair) {
+      const isServerError = answer.statusCode! >= 500;
+      // A response to HEAD has no body. That of a server error is for `onAnswer`.
+      let errors = method === 'HEAD' || isServerError ? null : await publicErrors(answer);
+      const isOfStorage = isServerError || (errors !== null && areOfStorage(errors));
+      if (tries < repairTries && isOfStorage && forwarding.repair) {
         const isSound = (await forwarding.repair()) === 'sound';
         if (!sends && (!isSound || tries === 0)) {
           answer.resume();
@@ -125,8 +129,7 @@ export function createForward(socketPath: string) {
         if (!isSound) throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
       }
       await forwarding.onAnswer?.(answer);
-      // A response to HEAD has no body to replace.
-      const errors = method === 'HEAD' ? null : await publicErrors(answer);
+      if (method !== 'HEAD' && isServerError) errors = await publicErrors(answer);
       const kept = headersOf(answer.rawHeaders, (name) => errors === null || name !== 'content-length');
       if (errors !== null) kept.push('content-length', String(Buffer.byteLength(errors)));
       response.writeHead(answer.statusCode!, answer.statusMessage, kept);

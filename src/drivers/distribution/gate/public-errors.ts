@@ -12,6 +12,15 @@ import { Refusal } from './refusal.ts';
 const maxBytes = 64 * 1024;
 
 /**
+ * Whether these errors, from `publicErrors`, may be the fault of the storage: distribution reports a file that it cannot read as
+ * UNKNOWN, and an incomplete link as DIGEST_INVALID, beside the digest of its blob.
+ */
+export function areOfStorage(errors: string): boolean {
+  const codes = new Set((JSON.parse(errors) as { errors: { code: string }[] }).errors.map(({ code }) => code));
+  return codes.has('UNKNOWN') || (codes.has('DIGEST_INVALID') && codes.has('MANIFEST_BLOB_UNKNOWN'));
+}
+
+/**
  * The body to send instead of that of `answer`, or null to send the response unchanged.
  * @throws Refusal to send instead of a server error
  */
