@@ -128,6 +128,15 @@ it.each([
   expect(reports).toBe(1);
 });
 
+it('responds with the reason for which a request was ended', async () => {
+  const signal = AbortSignal.abort(new Refusal(404, 'BLOB_UPLOAD_UNKNOWN', 'the upload was removed'));
+  const response = await fetch(`http://127.0.0.1:${await openGate([], { signal })}/v2/`, {
+    method: 'PATCH',
+    body: 'x',
+  });
+  expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('the upload was removed')]);
+});
+
 it('frees each part of a body once it is sent', async () => {
   const parts: Buffer[] = [];
   const bodies: Buffer[] = [];

@@ -30,7 +30,7 @@ export interface Forwarding {
    * sent again once after `sound`, because another request may have repaired the file in the meantime.
    */
   repair?(): Promise<'repaired' | 'pending' | 'sound'>;
-  /** Ends the request to distribution. */
+  /** Ends the request to distribution. If its reason is a Refusal, the client gets that. */
   signal?: AbortSignal;
   /** Parts of the request to omit. */
   without?: { body?: boolean; credentials?: boolean; type?: boolean };
@@ -140,6 +140,7 @@ export function createForward(socketPath: string) {
     } catch (error) {
       upstream.destroy();
       if (error instanceof Refusal) throw error;
+      if (signal?.reason instanceof Refusal) throw signal.reason;
       throw new Refusal(503, 'UNAVAILABLE', 'the registry is restarting; try again in a moment', 1);
     } finally {
       response.off('close', onClose);

@@ -128,7 +128,9 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
   const { request, response, target, account } = push;
   const { url, prefix, repository, reference: id } = target;
   const controller = new AbortController();
-  const writer: Writer = { ended: false, abort: () => controller.abort() };
+  const removed = () =>
+    new Refusal(404, 'BLOB_UPLOAD_UNKNOWN', 'the upload was cancelled or has expired; start it again');
+  const writer: Writer = { ended: false, abort: () => controller.abort(removed()) };
   const { writers } = account.open(id, repository);
   writers.add(writer);
   let unchecked = 0;
@@ -172,10 +174,13 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
   await account.startManifest();
   let taken = 0;
   let mayBeStored = false;
+  const controller = new AbortController();
+  const late = new Refusal(503, 'UNAVAILABLE', `the manifest did not arrive within ${manifestMs / 1000} s`, 1);
+  const timer = setTimeout(() => controller.abort(late), manifestMs);
   try {
     await admit(deps, push, null, 0);
     await deps.forward(request, response, {
-      ...{ method: request.method!, url: target.url, signal: AbortSignal.timeout(manifestMs) },
+      ...{ method: request.method!, url: target.url, signal: controller.signal },
       repair: repairFor(deps.layout, target),
       async admit(bytes) {
         await admit(deps, push, null, bytes);
@@ -189,6 +194,7 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
       },
     });
   } finally {
+    clearTimeout(timer);
     account.endManifest();
     account.settle(taken, mayBeStored ? 2 : null);
   }
