@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import type { Daemon } from '../../platform/daemon.ts';
 import { request as httpRequest } from '../../platform/node-http.ts';
 import { programFile } from '../../platform/program-files.ts';

@@ -10,7 +10,7 @@
 import { chmod, open, stat } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { basename, dirname, join, relative } from 'node:path';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import type { Daemon } from '../../platform/daemon.ts';
 import { request as httpRequest } from '../../platform/node-http.ts';
 import { run } from '../command.ts';

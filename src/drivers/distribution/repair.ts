@@ -14,7 +14,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
+import type { Logger } from '../../platform/log.ts';
 import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
 import { isDigest } from '../registry.ts';
