@@ -13,7 +13,9 @@
  *   registry would grant access to it.
  *
  * Failure modes: a pass may stop after any step; the next pass starts again from the files on disk. The links of a
- * repository with an unreadable manifest are unchanged. A pass that cannot determine whether a file exists fails.
+ * repository with an unreadable manifest are unchanged. The pass leaves a registry at its first damaged file (damage.ts): its
+ * links count, and its contents are not returned. A damaged blob without a link is kept. If the links of a registry cannot be
+ * listed, no blob is removed. A pass that cannot determine for another reason whether a file exists fails.
  */
 import { rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -22,6 +24,7 @@ import { refuseAborted } from '../command.ts';
 import { accountFor } from '../confined.ts';
 import { makeFolder, writeDurably } from '../durable-files.ts';
 import type { RegistryContents, RequestHold } from '../registry.ts';
+import type { Damage } from './damage.ts';
 import { hexOf, type Layout, namesIn } from './layout.ts';
 import {
   digestsIn,
@@ -33,6 +36,7 @@ import {
   removeFolder,
   removeLink,
   repositoriesBelow,
+  repositoriesIn,
   type Repository,
   revisionsOf,
   sizeOf,
@@ -51,19 +55,51 @@ interface CollectOptions {
   /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
   log: Logger;
+  damage: Damage;
 }
 
 /** The content of a repository. `revisions`: its manifests, the unreadable ones too. `loose`: layers that no manifest refers to. */
 type Marked = Awaited<ReturnType<typeof mark>>;
 
 /**
- * Removes unreferenced data, and returns the content of every registry. @throws DriverError, retryable, when aborted
+ * Removes unreferenced data, and returns the contents of every registry without damage. @throws DriverError, retryable, when
+ * aborted
  */
 export async function collect(options: CollectOptions): Promise<RegistryContents[]> {
-  const { layout, signal } = options;
+  const { layout, damage } = options;
   const trashed = new Set(await digestsIn(layout.trash));
+  const linked = new Set<string>();
+  const contents: RegistryContents[] = [];
+  const sizes = new Map<string, number | null>();
+  const damaged: string[] = [];
+  for (const prefix of (await namesIn(layout.repositories)).sort()) {
+    const isSound = await damage.tolerate(async () => {
+      const marked = await collectRegistry(options, prefix, trashed);
+      contents.push(await contentsOf(layout, prefix, marked, sizes));
+      for (const digest of marked.flatMap(digestsOf)) linked.add(digest);
+    });
+    if (!isSound) damaged.push(join(layout.repositories, prefix));
+  }
+  await removeClosedMarks(options);
+  await damage.tolerate(async () => {
+    for (const registry of damaged) {
+      for (const repository of await repositoriesIn(registry)) {
+        for (const digest of await linkedDigests(repository)) linked.add(digest);
+      }
+    }
+    for (const digest of await quarantined(layout)) linked.add(digest);
+    await emptyTrash(options, trashed, linked);
+    await sweepBlobs(options, linked);
+  });
+  damage.endPass();
+  return contents;
+}
+
+/** Removes abandoned uploads and unneeded links. Returns the content of each repository. */
+async function collectRegistry(options: CollectOptions, prefix: string, trashed: Set<string>): Promise<Marked[]> {
+  const { layout, signal } = options;
   const marked: Marked[] = [];
-  for await (const { prefix, repository } of repositoriesBelow(layout.repositories)) {
+  for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
     refuseAborted(signal);
     await purgeUploads(options, repository);
     const found = await mark(layout, prefix, repository);
@@ -71,11 +107,7 @@ export async function collect(options: CollectOptions): Promise<RegistryContents
     await sweepLinks(options, found, expired);
     marked.push(found);
   }
-  await removeClosedMarks(options);
-  const linked = new Set([...marked.flatMap(digestsOf), ...(await quarantined(layout))]);
-  await emptyTrash(options, trashed, linked);
-  await sweepBlobs(options, linked);
-  return contentsOf(options, marked);
+  return marked;
 }
 
 const maxUploadSeconds = 86_400;
@@ -208,32 +240,38 @@ async function quarantined({ quarantine }: Layout): Promise<string[]> {
 
 /** Moves back blobs that have a link again, and deletes the others, and those that were uploaded again. */
 async function emptyTrash(options: CollectOptions, trashed: Set<string>, linked: Set<string>): Promise<void> {
-  const { layout, patience } = options;
+  const { layout, patience, signal, damage } = options;
   for (const digest of trashed) {
-    refuseAborted(options.signal);
-    if (linked.has(digest)) {
-      await untrash(layout, digest);
-      if (!(await writtenAt(layout.data(digest)))) continue;
-    }
-    const at = await writtenAt(layout.trashed(digest));
-    if (at && isOlder(at, patience)) await rm(layout.trashed(digest), { recursive: true, force: true });
+    refuseAborted(signal);
+    await damage.tolerate(async () => {
+      if (linked.has(digest)) {
+        await untrash(layout, digest);
+        if (!(await writtenAt(layout.data(digest)))) return;
+      }
+      const at = await writtenAt(layout.trashed(digest));
+      if (at && isOlder(at, patience)) await rm(layout.trashed(digest), { recursive: true, force: true });
+    });
   }
 }
 
 /** Moves blobs without a link to the trash, then moves back blobs that got a link during this pass. */
 async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise<void> {
-  const { layout, patience, signal, log } = options;
+  const { layout, patience, signal, log, damage } = options;
   const moved = new Set<string>();
+  const sweepBlob = async (digest: string) => {
+    // Distribution creates the folder before it moves the bytes there.
+    const at = (await writtenAt(layout.data(digest))) ?? (await writtenAt(layout.blob(digest)));
+    if (!at || !isOlder(at, patience)) return;
+    await trash(layout, digest);
+    moved.add(digest);
+  };
   for (const folder of await namesIn(layout.blobs)) {
     refuseAborted(signal);
-    for (const digest of await digestsIn(join(layout.blobs, folder))) {
-      if (linked.has(digest)) continue;
-      // Distribution creates the folder before it moves the bytes there.
-      const at = (await writtenAt(layout.data(digest))) ?? (await writtenAt(layout.blob(digest)));
-      if (!at || !isOlder(at, patience)) continue;
-      await trash(layout, digest);
-      moved.add(digest);
-    }
+    await damage.tolerate(async () => {
+      for (const digest of await digestsIn(join(layout.blobs, folder))) {
+        if (!linked.has(digest)) await damage.tolerate(() => sweepBlob(digest));
+      }
+    });
   }
   if (moved.size === 0) return;
   for await (const { repository } of repositoriesBelow(layout.repositories)) {
@@ -258,15 +296,14 @@ async function untrash(layout: Layout, digest: string): Promise<void> {
   });
 }
 
-async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise<RegistryContents[]> {
-  const byPrefix = new Map<string, RegistryContents>();
-  const sizes = new Map<string, number | null>();
-  for (const prefix of await namesIn(layout.repositories)) {
-    byPrefix.set(prefix, { prefix, repositories: [], blobs: new Map() });
-  }
+async function contentsOf(
+  layout: Layout,
+  prefix: string,
+  marked: Marked[],
+  sizes: Map<string, number | null>,
+): Promise<RegistryContents> {
+  const contents: RegistryContents = { prefix, repositories: [], blobs: new Map() };
   for (const found of marked) {
-    const contents = byPrefix.get(found.prefix);
-    if (!contents) continue;
     const manifests = [];
     const whole = sizesWithImages(found.manifests);
     for (const { digest } of found.manifests) {
@@ -281,5 +318,5 @@ async function contentsOf({ layout }: CollectOptions, marked: Marked[]): Promise
       if (size != null) contents.blobs.set(digest, size);
     }
   }
-  return [...byPrefix.values()];
+  return contents;
 }

@@ -13,6 +13,7 @@ import { runsAsRoot, runtimeFolder } from '../confined.ts';
 import type { RegistryDriver, RegistryHosting } from '../registry.ts';
 import { oneAtATime } from '../../platform/turns.ts';
 import { collect } from './collect.ts';
+import { createDamage, type Damage } from './damage.ts';
 import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';
 import { layoutOf, makeFolders, namesIn, type Layout } from './layout.ts';
@@ -78,6 +79,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
   const replica = shared?.replica ?? null;
   const layout = layoutOf(dataDir, replica);
   const turns = oneAtATime();
+  const damage = createDamage(log);
   let daemons: Daemon[] = [];
   let current: RegistryHosting | null = null;
   /** What it was last configured with, until it ends. */
@@ -120,7 +122,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
   /** Unless something else has started them, or the driver ends. */
   const restart = () => turns('process', async () => void (wanted && current === null && (await serve(wanted))));
   const removeLeft = async (name: string) => {
-    const removal = rm(join(layout.removed, name), { recursive: true, force: true });
+    const removal = damage.tolerate(() => rm(join(layout.removed, name), { recursive: true, force: true }));
     // Another host may be deleting it.
     await (shared ? removal.catch(() => undefined) : removal);
   };
@@ -138,7 +140,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
       const unhealthy = isMounted ? down : `; the CephFS is not mounted at ${layout.root}`;
       const tls = certificate.problem();
       const problem = tls !== null ? `; TLS: ${tls}` : healthy ? '' : unhealthy;
-      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${problem}`;
+      const detail = `${finding.detail}${shared ? ', in a CephFS' : ''}${problem}${damage.detail()}`;
       return { driver: 'distribution', real: true, healthy, detail };
     },
     async start() {
@@ -172,7 +174,7 @@ export function createDistributionDriver(options: DistributionDriverOptions): Re
         await mount?.release();
       });
     },
-    ...createContents(layout, options.patience, log),
+    ...createContents(layout, options.patience, log, damage),
   };
 }
 
@@ -181,6 +183,7 @@ function createContents(
   layout: Layout,
   patience: number,
   log: Logger,
+  damage: Damage,
 ): Pick<RegistryDriver, 'removeContents' | 'remove' | 'list' | 'quarantine' | 'idleUploads' | 'collect'> {
   const turns = oneAtATime();
   return {
@@ -209,7 +212,7 @@ function createContents(
     idleUploads: () => onHost('cannot read the sizes of uploads', () => readReport(layout)),
     collect: (requestHold, signal) =>
       turns('collect', () =>
-        onHost('cannot scan the images', () => collect({ layout, requestHold, signal, patience, log })),
+        onHost('cannot scan the images', () => collect({ layout, requestHold, signal, patience, log, damage })),
       ),
   };
 }

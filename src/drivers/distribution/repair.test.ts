@@ -61,6 +61,17 @@ it('keeps the link of a blob that cannot be read at the moment', async () => {
   expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
 });
 
+it('repairs the other registries if one has a damaged folder', async () => {
+  const layer = await storage.layer('app-1/a', 'layer');
+  await storage.layer('app-0/a', 'other');
+  const folder = join(layout.repositories, 'app-0/a/_layers/sha256');
+  await rm(folder, { recursive: true });
+  await symlink(folder, folder);
+  await writeFile(layerLink(layer), '');
+  await repair(layout, silentLogger);
+  expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
+});
+
 it('leaves a file of one repository that may be written at the moment unchanged', async () => {
   const layer = await storage.layer('app-1/a', 'layer');
   const one = { name: 'a', folder: repository() };

@@ -18,8 +18,9 @@ import type { Logger } from '../../platform/log.ts';
 import { accountFor } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
 import { isDigest } from '../registry.ts';
+import { createDamage } from './damage.ts';
 import { hexOf, type Layout, namesIn } from './layout.ts';
-import { digestsIn, layersOf, repositoriesBelow, type Repository, revisionsOf, tagsOf, writtenAt } from './storage.ts';
+import { digestsIn, layersOf, mayExist, repositoriesIn, type Repository, revisionsOf, tagsOf } from './storage.ts';
 
 const linkBytes = 'sha256:'.length + 64;
 /** Larger than any manifest that distribution accepts. */
@@ -36,11 +37,19 @@ interface Pass {
   pending: number;
 }
 
-/** Repairs all repositories. Nothing else may write meanwhile. */
+/** Repairs all repositories; a damaged file ends the repair of its registry only. Nothing else may write meanwhile. */
 export async function repair(layout: Layout, log: Logger): Promise<void> {
-  const manifests = await removeTruncatedManifests(layout);
+  const { tolerate } = createDamage(log);
+  let manifests = 0;
+  await tolerate(async () => void (manifests = await removeTruncatedManifests(layout)));
   const pass: Pass = { layout, before: Number.POSITIVE_INFINITY, repaired: 0, pending: 0 };
-  for await (const { repository } of repositoriesBelow(layout.repositories)) await repairLinks(pass, repository);
+  for (const prefix of await namesIn(layout.repositories)) {
+    await tolerate(async () => {
+      for (const repository of await repositoriesIn(join(layout.repositories, prefix))) {
+        await repairLinks(pass, repository);
+      }
+    });
+  }
   if (pass.repaired + manifests > 0) log.warn({ links: pass.repaired, manifests }, 'incomplete files repaired');
 }
 
@@ -74,7 +83,7 @@ async function repairLinks(pass: Pass, repository: Repository): Promise<void> {
 async function repairLink(pass: Pass, folder: string, digest: string): Promise<void> {
   const link = join(folder, 'link');
   if (!(await isIncomplete(pass, link))) return;
-  if (await exists(pass.layout.data(digest))) await writeDurably(link, digest, accountFor('registry'));
+  if (await mayExist(pass.layout.data(digest))) await writeDurably(link, digest, accountFor('registry'));
   else await rm(folder, { recursive: true, force: true });
 }
 
@@ -94,11 +103,11 @@ async function repairTags(pass: Pass, repository: Repository): Promise<void> {
     for (const digest of await digestsIn(index)) await repairLink(pass, join(index, hexOf(digest)), digest);
     // A tag without this file was deleted, or its creation was not finished.
     const current = join(folder, 'current/link');
-    if (await exists(current)) {
+    if (await mayExist(current)) {
       if (!(await isIncomplete(pass, current))) continue;
     } else if (pass.before < Number.POSITIVE_INFINITY) continue;
     const newest = await newestLink(index);
-    if (newest && (await exists(current))) await writeDurably(current, newest, accountFor('registry'));
+    if (newest && (await mayExist(current))) await writeDurably(current, newest, accountFor('registry'));
     else await rm(folder, { recursive: true, force: true });
   }
 }
@@ -116,14 +125,6 @@ async function repairManifest(pass: Pass, repository: Repository, reference: str
   }
   await rm(pass.layout.blob(digest), { recursive: true, force: true });
   pass.repaired += 1;
-}
-
-/** Also true if that is not known, because what does not exist is removed. */
-async function exists(file: string): Promise<boolean> {
-  return writtenAt(file).then(
-    (at) => at !== null,
-    () => true,
-  );
 }
 
 async function newestLink(index: string): Promise<string | null> {

@@ -11,6 +11,7 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDigest, type RegistryRemoval } from '../registry.ts';
 import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
+import { isDamage } from './damage.ts';
 import { checkedTag, hexOf, type Layout, namesIn, orNone } from './layout.ts';
 
 export interface Repository {
@@ -63,14 +64,26 @@ export async function digestsIn(folder: string): Promise<string[]> {
 
 /** The digests that have a link in a folder: distribution deletes a link but not the folder that contains it. */
 export async function linksIn(folder: string): Promise<string[]> {
-  const digests = await digestsIn(folder);
-  const written = await Promise.all(digests.map((digest) => writtenAt(join(folder, hexOf(digest), 'link'))));
-  return digests.filter((_, i) => written[i] !== null);
+  return withLink(folder, async (file) => (await writtenAt(file)) !== null);
 }
 
-/** The digests that a repository has a link to: blobs, and manifests. */
+/** The digests that a repository has a link to, which may be damaged: blobs, and manifests. */
 export async function linkedDigests(repository: Repository): Promise<string[]> {
-  return [...(await linksIn(layersOf(repository))), ...(await linksIn(revisionsOf(repository)))];
+  return [...(await withLink(layersOf(repository), mayExist)), ...(await withLink(revisionsOf(repository), mayExist))];
+}
+
+async function withLink(folder: string, hasFile: (file: string) => Promise<boolean>): Promise<string[]> {
+  const digests = await digestsIn(folder);
+  const found = await Promise.all(digests.map((digest) => hasFile(join(folder, hexOf(digest), 'link'))));
+  return digests.filter((_, i) => found[i]);
+}
+
+/** Also true if that is not known: what refers to a file that does not exist is removed. */
+export function mayExist(file: string): Promise<boolean> {
+  return writtenAt(file).then(
+    (at) => at !== null,
+    () => true,
+  );
 }
 
 /** The time of the last write to a file; null: the file does not exist. @throws if that is not known */
@@ -81,6 +94,16 @@ export async function writtenAt(file: string): Promise<Date | null> {
 /** Bytes of a file; null: the file does not exist. @throws if that is not known */
 export async function sizeOf(file: string): Promise<number | null> {
   return (await statOf(file))?.size ?? null;
+}
+
+/** As `sizeOf`, and 0 for a damaged file. */
+export async function readableBytes(file: string): Promise<number | null> {
+  try {
+    return await sizeOf(file);
+  } catch (error) {
+    if (isDamage(error)) return 0;
+    throw error;
+  }
 }
 
 async function statOf(file: string): Promise<Stats | null> {
@@ -108,10 +131,13 @@ async function digestOfTag(repository: Repository, name: string): Promise<string
   return isDigest(digest) ? digest : null;
 }
 
-/** Null if the blob does not exist or is not a readable manifest. */
+/** Null if the blob does not exist or is not a manifest. @throws if it is damaged */
 export async function readManifest(layout: Layout, digest: string): Promise<Manifest | null> {
+  const path = layout.data(digest);
+  // An error of the read itself has no path.
+  const data = await readFile(path).catch((error: Error) => orNone(null)(Object.assign(error, { path })));
+  if (data === null) return null;
   try {
-    const data = await readFile(layout.data(digest));
     const manifest = JSON.parse(data.toString('utf8')) as Record<string, unknown>;
     const { config, layers, manifests, blobs, subject, fsLayers } = manifest;
     // In every format: image manifests, indexes, artifacts, and Docker schema 1.

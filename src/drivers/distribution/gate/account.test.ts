@@ -1,4 +1,4 @@
-import { mkdir, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Layout } from '../layout.ts';
@@ -35,6 +35,17 @@ describe('the account of a registry', () => {
     await account.ready(grant);
     expect(account.used()).toBe(400);
     expect(layer).toMatch(/^sha256:/);
+  });
+
+  it('is known for a registry with a damaged blob', async () => {
+    const layer = await storage.layer('app-1/a', 'x'.repeat(100));
+    await storage.layer('app-1/a', 'y'.repeat(50));
+    await rm(layout.data(layer));
+    // Fails with ELOOP.
+    await symlink('data', layout.data(layer));
+    const account = createAccount(layout, 'app-1', limits);
+    await account.ready(grant);
+    expect(account.used()).toBe(50);
   });
 
   it('accepts bytes up to exactly the limit from concurrent requests', async () => {

@@ -1,7 +1,7 @@
 /** Measures a registry on the disk, including unfinished uploads. */
 import { join } from 'node:path';
 import { type Layout, namesIn } from '../layout.ts';
-import { linkedDigests, repositoriesIn, sizeOf, tagsOf, uploadsOf } from '../storage.ts';
+import { linkedDigests, readableBytes, repositoriesIn, tagsOf, uploadsOf } from '../storage.ts';
 
 export interface Upload {
   repository: string;
@@ -17,7 +17,7 @@ export interface Measured {
   uploads: Map<string, Upload>;
 }
 
-/** Measures the registry with this prefix. Files that disappear meanwhile count as absent. */
+/** Measures the registry with this prefix. Damaged files, and those that disappear meanwhile, count as absent. */
 export async function measure(layout: Layout, prefix: string): Promise<Measured> {
   const digests = new Set<string>();
   const uploads = new Map<string, Upload>();
@@ -27,11 +27,11 @@ export async function measure(layout: Layout, prefix: string): Promise<Measured>
     for (const digest of links) digests.add(digest);
     objects += 1 + links.length + (await namesIn(tagsOf(repository))).length;
     for (const id of await namesIn(uploadsOf(repository))) {
-      const bytes = (await sizeOf(join(uploadsOf(repository), id, 'data'))) ?? 0;
+      const bytes = (await readableBytes(join(uploadsOf(repository), id, 'data'))) ?? 0;
       uploads.set(id, { repository: repository.name, bytes });
     }
   }
   let bytes = 0;
-  for (const digest of digests) bytes += (await sizeOf(layout.data(digest))) ?? 0;
+  for (const digest of digests) bytes += (await readableBytes(layout.data(digest))) ?? 0;
   return { bytes, objects, uploads };
 }

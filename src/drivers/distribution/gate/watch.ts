@@ -3,7 +3,7 @@ import { rename, statfs, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
-import { sizeOf } from '../storage.ts';
+import { readableBytes } from '../storage.ts';
 import { uploadFolder, type createWrites } from './writes.ts';
 
 type Writes = ReturnType<typeof createWrites>;
@@ -25,7 +25,7 @@ export async function checkUploads(layout: Layout, { accounts }: Writes): Promis
     if (account.isIdle(dropMs)) accounts.delete(account.prefix);
     for (const [id, upload] of account.uploads) {
       const folder = uploadFolder(layout, account.prefix, upload.repository, id);
-      const size = await sizeOf(join(folder, 'data'));
+      const size = await readableBytes(join(folder, 'data'));
       const writers = [...upload.writers];
       if (size !== null || existsSync(folder)) {
         if (writers.length === 0) account.resize(upload, size ?? 0);
