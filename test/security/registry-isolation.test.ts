@@ -160,6 +160,13 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     }
   });
 
+  it('gets 405 for the deletion of a tag, which distribution does not support', async () => {
+    expect(await yard.call('DELETE', `/v2/${mine}/manifests/v1`, { token })).toMatchObject({
+      status: 405,
+      code: 'UNSUPPORTED',
+    });
+  });
+
   it('cannot send an endless manifest', async () => {
     const huge = JSON.stringify(manifestOf(config, [], { annotations: { filler: 'x'.repeat(5 * 1024 * 1024) } }));
     const reply = await yard.putManifest(token, mine, 'huge', huge);

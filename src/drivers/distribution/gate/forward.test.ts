@@ -32,7 +32,7 @@ interface GateOptions extends Partial<Forwarding> {
   onRequest?(request: IncomingMessage): void;
   /** Gets the body that distribution has received before it answers. Default: it answers at once. */
   onBody?(body: Buffer): void;
-  /** The body of each response of distribution. */
+  /** The body of the responses with `statuses`. */
   body?: string;
 }
 
@@ -45,8 +45,9 @@ async function openGate(statuses: number[], { onRequest, onBody, body, ...more }
     createServer(async (request, response) => {
       if (onBody) onBody(await buffer(request));
       else request.resume();
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
-      response.writeHead(statuses.shift() ?? 404, type).end(body);
+      const status = statuses.shift();
+      if (status === undefined) response.writeHead(404).end();
+      else response.writeHead(status, body === undefined ? {} : { 'content-type': 'application/json' }).end(body);
     }),
     socket,
   );
@@ -110,6 +111,14 @@ it('repairs after a refusal that reports an error of the storage, and no other r
   expect(await repairsAfter('DIGEST_INVALID', 'MANIFEST_BLOB_UNKNOWN')).toEqual([503, 1]);
   expect(await repairsAfter('MANIFEST_BLOB_UNKNOWN')).toEqual([400, 0]);
   expect(await repairsAfter('DIGEST_INVALID')).toEqual([400, 0]);
+});
+
+it('repairs after the refusal of a deletion with an invalid digest, which the link of the manifest contains', async () => {
+  let repairs = 0;
+  const repair: Repair = async () => ((repairs += 1), 'repaired');
+  const port = await openGate([400], { repair, body: '{"errors":[{"code":"DIGEST_INVALID"}]}' });
+  const { status } = await fetch(`http://127.0.0.1:${port}/v2/`, { method: 'DELETE' });
+  expect([status, repairs]).toEqual([404, 1]);
 });
 
 it('asks the client to repeat a request with a body', async () => {

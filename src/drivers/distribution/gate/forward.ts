@@ -119,7 +119,7 @@ export function createForward(socketPath: string) {
       const isServerError = answer.statusCode! >= 500;
       // A response to HEAD has no body. That of a server error is for `onAnswer`.
       let errors = method === 'HEAD' || isServerError ? null : await publicErrors(answer);
-      const isOfStorage = isServerError || (errors !== null && areOfStorage(errors));
+      const isOfStorage = isServerError || (errors !== null && areOfStorage(errors, method));
       if (tries < repairTries && isOfStorage && forwarding.repair) {
         const isSound = (await forwarding.repair()) === 'sound';
         if (!sends && (!isSound || tries === 0)) {

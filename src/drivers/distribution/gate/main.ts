@@ -10,6 +10,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { readFile } from 'node:fs/promises';
 import { inTurn } from '../../../platform/requests-in-turn.ts';
 import { hasUnknownCoding, onlyChunked } from '../../../platform/transfer-coding.ts';
+import { isDigest } from '../../registry.ts';
 import { type Layout, layoutIn } from '../layout.ts';
 import { sendBlob } from './blob.ts';
 import { limitConnections } from './connections.ts';
@@ -76,6 +77,9 @@ function start(configuration: GateConfiguration): void {
     const forwarding = { method, url: target.url, repair };
     if (readMethods.has(method)) return forward(request, response, forwarding);
     if (!isAllowed(method, target.kind)) throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');
+    if (method === 'DELETE' && target.kind === 'manifest' && !isDigest(target.reference)) {
+      throw new Refusal(405, 'UNSUPPORTED', 'delete the manifest by its digest, or the tag with the API of registries');
+    }
     if (method === 'DELETE') return forward(request, response, forwarding);
     return writes.handle(request, response, target);
   };

@@ -13,11 +13,12 @@ const maxBytes = 64 * 1024;
 
 /**
  * Whether these errors, from `publicErrors`, may be the fault of the storage: distribution reports a file that it cannot read as
- * UNKNOWN, and an incomplete link as DIGEST_INVALID, beside the digest of its blob.
+ * UNKNOWN, and an incomplete link as DIGEST_INVALID: of a layer beside the digest, and of a manifest in response to its deletion.
  */
-export function areOfStorage(errors: string): boolean {
+export function areOfStorage(errors: string, method: string): boolean {
   const codes = new Set((JSON.parse(errors) as { errors: { code: string }[] }).errors.map(({ code }) => code));
-  return codes.has('UNKNOWN') || (codes.has('DIGEST_INVALID') && codes.has('MANIFEST_BLOB_UNKNOWN'));
+  const hasIncompleteLink = codes.has('DIGEST_INVALID') && (method === 'DELETE' || codes.has('MANIFEST_BLOB_UNKNOWN'));
+  return codes.has('UNKNOWN') || hasIncompleteLink;
 }
 
 /**
