@@ -174,6 +174,24 @@ it('survives a response to HEAD that has a body, as distribution sends without a
   await ended;
 });
 
+it('gives a response 416 a body: distribution declares the length of the blob, and sends nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'cloudyard-forward-'));
+  opened.push(() => rm(folder, { recursive: true }));
+  const socketPath = join(folder, 'socket');
+  const head = 'HTTP/1.1 416 Requested Range Not Satisfiable\r\nContent-Length: 10\r\nContent-Range: bytes */10\r\n';
+  const server = createTcpServer((socket) => socket.once('data', () => socket.end(`${head}\r\n`))).listen(socketPath);
+  opened.push(() => new Promise((resolve) => server.close(resolve)));
+  await once(server, 'listening');
+  const forward = createForward(socketPath);
+  const gate = createServer((request, response) => {
+    forward(request, response, { method: 'GET', url: '/v2/' }).catch(() => response.destroy());
+  });
+  const { port } = (await listening(gate, 0)).address() as AddressInfo;
+  const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { range: 'bytes=20-' } });
+  expect([response.status, response.headers.get('content-range')]).toEqual([416, 'bytes */10']);
+  expect(await response.json()).toMatchObject({ errors: [{ code: 'RANGE_INVALID' }] });
+});
+
 it('keeps a connection open until the client has sent its body, so that it can read the response', async () => {
   const admit = async () => {
     throw new Refusal(403, 'DENIED', 'the registry is full');

@@ -9,7 +9,7 @@ import {
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { areOfStorage, publicErrors } from './public-errors.ts';
+import { areOfStorage, publicErrors, rangeErrors } from './public-errors.ts';
 import { endAfterBody, Refusal } from './refusal.ts';
 
 export interface Forwarding {
@@ -118,7 +118,7 @@ export function createForward(socketPath: string) {
       const [answer] = await answered;
       const isServerError = answer.statusCode! >= 500;
       // A response to HEAD has no body. That of a server error is for `onAnswer`.
-      let errors = method === 'HEAD' || isServerError ? null : await publicErrors(answer);
+      let errors = method === 'HEAD' || isServerError ? null : await errorsOf(answer, method);
       const isOfStorage = isServerError || (errors !== null && areOfStorage(errors, method));
       if (tries < repairTries && isOfStorage && forwarding.repair) {
         const isSound = (await forwarding.repair()) === 'sound';
@@ -130,8 +130,15 @@ export function createForward(socketPath: string) {
       }
       await forwarding.onAnswer?.(answer);
       if (method !== 'HEAD' && isServerError) errors = await publicErrors(answer);
-      const kept = headersOf(answer.rawHeaders, (name) => errors === null || name !== 'content-length');
-      if (errors !== null) kept.push('content-length', String(Buffer.byteLength(errors)));
+      const kept = headersOf(answer.rawHeaders, (name) => errors === null || !/^content-(length|type)$/.test(name));
+      if (errors !== null) {
+        kept.push(
+          'content-type',
+          'application/json; charset=utf-8',
+          'content-length',
+          String(Buffer.byteLength(errors)),
+        );
+      }
       response.writeHead(answer.statusCode!, answer.statusMessage, kept);
       await pipeline(errors === null ? answer : [errors], response, { end: false });
       if (!upstream.writableEnded) upstream.destroy();
@@ -148,6 +155,9 @@ export function createForward(socketPath: string) {
   };
   return Object.assign(forward, { head });
 }
+
+const errorsOf = (answer: IncomingMessage, method: string): Promise<string | null> | string =>
+  answer.statusCode === 416 && method === 'GET' ? rangeErrors(answer) : publicErrors(answer);
 
 /** Resolves once the body has been sent, or earlier if distribution responds. @throws Refusal of `admit` */
 async function sendBody(

@@ -34,6 +34,12 @@ export async function publicErrors(answer: IncomingMessage): Promise<string | nu
   return `${JSON.stringify({ errors: shown })}\n`;
 }
 
+/** The body to send with 416. Distribution declares the length of the blob, and then sends no body. */
+export function rangeErrors(answer: IncomingMessage): string {
+  answer.on('error', () => undefined).resume();
+  return `${JSON.stringify({ errors: [{ code: 'RANGE_INVALID', message: 'the range is invalid or outside of the blob' }] })}\n`;
+}
+
 async function firstErrors(answer: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
