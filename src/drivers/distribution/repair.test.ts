@@ -6,7 +6,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
 import { hexOf, type Layout } from './layout.ts';
 import { newFolders } from './test-host.ts';
-import { repair, repairRepository } from './repair.ts';
+import { repair, repairManifest, repairRepository } from './repair.ts';
 import { testStorage, type TestStorage } from './test-storage.ts';
 
 let layout: Layout;
@@ -76,19 +76,19 @@ it('leaves a file of one repository that may be written at the moment unchanged'
   const layer = await storage.layer('app-1/a', 'layer');
   const one = { name: 'a', folder: repository() };
   await writeFile(layerLink(layer), layer.slice(0, 20));
-  expect(await repairRepository(layout, one, null)).toBe('pending');
+  expect(await repairRepository(layout, one)).toBe('pending');
   expect(await readFile(layerLink(layer), 'utf8')).toBe(layer.slice(0, 20));
   await storage.age();
-  expect(await repairRepository(layout, one, null)).toBe('repaired');
+  expect(await repairRepository(layout, one)).toBe('repaired');
   expect(await readFile(layerLink(layer), 'utf8')).toBe(layer);
-  expect(await repairRepository(layout, one, null)).toBe('sound');
+  expect(await repairRepository(layout, one)).toBe('sound');
 });
 
 it('removes the truncated manifest of a tag', async () => {
   const manifest = await storage.image('app-1/a', 'v1', []);
   await writeFile(join(layout.blob(manifest), 'data'), '{"sche');
   await storage.age();
-  expect(await repairRepository(layout, { name: 'a', folder: repository() }, 'v1')).toBe('repaired');
+  expect(await repairManifest(layout, { name: 'a', folder: repository() }, 'v1')).toBe('repaired');
   expect(existsSync(layout.blob(manifest))).toBe(false);
 });
 

@@ -56,18 +56,22 @@ export async function repair(layout: Layout, log: Logger): Promise<void> {
 /** Distribution writes a file in milliseconds, so an older one stays incomplete. */
 const writingMs = 2000;
 
-/**
- * Repairs one repository. `reference`: the tag or digest of the manifest that the request was for, or null. `pending`:
- * distribution may be writing a file that is incomplete now.
- */
-export async function repairRepository(
-  layout: Layout,
-  repository: Repository,
-  reference: string | null,
-): Promise<'repaired' | 'pending' | 'sound'> {
+/** `pending`: distribution may be writing a file that is incomplete now. */
+export type Repair = 'repaired' | 'pending' | 'sound';
+
+/** Repairs the links and tags of one repository. */
+export function repairRepository(layout: Layout, repository: Repository): Promise<Repair> {
+  return repairOnline(layout, (pass) => repairLinks(pass, repository));
+}
+
+/** Removes a manifest whose bytes do not match its digest. `reference`: its tag or digest. */
+export function repairManifest(layout: Layout, repository: Repository, reference: string): Promise<Repair> {
+  return repairOnline(layout, (pass) => repairReference(pass, repository, reference));
+}
+
+async function repairOnline(layout: Layout, work: (pass: Pass) => Promise<void>): Promise<Repair> {
   const pass: Pass = { layout, before: Date.now() - writingMs, repaired: 0, pending: 0 };
-  if (reference !== null) await repairManifest(pass, repository, reference);
-  await repairLinks(pass, repository);
+  await work(pass);
   if (pass.repaired > 0) return 'repaired';
   return pass.pending > 0 ? 'pending' : 'sound';
 }
@@ -112,8 +116,7 @@ async function repairTags(pass: Pass, repository: Repository): Promise<void> {
   }
 }
 
-/** Removes a manifest whose bytes do not match its digest. */
-async function repairManifest(pass: Pass, repository: Repository, reference: string): Promise<void> {
+async function repairReference(pass: Pass, repository: Repository, reference: string): Promise<void> {
   const link = join(tagsOf(repository), reference, 'current/link');
   const digest = isDigest(reference) ? reference : await readFile(link, 'utf8').catch(() => '');
   if (!isDigest(digest)) return;

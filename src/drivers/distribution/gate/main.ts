@@ -17,7 +17,7 @@ import { limitConnections } from './connections.ts';
 import { createForward } from './forward.ts';
 import { createGrants } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
-import { repairFor } from './repairs.ts';
+import { createRepairs } from './repairs.ts';
 import { targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
 import { acceptCertificates, readTls } from './tls.ts';
@@ -58,9 +58,10 @@ function start(configuration: GateConfiguration): void {
   process.chdir(root);
   const layout = layoutIn('.', { runtime, replica });
   const forward = createForward(layout.socket);
+  const repairFor = createRepairs(layout);
   let full = false;
   const writes = createWrites({
-    ...{ layout, forward, patience: configuration.patience, isShared: replica !== null },
+    ...{ layout, forward, repairFor, patience: configuration.patience, isShared: replica !== null },
     grantOf: createGrants(configuration),
     isDiskFull: () => full,
   });
@@ -73,7 +74,7 @@ function start(configuration: GateConfiguration): void {
     const method = request.method ?? '';
     if (method === 'GET' && target.kind === 'blob' && (await sendBlob(request, response, target, { layout, forward })))
       return;
-    const repair = repairFor(layout, target);
+    const repair = repairFor(target);
     const forwarding = { method, url: target.url, repair };
     if (readMethods.has(method)) return forward(request, response, forwarding);
     if (!isAllowed(method, target.kind)) throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');

@@ -6,6 +6,7 @@ import type { Layout } from '../layout.ts';
 import { newFolders } from '../test-host.ts';
 import type { Forward, Forwarding } from './forward.ts';
 import { Refusal } from './refusal.ts';
+import { createRepairs } from './repairs.ts';
 import { type Target, targetOf } from './target.ts';
 import { checkUploads } from './watch.ts';
 import { createWrites } from './writes.ts';
@@ -32,6 +33,7 @@ const write = (method: string, to: Target, limit: number, send: Send, head: () =
   const writes = createWrites({
     layout,
     forward: Object.assign(forward, { head }) as Forward,
+    repairFor: createRepairs(layout),
     grantOf: async () => ({ mayPush: true, limit, issuedAt: 1 }),
     isShared: false,
     patience: 60,

@@ -16,12 +16,13 @@ import type { Grant } from './grants.ts';
 import { manifestFault } from './manifest-fault.ts';
 import type { Writer } from './open-uploads.ts';
 import { Refusal } from './refusal.ts';
-import { repairFor } from './repairs.ts';
+import type { Repairs } from './repairs.ts';
 import type { Target } from './target.ts';
 
 interface WritesDeps {
   layout: Layout;
   forward: Forward;
+  repairFor: Repairs;
   grantOf(authorization: string | undefined, name: string): Promise<Grant | null>;
   /** Seconds until abandoned uploads are removed, for the message. */
   patience: number;
@@ -82,14 +83,14 @@ export function createWrites(deps: WritesDeps) {
 }
 
 async function startUpload(deps: WritesDeps, push: Push): Promise<void> {
-  const { layout, forward } = deps;
+  const { forward } = deps;
   const { request, response, target, account } = push;
   const { url, bytes } = await mountOf(forward, request, target);
   await admit(deps, push, null, bytes);
   let mayBeMounted = true;
   try {
     await forward(request, response, {
-      ...{ method: request.method!, url, without: { body: true }, repair: repairFor(layout, target) },
+      ...{ method: request.method!, url, without: { body: true }, repair: deps.repairFor(target) },
       onAnswer(answer) {
         const id = answer.headers['docker-upload-uuid'];
         if (answer.statusCode === 202 && typeof id === 'string') account.open(id, target.repository);
@@ -137,7 +138,7 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
   try {
     await admit(deps, push, id, 0);
     await forward(request, response, {
-      ...{ method: request.method!, url, signal: controller.signal, repair: repairFor(layout, target) },
+      ...{ method: request.method!, url, signal: controller.signal, repair: deps.repairFor(target) },
       // Distribution refuses types such as that of a form, which curl sends, or reads the body as a form.
       without: { type: true },
       admit(bytes) {
@@ -181,7 +182,7 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
     await admit(deps, push, null, 0);
     await deps.forward(request, response, {
       ...{ method: request.method!, url: target.url, signal: controller.signal },
-      repair: repairFor(deps.layout, target),
+      repair: deps.repairFor(target),
       async admit(bytes) {
         await admit(deps, push, null, bytes);
         taken += bytes;
