@@ -11,6 +11,7 @@ const parts = {
   rpcbind: ['rpcbind', 'rpcinfo'],
   'libnfs-utils': ['nfs-ls', 'nfs-cp', 'nfs-cat'],
   xfsprogs: ['mkfs.xfs', 'xfs_growfs'],
+  e2fsprogs: ['mkfs.ext4', 'debugfs'],
   postgresql: ['initdb', 'postgres'],
   haproxy: ['haproxy'],
   patroni: ['patroni'],

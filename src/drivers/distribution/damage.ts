@@ -15,6 +15,17 @@ export function isDamage(error: unknown): error is NodeJS.ErrnoException {
   return errnos.has((error as NodeJS.ErrnoException | null)?.errno ?? 0);
 }
 
+const messages =
+  /: (Input\/output error|Is a directory|Too many levels of symbolic links|Bad message|Structure needs cleaning)$/;
+
+/** Whether these lines, which a program wrote to stderr, report damaged files only. */
+export function reportsDamage(stderr: string): boolean {
+  return stderr
+    .trim()
+    .split('\n')
+    .every((line) => messages.test(line));
+}
+
 export type Damage = ReturnType<typeof createDamage>;
 
 /** Logs each damaged file once, until a pass does not find it. */

@@ -15,9 +15,11 @@ import type { Daemon } from '../../platform/daemon.ts';
 import { request as httpRequest } from '../../platform/node-http.ts';
 import { run } from '../command.ts';
 import { accountFor, confined, runsAsRoot } from '../confined.ts';
+import type { DriverError } from '../driver.ts';
 import type { Owner } from '../durable-files.ts';
 import type { RegistryHosting } from '../registry.ts';
 import { startConfigured } from './configured.ts';
+import { reportsDamage } from './damage.ts';
 import { type Layout, makeFolders } from './layout.ts';
 import { repair } from './repair.ts';
 
@@ -54,7 +56,7 @@ export async function startDistribution(options: DistributionOptions, hosting: R
       // Something may have removed them. Those of a mount are not created, because it may be lost.
       if (replica === null) await makeFolders(layout);
       if (replica !== null && (await isOwner(layout, account))) return;
-      await changeOwner(layout, account);
+      await changeOwner(layout, account, log);
       await repair(layout, log);
     },
   });
@@ -76,13 +78,19 @@ async function isOwner({ storage }: Layout, account: Owner | null): Promise<bool
 }
 
 /** Gives the account the files that an earlier version or the account of another host wrote, so that it can change them. */
-async function changeOwner({ storage }: Layout, account: Owner | null): Promise<void> {
+async function changeOwner({ storage }: Layout, account: Owner | null, log: Logger): Promise<void> {
   if (!account) return;
   const { uid, gid } = account;
   const others = ['(', '!', '-uid', String(uid), '-o', '!', '-gid', String(gid), ')'];
   // `find` refuses to work with a PATH that has a relative folder.
   const find = ['PATH=/usr/bin:/bin', 'find', storage, ...others];
-  await run('env', [...find, '-execdir', 'chown', '-h', `${uid}:${gid}`, '{}', '+'], { timeout: 3600 });
+  const command = [...find, '-execdir', 'chown', '-h', `${uid}:${gid}`, '{}', '+'];
+  // `find` continues after a file that it cannot read.
+  await run('env', command, { timeout: 3600 }).catch((error: DriverError) => {
+    const { stderr = '' } = error.cause as { stderr?: string };
+    if (!reportsDamage(stderr)) throw error;
+    log.error({ err: error }, 'the owner of damaged files of registries is unknown');
+  });
   await chmod(storage, 0o700);
 }
 

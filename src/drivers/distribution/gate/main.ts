@@ -89,7 +89,13 @@ function start(configuration: GateConfiguration): void {
     response.on('error', () => undefined);
     handle(request, response).catch((error: unknown) => {
       if (!(error instanceof Refusal)) console.error(error);
-      refuse(request, response, error instanceof Refusal ? error : new Refusal(500, 'UNKNOWN', 'internal error'));
+      refuse(
+        request,
+        response,
+        error instanceof Refusal
+          ? error
+          : new Refusal(500, 'UNKNOWN', 'internal error; see the log of the gate on the server'),
+      );
     });
   });
 
