@@ -41,6 +41,17 @@ describe('the page of tokens', () => {
     await checkPage(page);
   });
 
+  it('shows the choice of projects at the start of its line, also after a page of load balancers', async () => {
+    const page = await open('load-balancers/new');
+    await page.getByLabel('Listener name').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Tokens', exact: true }).click();
+    await page.getByRole('link', { name: 'Create token' }).click();
+    const projects = page.getByRole('group', { name: 'Projects' });
+    const [group, box] = [await projects.boundingBox(), await projects.getByRole('checkbox').first().boundingBox()];
+    expect(box!.x).toBe(group!.x);
+  });
+
   it('asks before it closes a secret that was not copied', async () => {
     const page = await open('tokens/new');
     const questions: string[] = [];
