@@ -220,6 +220,29 @@ describe('an action that needs the role admin', () => {
     expect(await button.getAttribute('title')).toBe('The token of this session is limited to projects');
   });
 
+  it.each([
+    ['member', ['webhooks/new', 'webhooks/addresses', 'tokens/new', 'clients/new', 'projects/1/delete']],
+    [
+      'limited',
+      ['webhooks/new', 'quotas/threshold', 'quotas/threshold/reset', 'quotas/requests/new', 'clients/1/edit'],
+    ],
+  ])('is not offered by the dialogs that the palette and links open: %s', async (role, paths) => {
+    const { yard } = consoleOf;
+    const limited = { name: 'limited', role: 'admin', project_ids: [1] };
+    const token =
+      role === 'limited' ? (await yard.post('/cloudyard/v1/tokens', limited)).body.token : await newToken(yard, role);
+    const page = await open('overview', { token });
+    const reasons: Record<string, string> = {};
+    for (const path of paths) {
+      await goTo(page, path);
+      const actions = page.locator('dialog[open] .dialog-actions');
+      await actions.locator('button[type=submit][aria-disabled=true]').waitFor();
+      reasons[path] = await actions.locator('p').innerText();
+    }
+    const reason = role === 'member' ? NOT_ADMIN : 'The token of this session is limited to projects';
+    expect(reasons).toEqual(Object.fromEntries(paths.map((path) => [path, reason])));
+  });
+
   it('has no export of an audit log that cannot be read', async () => {
     const page = await open('audit', { token: await newToken(consoleOf.yard, 'member') });
     await page.getByRole('heading', { name: 'No access' }).waitFor();

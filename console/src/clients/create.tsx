@@ -1,6 +1,7 @@
 import schema from 'schema:CreateClient';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotOperatorReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -30,6 +31,7 @@ export function CreateClient() {
       title="Create client"
       form={form}
       submitLabel="Create client"
+      disabledReason={useNotOperatorReason()}
       call={{ operationId: 'createClient', method: 'POST', path: PATH, params: {} }}
     >
       <Field form={form} path="name" label="Name" />

@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateClient';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
@@ -54,6 +55,7 @@ function EditDialog({ client: current }: { client: Client }) {
       title={`Edit ${client.name}`}
       form={form}
       submitLabel="Save"
+      disabledReason={useNotClientAdminReason()}
       call={{ operationId: 'updateClient', method: 'PATCH', path: PATH, params }}
     >
       <Field form={form} path="name" label="Name" help="" />

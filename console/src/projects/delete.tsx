@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { useNotAdminReason } from '../api/session.ts';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { projectsQuery, useScope } from '../ui/scope.tsx';
 import { CurrentProject } from './current-project.tsx';
@@ -7,6 +8,7 @@ import { KIND } from './data.ts';
 export function DeleteProject() {
   const scope = useScope();
   const others = useQuery(projectsQuery).data?.results ?? [];
+  const reason = useNotAdminReason();
   return (
     <CurrentProject>
       {(project) => (
@@ -15,6 +17,7 @@ export function DeleteProject() {
           name={project.name}
           queryKind={KIND}
           listPath={listAfter(project.id)}
+          disabledReason={reason}
           call={{
             operationId: 'deleteProject',
             method: 'DELETE',

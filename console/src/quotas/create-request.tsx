@@ -3,6 +3,7 @@ import { useEffect, useId } from 'react';
 import schema from 'schema:CreateQuotaRequest';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useLimitedReason } from '../api/session.ts';
 import { EditableRows } from '../ui/form/editable-rows.tsx';
 import { Field, FieldErrors } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
@@ -58,6 +59,7 @@ export function CreateQuotaRequest() {
       title="Request higher limits"
       form={form}
       submitLabel="Send request"
+      disabledReason={useLimitedReason()}
       segments={2}
       call={{ operationId: 'createQuotaRequest', method: 'POST', path: PATH, params: {} }}
     >

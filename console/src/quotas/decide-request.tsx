@@ -3,6 +3,7 @@ import approveSchema from 'schema:ApproveQuotaRequest';
 import declineSchema from 'schema:DeclineQuotaRequest';
 import { request } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotOperatorReason } from '../api/session.ts';
 import { pathOf } from '../ui/by-code.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
@@ -42,6 +43,7 @@ function DecisionDialog({ decision }: { decision: keyof typeof DECISIONS }) {
       title={`${title} request ${id}`}
       form={form}
       submitLabel={title}
+      disabledReason={useNotOperatorReason()}
       segments={3}
       call={{ operationId, method: 'POST', path, params }}
     >

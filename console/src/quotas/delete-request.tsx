@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router';
+import { useLimitedReason } from '../api/session.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
 
@@ -9,6 +10,7 @@ export function DeleteQuotaRequest() {
     <ActionDialog
       title={`Delete request ${request}`}
       submitLabel="Delete request"
+      disabledReason={useLimitedReason()}
       isDangerous
       segments={3}
       calls={[

@@ -1,4 +1,4 @@
-import { useSession } from '../api/session.ts';
+import { useLimitedReason, useSession } from '../api/session.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { THRESHOLD } from './data.ts';
@@ -6,6 +6,7 @@ import { THRESHOLD } from './data.ts';
 export function ResetThreshold() {
   const scope = useScope();
   const { client_id } = useSession();
+  const limited = useLimitedReason();
   return (
     <ActionDialog
       title="Reset the notification threshold"
@@ -22,7 +23,7 @@ export function ResetThreshold() {
       texts={{ done: 'The default threshold applies again' }}
       queryKind="thresholds"
       to={scope.path('quotas')}
-      disabledReason={client_id === null ? 'The token has no client' : null}
+      disabledReason={limited ?? (client_id === null ? 'The token has no client' : null)}
     >
       <p>Notifications are sent again when a quota reaches the default of 80 %.</p>
     </ActionDialog>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import schema from 'schema:SetNotificationThreshold';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
-import { useSession } from '../api/session.ts';
+import { useLimitedReason, useSession } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -41,6 +41,7 @@ function ThresholdDialog({ threshold }: { threshold: Threshold }) {
       form={form}
       canBeUnchanged
       submitLabel="Save"
+      disabledReason={useLimitedReason()}
       call={{ operationId: 'setNotificationThreshold', method: 'PUT', path: THRESHOLD, params }}
     >
       <Field form={form} path="threshold" label="Percent of a quota" />

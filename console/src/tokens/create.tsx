@@ -3,7 +3,7 @@ import schema from 'schema:CreateToken';
 import { useEffect, useId, useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
-import { useManagesClients, useSession } from '../api/session.ts';
+import { useManagesClients, useNotAdminReason, useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
 import { DateField } from '../ui/form/date-field.tsx';
 import { Field, FieldErrors } from '../ui/form/field.tsx';
@@ -19,6 +19,7 @@ const PATH = '/cloudyard/v1/tokens';
 
 export function CreateToken() {
   const session = useSession();
+  const reason = useNotAdminReason();
   // The list of the tokens of another client opens the form for that client.
   const listed = useListState().get('client');
   const isOther = useManagesClients() && listed !== '' && Number(listed) !== session.client_id;
@@ -44,6 +45,7 @@ export function CreateToken() {
       title="Create token"
       form={form}
       submitLabel="Create token"
+      disabledReason={reason}
       isForSecret
       call={{ operationId: 'createToken', method: 'POST', path: PATH, params: {} }}
     >

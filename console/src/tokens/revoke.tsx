@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useSession } from '../api/session.ts';
+import { useNotAdminReason, useSession } from '../api/session.ts';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
@@ -14,6 +14,7 @@ export function RevokeToken() {
   const session = useSession();
   const { token: id } = useParams({ strict: false }) as { token: string };
   const query = useQuery(tokenQuery(id));
+  const reason = useNotAdminReason();
   const token = query.data;
   if (!token) {
     return (
@@ -29,6 +30,7 @@ export function RevokeToken() {
       verbs={VERBS}
       queryKind={KIND}
       listPath={scope.path('tokens')}
+      disabledReason={reason}
       call={{
         operationId: 'revokeToken',
         method: 'DELETE',

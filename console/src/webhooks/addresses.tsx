@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import schema from 'schema:UpdateClient';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -36,6 +37,7 @@ function EditDialog({ client }: { client: Client }) {
       title="Edit e-mail addresses"
       form={form}
       submitLabel="Save"
+      disabledReason={useNotClientAdminReason()}
       call={{ operationId: 'updateClient', method: 'PATCH', path: CLIENT, params }}
     >
       <RowsField

@@ -2,6 +2,7 @@ import schema from 'schema:CreateWebhook';
 import { useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -37,6 +38,7 @@ function CreateDialog({ clientId, setCreated }: CreateDialogProps) {
       title="Create webhook"
       form={form}
       submitLabel="Create webhook"
+      disabledReason={useNotClientAdminReason()}
       isForSecret
       call={{ operationId: 'createWebhook', method: 'POST', path: WEBHOOKS, params }}
     >

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import { hostOf, WEBHOOK, webhookQuery } from './data.ts';
@@ -9,6 +10,7 @@ export function DeleteWebhook() {
   const clientId = useClientId();
   const { webhook: id } = useParams({ strict: false }) as { webhook: string };
   const { data: webhook } = useQuery(webhookQuery(clientId, id));
+  const reason = useNotClientAdminReason();
   if (!webhook || clientId === undefined) return null;
   return (
     <DeleteDialog
@@ -16,6 +18,7 @@ export function DeleteWebhook() {
       name={hostOf(webhook)}
       queryKind="webhooks"
       listPath={scope.path('webhooks')}
+      disabledReason={reason}
       call={{
         operationId: 'deleteWebhook',
         method: 'DELETE',

@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateWebhook';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm, useInitial } from '../ui/form/use-form.ts';
@@ -40,6 +41,7 @@ function EditDialog({ webhook: current, clientId }: { webhook: Webhook; clientId
       title={`Edit ${hostOf(webhook)}`}
       form={form}
       submitLabel="Save"
+      disabledReason={useNotClientAdminReason()}
       call={{ operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params }}
     >
       <Field form={form} path="url" label="URL" help="Pending and repeated deliveries go to the new URL." />

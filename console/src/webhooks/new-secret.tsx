@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import schema from 'schema:UpdateWebhook';
 import { api, unwrap } from '../api/client.ts';
+import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
@@ -21,6 +22,7 @@ export function NewWebhookSecret() {
 
 function SecretDialog({ webhook, clientId }: { webhook: Webhook; clientId: number }) {
   const [secret, setSecret] = useState<string | null>(null);
+  const reason = useNotClientAdminReason();
   const params = { client_id: clientId, webhook_id: webhook.id };
   const form = useForm({
     schema,
@@ -38,6 +40,7 @@ function SecretDialog({ webhook, clientId }: { webhook: Webhook; clientId: numbe
       title={`New secret for ${hostOf(webhook)}`}
       form={form}
       submitLabel="Replace secret"
+      disabledReason={reason}
       isForSecret
       isDangerous
       call={{ operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params }}

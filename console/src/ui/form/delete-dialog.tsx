@@ -24,6 +24,8 @@ interface DeleteDialogProps {
   /** What is lost. */
   readonly children: ReactNode;
   readonly segments?: number;
+  /** Why this session may not delete it. */
+  readonly disabledReason?: string | null;
   /** For actions that end a resource under another name, such as revoking a token. */
   readonly verbs?: { readonly title: string; readonly busy: string; readonly done: string };
 }
@@ -56,7 +58,7 @@ export function DeleteDialog(props: DeleteDialogProps) {
       submitLabel={`${verbs.title} ${kind}`}
       isDangerous
       call={call}
-      disabledReason={isConfirmed ? null : 'Type the name to confirm'}
+      disabledReason={props.disabledReason ?? (isConfirmed ? null : 'Type the name to confirm')}
       {...(segments === undefined ? {} : { segments })}
     >
       <div className="notice warn">{children}</div>
