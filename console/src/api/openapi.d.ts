@@ -3980,7 +3980,7 @@ export interface components {
         };
         CreateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
-            /** @description Name of the policy; empty by default */
+            /** @description Name of the policy: 3 to 63 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`; empty by default */
             name?: components["schemas"]["Name"];
             /** @description Position among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;
@@ -7838,9 +7838,9 @@ export interface components {
              * @description URL that begins with `https://` or `http://`
              */
             url: string;
-            /** @description Name of a header of each call */
+            /** @description Name of a header of each call, as HTTP allows it: without spaces and colons */
             auth_header_name: string;
-            /** @description Value of that header, which also is the key of the signature (HMAC-SHA256) of each call */
+            /** @description Value of that header, printable ASCII without spaces at the ends. It is also the key of the signature (HMAC-SHA256) of each call */
             auth_header_value: string;
         };
         Tag: {
@@ -8006,7 +8006,7 @@ export interface components {
             is_disabled?: boolean | null;
         };
         UpdateClient: {
-            /** @description New name; only the operator may set it */
+            /** @description New name, unique, without control characters; only the operator may set it */
             name?: string;
             /** @description Addresses that receive notifications; at most 20 */
             emails?: string[];
@@ -8142,7 +8142,7 @@ export interface components {
         /** @description The target of the action is required; other omitted fields are unchanged */
         UpdateL7Policy: {
             action: components["schemas"]["L7PolicyAction"];
-            /** @description Name of the policy; empty by default. It may be empty only if the policy has no name */
+            /** @description Name of the policy: 3 to 63 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`; empty by default. It may be empty only if the policy has no name */
             name?: string;
             /** @description Position among the policies of the listener, from 1. A new policy moves those from its position down; without a position, or with one beyond the end, it is the last */
             position?: number;

@@ -33,7 +33,7 @@ export const ClientCollection = Collection(Client);
 
 export const UpdateClient = Type.Object(
   {
-    name: Type.Optional(Described(Name, 'New name; only the operator may set it')),
+    name: Type.Optional(Described(Name, 'New name, unique, without control characters; only the operator may set it')),
     emails: Type.Optional(
       Type.Array(EmailAddress, { maxItems: 20, description: 'Addresses that receive notifications; at most 20' }),
     ),

@@ -95,12 +95,14 @@ export const Subscribe = Type.Object(
     auth_header_name: Type.String({
       maxLength: 100,
       pattern: pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", 'the name of a header'),
-      description: 'Name of a header of each call',
+      description: 'Name of a header of each call, as HTTP allows it: without spaces and colons',
     }),
     auth_header_value: Type.String({
       maxLength: 1000,
       pattern: pattern('^[!-~]([ -~]*[!-~])?$', 'printable ASCII without spaces at the ends'),
-      description: 'Value of that header, which also is the key of the signature (HMAC-SHA256) of each call',
+      description:
+        'Value of that header, printable ASCII without spaces at the ends. It is also the key of the signature ' +
+        '(HMAC-SHA256) of each call',
     }),
   },
   {

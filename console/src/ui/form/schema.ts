@@ -96,8 +96,9 @@ function validateText(schema: JsonSchema, value: string, path: string): Problem[
   if (length < minLength)
     return problem(minLength === 1 ? 'is required' : `must have at least ${minLength} characters`);
   if (maxLength !== undefined && length > maxLength) return problem(`must have at most ${maxLength} characters`);
-  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) {
-    return problem(schema.description ? plain(schema.description) : `must match ${pattern}`);
+  // Without a description, only the server has words for the pattern.
+  if (pattern !== undefined && schema.description && !new RegExp(pattern, 'u').test(value)) {
+    return problem(plain(schema.description));
   }
   const known = format === undefined ? undefined : FORMATS[format];
   return known && !known.test.test(value) ? problem(`must be ${known.name}`) : [];

@@ -52,9 +52,11 @@ export const L7Tags = Type.Array(
 );
 const Url = Type.String({ maxLength: 255 });
 
+const nameMeaning = `Name of the policy: ${nameRule}; empty by default`;
+
 const settings = {
   action: Action,
-  name: Type.Optional(Described(Name, meanings.name)),
+  name: Type.Optional(Described(Name, nameMeaning)),
   position: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: meanings.position })),
   redirect_http_code: Type.Optional(
     Described(Nullable(Type.Enum([...redirectCodes])), `${meanings.redirect_http_code}; 302 by default`),
@@ -81,7 +83,7 @@ export type CreateL7Policy = Static<typeof CreateL7Policy>;
 const CurrentName = Type.String({
   pattern: pattern(`^(${namePattern})?$`, nameRule),
   maxLength: 63,
-  description: `${meanings.name}. It may be empty only if the policy has no name`,
+  description: `${nameMeaning}. It may be empty only if the policy has no name`,
 });
 
 export const UpdateL7Policy = Type.Object(
