@@ -1,7 +1,7 @@
 /** Input that is wrong, incomplete or not final: the form names it at the field, and loses nothing that was typed. */
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { useConsole } from './console.ts';
+import { loaded, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -20,6 +20,20 @@ async function newBalancer(name: string): Promise<{ id: string; pool: string }> 
   );
   return { id: created.loadbalancers[0], pool: created.pools[0] };
 }
+
+describe('a number in a table', () => {
+  it('is not another number because it has a fraction', async () => {
+    const { id, pool } = await newBalancer('weighted');
+    const page = await open(`load-balancers/${id}/pools/${pool}/members`);
+    const weight = page.getByLabel('Weight 1');
+    await weight.fill('');
+    await weight.pressSequentially('1.5');
+    expect(await weight.inputValue()).toBe('1.5');
+    await submit(page, 'Save members');
+    await page.getByText('row 1, weight: must be a whole number').waitFor();
+    expect(await weight.getAttribute('aria-invalid')).toBe('true');
+  });
+});
 
 describe('text that does not match a pattern', () => {
   it('of tags is explained in words at the field', async () => {
@@ -46,5 +60,51 @@ describe('text that does not match a pattern', () => {
     await submit(page, 'Create policy');
     await page.getByRole('alert').getByText(message).waitFor();
     expect(await page.getByLabel(label).getAttribute('aria-invalid')).toBe('true');
+  });
+});
+
+describe('a choice that hides fields', () => {
+  it('keeps the PEM text of a secret', async () => {
+    const page = await open('secrets/new');
+    const certificate = page.getByLabel('Certificate', { exact: true });
+    await certificate.fill('-----BEGIN CERTIFICATE-----');
+    for (const source of ['pkcs12', 'other', 'pem']) await page.getByLabel('Source').selectOption(source);
+    expect(await certificate.inputValue()).toBe('-----BEGIN CERTIFICATE-----');
+  });
+});
+
+describe('an empty row of tags', () => {
+  it('is not a change of an edit', async () => {
+    const { yard } = consoleOf;
+    const task = await yard.ended(await yard.post('/cloud/v1/networks/1/1', { name: 'untagged' }));
+    const page = await open(`networks/${task.created_resources.networks[0]}/edit`);
+    await page.getByLabel('Tags').click();
+    await page.getByLabel('Key 1').fill('k');
+    await page.getByText('Nothing has changed').waitFor({ state: 'detached' });
+    await page.getByLabel('Key 1').fill('');
+    await page.getByText('Nothing has changed').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+  });
+});
+
+describe('a request for limits', () => {
+  it('omits no limit that was typed, and offers each quota once', async () => {
+    const page = await open('quotas/requests/new');
+    await loaded(page);
+    await page.getByLabel('Quota 1').selectOption('volume_count');
+    await page.getByLabel('New limit 1', { exact: true }).fill('9000');
+    await dialog(page).getByRole('button', { name: 'Add', exact: true }).click();
+    expect(await page.getByLabel('Quota 2').locator('option[value=volume_count]').count()).toBe(0);
+    await page.getByLabel('New limit 2', { exact: true }).fill('50');
+    await page.getByText('Choose a quota for each limit').waitFor();
+    await page.getByLabel('Quota 2').selectOption('network_count');
+    await page.getByLabel('Why').fill('We grow');
+    await submit(page, 'Send request');
+    await page.getByText('The request was sent to the operator').waitFor();
+    const [request] = (await consoleOf.yard.get('/cloud/v2/limits_request')).body.results;
+    expect(request.requested_limits.regional_limits).toEqual([
+      { region_id: 1, volume_count_limit: 9000, network_count_limit: 50 },
+    ]);
   });
 });

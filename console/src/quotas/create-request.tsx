@@ -54,12 +54,14 @@ export function CreateQuotaRequest() {
       await leave({ to: scope.path('quotas') });
     },
   });
+  const reason = useLimitedReason();
+  const isIncomplete = (form.get('rows') as readonly Row[]).some(({ kind, limit }) => kind === '' && limit !== '');
   return (
     <FormDialog
       title="Request higher limits"
       form={form}
       submitLabel="Send request"
-      disabledReason={useLimitedReason()}
+      disabledReason={reason ?? (isIncomplete ? 'Choose a quota for each limit' : null)}
       segments={2}
       call={{ operationId: 'createQuotaRequest', method: 'POST', path: PATH, params: {} }}
     >
@@ -83,6 +85,9 @@ function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotas
     problem.replace(LIMIT_PROBLEM, (_, kind: string) => `${quotaTitle(kind)}: `),
   );
   const options = quotas.map(({ kind, limit }) => ({ kind, text: `${quotaTitle(kind)} (now ${formatNumber(limit)})` }));
+  // A quota has one limit.
+  const optionsFor = (kind: string) =>
+    options.filter((option) => option.kind === kind || rows.every((row) => row.kind !== option.kind));
   return (
     <fieldset className="field" aria-describedby={`${id}-error`}>
       <legend>Limits</legend>
@@ -95,7 +100,7 @@ function Limits({ form, quotas }: { form: Form; quotas: ReturnType<typeof quotas
               onChange={({ target }) => replace({ kind: target.value, limit })}
             >
               <option value="">Choose…</option>
-              {options.map((option) => (
+              {optionsFor(kind).map((option) => (
                 <option key={option.kind} value={option.kind}>
                   {option.text}
                 </option>

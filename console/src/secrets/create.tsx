@@ -1,6 +1,6 @@
 import pemSchema from 'schema:CreateSecret';
 import otherSchema from 'schema:CreateSecretV1';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { request } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { pathOf } from '../ui/by-code.tsx';
@@ -50,9 +50,12 @@ export function CreateSecret() {
       await leave({ to: scope.path('secrets') });
     },
   });
+  // A file has no text to keep.
+  const pem = useRef<unknown>(EMPTY_PEM);
   function chooseSource(next: Source): void {
+    if (isPem) pem.current = form.get('payload');
     setSource(next);
-    form.set('payload', next === 'pem' ? EMPTY_PEM : undefined);
+    form.set('payload', next === 'pem' ? pem.current : undefined);
   }
   return (
     <FormDialog title="Create secret" form={form} submitLabel="Create secret" call={call}>

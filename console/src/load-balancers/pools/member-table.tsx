@@ -162,7 +162,7 @@ function MemberRow({ form, path, number, errorId, isMonitored, member, set, remo
   );
 }
 
-/** Text that is not a number stays as typed, and the validation names it. */
+/** Other text stays as typed, and the validation names it. With `1.` as the number 1, typing `1.5` would result in 15. */
 function numberOf(text: string): unknown {
-  return text === '' || Number.isNaN(Number(text)) ? text : Number(text);
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }

@@ -14,13 +14,14 @@ interface TagsInputProps {
   readonly control: ControlProps;
 }
 
-/** A map of text to text as rows of key and value. Empty rows are not sent. */
+/** A map of text to text as rows of key and value. Empty rows are not sent and are not a change of the form. */
 export function TagsInput({ form, path, label, control }: TagsInputProps) {
   const [rows, setRows] = useState<readonly Row[]>(() => Object.entries((form.get(path) as object | undefined) ?? {}));
+  const emptyValue = form.isEdit ? {} : undefined;
   function change(next: readonly Row[]): void {
     setRows(next);
     const filled = next.filter(([key, value]) => key !== '' || value !== '');
-    form.set(path, filled.length === 0 ? undefined : Object.fromEntries(filled));
+    form.set(path, filled.length === 0 ? emptyValue : Object.fromEntries(filled));
   }
   const keys = rows.map(([key]) => key);
   const repeated = keys.find((key, index) => key !== '' && keys.indexOf(key) !== index);
