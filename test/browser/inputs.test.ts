@@ -63,6 +63,24 @@ describe('text that does not match a pattern', () => {
   });
 });
 
+describe('the target of an L7 policy', () => {
+  it('is not marked as optional, and its absence is named', async () => {
+    const { id } = await newBalancer('targeted');
+    const page = await open(`load-balancers/${id}/l7-policies/new`);
+    const pool = page.getByLabel('Pool', { exact: true });
+    await submit(page, 'Create policy');
+    await page.getByText('is required for REDIRECT_TO_POOL').waitFor();
+    expect(await pool.getAttribute('aria-invalid')).toBe('true');
+    for (const [action, label] of [
+      ['REDIRECT_TO_URL', 'URL'],
+      ['REDIRECT_PREFIX', 'Prefix'],
+    ] as const) {
+      await page.getByLabel('Requests that match all rules').selectOption(action);
+      await page.getByLabel(label, { exact: true }).waitFor();
+    }
+  });
+});
+
 describe('a choice that hides fields', () => {
   it('keeps the PEM text of a secret', async () => {
     const page = await open('secrets/new');

@@ -21,18 +21,20 @@ export function PolicyFields({ form, pools }: { form: Form; pools: readonly LbPo
         <Field
           form={form}
           path="redirect_pool_id"
+          isRequired
           label="Pool"
           help={pools.length === 0 ? 'The load balancer has no pool yet.' : ''}
           choices={pools.map(({ id, name }) => ({ value: id, label: name }))}
         />
       )}
       {has('redirect_url') && (
-        <Field form={form} path="redirect_url" label="URL" help="" placeholder="https://example.com/" />
+        <Field form={form} path="redirect_url" isRequired label="URL" help="" placeholder="https://example.com/" />
       )}
       {has('redirect_prefix') && (
         <Field
           form={form}
           path="redirect_prefix"
+          isRequired
           label="Prefix"
           help="The path and query of the request are appended."
           placeholder="https://example.com"

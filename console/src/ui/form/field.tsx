@@ -23,6 +23,8 @@ interface FieldProps {
   readonly type?: 'password' | 'textarea';
   readonly placeholder?: string;
   readonly disabled?: boolean;
+  /** Of a field that other fields make required. By default as in the schema. */
+  readonly isRequired?: boolean;
 }
 
 /** A labelled control for one field of the request; the schema decides which control, its bounds and its help. */
@@ -34,7 +36,7 @@ export function Field(props: FieldProps) {
   // It may also be the message of the error.
   const description = plain(schema.description ?? '');
   useEffect(() => form.register(path));
-  const required = isRequired(form.schema, path);
+  const required = props.isRequired ?? isRequired(form.schema, path);
   const isCheck = schema.type === 'boolean';
   const control: ControlProps = {
     id,
