@@ -348,6 +348,27 @@ describe('a form without a response', () => {
     expect(await named(name)).toHaveLength(1);
   });
 
+  it('says so in words if a proxy or a network responds in its place', async () => {
+    const portal = (route: Route) => route.fulfill({ contentType: 'text/html', body: '<h1>Log in</h1>' });
+    const page = await newNetwork('behind a portal', portal, cutShort);
+    for (const _ of [portal, cutShort]) {
+      await create(page);
+      await page.getByText('the response of the server is incomplete or not valid; try again').waitFor();
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: 'Create network' })
+        .and(page.locator('[aria-disabled=false]'))
+        .waitFor();
+    }
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('behind a portal');
+    // A request by path, as dialogs of actions send it.
+    await page.route('**/tasks/acknowledge_all*', portal, { times: 1 });
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/tasks/acknowledge`);
+    await submit(page, 'Acknowledge all');
+    await page.getByText('the response of the server is incomplete or not valid; try again').waitFor();
+  });
+
   it('creates another resource when it is opened again', async () => {
     const page = await newNetwork('again', timedOut);
     await create(page);

@@ -1,7 +1,7 @@
 import createClient from 'openapi-fetch';
 import type { Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
-import { ApiError, ConnectionError } from './errors.ts';
+import { ApiError, ConnectionError, toConnectionError } from './errors.ts';
 import { KEY_HEADER, keyOf } from './idempotency-keys.ts';
 import { noteResponse } from './reachability.ts';
 import { noteDate } from './server-clock.ts';
@@ -49,7 +49,9 @@ interface Result<T> {
 
 /** The body of a successful response. Throws ApiError with the server's message otherwise. */
 export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
-  const { data, error, response } = await request;
+  const { data, error, response } = await request.catch((failure: unknown) => {
+    throw toConnectionError(failure);
+  });
   if (!response.ok) throw new ApiError(response.status, error);
   return data as T;
 }
@@ -66,17 +68,15 @@ export async function request<T>(method: string, path: string, body?: unknown): 
     throw new ConnectionError();
   });
   note(method, response);
-  const text = await response.text();
-  const value: unknown = text === '' ? undefined : parseJson(text);
+  let value: unknown;
+  try {
+    const text = await response.text();
+    value = text === '' ? undefined : JSON.parse(text);
+  } catch (failure) {
+    // Proxies send errors as HTML.
+    if (response.ok) throw toConnectionError(failure);
+  }
   if (response.ok) return value as T;
   if (response.status === 401 && !path.endsWith('/session')) sessionState.reportExpiry();
   throw new ApiError(response.status, value);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

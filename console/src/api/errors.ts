@@ -23,9 +23,15 @@ export class ApiError extends Error {
 
 /** The request did not reach the server, or its response did not arrive. */
 export class ConnectionError extends Error {
-  constructor() {
-    super('the server is not reachable; check the connection and try again');
+  constructor(message = 'the server is not reachable; check the connection and try again') {
+    super(message);
   }
+}
+
+/** Converts what a browser throws for a response that was cut, or that a proxy or a login page of a network sent. */
+export function toConnectionError(error: unknown): ConnectionError {
+  if (error instanceof ConnectionError) return error;
+  return new ConnectionError('the response of the server is incomplete or not valid; try again');
 }
 
 /** Text of any failure, for people. */
