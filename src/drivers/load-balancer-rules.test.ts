@@ -74,7 +74,7 @@ describe('violations', () => {
     [
       'a duplicate member',
       withPool(valid, { members: [member(1), member(1)] }),
-      /members.1: has the same address and port as member 0/,
+      /members.1: has the same address and port as members\.0/,
     ],
     ['weight 257', withPool(valid, { members: [member(1, { weight: 257 })] }), /weight: must be between 0 and 256/],
     [

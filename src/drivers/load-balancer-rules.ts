@@ -255,7 +255,7 @@ const maxServers = 4_000;
 export function memberListViolations(members: MemberSettings[], pool: PoolSettings): FieldError[] {
   const first = firstOf(members.map(({ address, port }) => `${address} ${port}`));
   const violations = members.flatMap((member, i) => [
-    ...(first[i]! < i ? [{ path: `${i}`, message: `has the same address and port as member ${first[i]}` }] : []),
+    ...(first[i]! < i ? [{ path: `${i}`, message: `has the same address and port as members.${first[i]}` }] : []),
     ...prefixed(`${i}.`, memberViolations(member, pool)),
   ]);
   if (pool.protocol === 'UDP' || members.length <= maxServers) return violations;

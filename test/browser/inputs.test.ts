@@ -35,6 +35,19 @@ describe('a number in a table', () => {
   });
 });
 
+describe('a member that is listed twice', () => {
+  it('is marked, and the message counts from 1 like the form', async () => {
+    const { id, pool } = await newBalancer('twice');
+    const page = await open(`load-balancers/${id}/pools/${pool}/members`);
+    await page.getByRole('button', { name: 'Add member' }).click();
+    await page.getByLabel('Address 2').fill('10.1.0.1');
+    await submit(page, 'Save members');
+    await page.getByText('row 2: has the same address and port as member 1').waitFor();
+    await page.getByLabel('Address 2').and(page.locator('[aria-invalid=true]:focus')).waitFor();
+    expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
+  });
+});
+
 describe('text that does not match a pattern', () => {
   it('of tags is explained in words at the field', async () => {
     const page = await open('networks/new');
@@ -78,6 +91,22 @@ describe('the target of an L7 policy', () => {
       await page.getByLabel('Requests that match all rules').selectOption(action);
       await page.getByLabel(label, { exact: true }).waitFor();
     }
+  });
+});
+
+describe('a field that another one makes required', () => {
+  it('is not marked as optional', async () => {
+    const { id } = await newBalancer('required');
+    const page = await open(`load-balancers/${id}/listeners/new`);
+    await page.getByLabel('Listener protocol').selectOption('TERMINATED_HTTPS');
+    await page.getByLabel('Certificate', { exact: true }).waitFor();
+    await page.getByLabel('Listener protocol').selectOption('PROMETHEUS');
+    await page.getByLabel('Certificate (optional)').waitFor();
+    await page.goto(`${consoleOf.yard.url}/console/p/1/r/1/load-balancers/${id}/pools/new`);
+    await page.getByLabel('Session persistence').selectOption('APP_COOKIE');
+    await page.getByLabel('Name of the cookie', { exact: true }).waitFor();
+    await page.getByLabel('Session persistence').selectOption('HTTP_COOKIE');
+    await page.getByLabel('Name of the cookie (optional)').waitFor();
   });
 });
 

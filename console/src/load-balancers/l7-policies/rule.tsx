@@ -98,7 +98,9 @@ function RuleFields({ form }: { form: Form }) {
         <Field form={form} path="type" label="Compare" help="" />
         <Field form={form} path="compare_type" label="How" help="" />
       </div>
-      {hasKey(form.get('type')) && <Field form={form} path="key" label="Name of the header, cookie or field" help="" />}
+      {hasKey(form.get('type')) && (
+        <Field form={form} path="key" isRequired label="Name of the header, cookie or field" help="" />
+      )}
       <Field form={form} path="value" label="With" />
       <Field form={form} path="invert" label="Match requests that do not" help="" />
       <RowsField form={form} path="tags" label="Labels" help="" columns={[{ label: 'Label' }]} />

@@ -13,7 +13,7 @@ export function secretLabel({ name, expiration }: Secret): string {
 }
 
 /** The certificate of a listener, and further ones by server name. */
-export function CertificateFields({ form, prefix }: { form: Form; prefix: string }) {
+export function CertificateFields({ form, prefix, isRequired }: { form: Form; prefix: string; isRequired: boolean }) {
   const all = useQuery(secretsQuery(useScope())).data?.results ?? [];
   const certificates = all.filter(({ secret_type }) => secret_type === 'certificate');
   return (
@@ -21,6 +21,7 @@ export function CertificateFields({ form, prefix }: { form: Form; prefix: string
       <Field
         form={form}
         path={`${prefix}secret_id`}
+        isRequired={isRequired}
         label="Certificate"
         help={certificates.length === 0 ? 'This project has no certificate yet: create a secret first.' : ''}
         choices={certificates.map((secret) => ({ value: secret.id, label: secretLabel(secret) }))}

@@ -26,7 +26,9 @@ export function ListenerFields({ form, prefix = '', protocol: fixed }: ListenerF
           <Field form={form} path={`${prefix}protocol_port`} label="Listener port" help="" />
         </div>
       )}
-      {hasCertificate(protocol) && <CertificateFields form={form} prefix={prefix} />}
+      {hasCertificate(protocol) && (
+        <CertificateFields form={form} prefix={prefix} isRequired={protocol === 'TERMINATED_HTTPS'} />
+      )}
       {fixed === undefined && hasHeaders(protocol) && (
         <Field
           form={form}

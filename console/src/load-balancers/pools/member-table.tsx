@@ -19,7 +19,10 @@ type CheckName = 'backup' | 'admin_state_up';
 
 const NEW: Member = { address: '', protocol_port: 80, weight: 1, backup: false, admin_state_up: true };
 
+const TEXTS: readonly TextName[] = ['address', 'protocol_port', 'weight', 'monitor_address', 'monitor_port'];
 const ADDRESSES: readonly TextName[] = ['address', 'monitor_address'];
+/** What distinguishes a member from others. */
+const IDENTITY: readonly TextName[] = ['address', 'protocol_port'];
 const PLACEHOLDERS: { readonly [Name in TextName]?: string } = {
   address: '10.0.0.10',
   monitor_address: 'same',
@@ -117,11 +120,14 @@ interface MemberRowProps {
 }
 
 function MemberRow({ form, path, number, errorId, isMonitored, member, set, remove }: MemberRowProps) {
+  const isFaulty = (name: TextName) => form.errorsAt(`${path}.${name}`).length > 0;
+  // Such as a member that is listed twice.
+  const isRowFaulty = form.errorsAt(path).length > 0 && !TEXTS.some(isFaulty);
   const text = (name: TextName, label: string) => (
     <td className={ADDRESSES.includes(name) ? 'member-address' : 'member-number'}>
       <input
         aria-label={`${label} ${number}`}
-        aria-invalid={form.errorsAt(`${path}.${name}`).length > 0}
+        aria-invalid={isFaulty(name) || (isRowFaulty && IDENTITY.includes(name))}
         aria-describedby={errorId}
         inputMode={ADDRESSES.includes(name) ? 'text' : 'numeric'}
         spellCheck={false}

@@ -40,10 +40,9 @@ export function PersistenceFields({ form, path }: { form: Form; path: string }) 
         <Field
           form={form}
           path={`${path}.cookie_name`}
+          isRequired={type === 'APP_COOKIE'}
           label="Name of the cookie"
-          help={
-            type === 'APP_COOKIE' ? 'Required: the members set it.' : 'By default, the load balancer chooses a name.'
-          }
+          help={type === 'APP_COOKIE' ? 'The members set it.' : 'By default, the load balancer chooses a name.'}
         />
       )}
       {hasPersistenceTime(protocol, type) && (

@@ -133,13 +133,22 @@ function belongsTo(problem: string, field: string): boolean {
 
 /** A problem inside a field names its place: `row 2, name` of a list, or the key of a map. */
 function describe(field: string, isList: boolean): (problem: Problem) => string {
-  return ({ path, message }) => {
+  return ({ path, message: original }) => {
+    const message = countedFromOne(original, path);
     if (path === field) return message;
     const place = path.slice(field.length + 1);
     if (!isList) return place === '' ? `empty key: ${message}` : `${place}: ${message}`;
     const [index, ...rest] = place.split('.');
     return `${[`row ${Number(index) + 1}`, ...rest].join(', ')}: ${message}`;
   };
+}
+
+/** The API counts items from 0, and forms from 1: `containers.0` in the message of `containers.2` is `container 1`. */
+function countedFromOne(message: string, path: string): string {
+  const lists = [...path.matchAll(/(\w+)\.\d+/g)].map(([, name]) => name!);
+  return message.replace(/\b(\w+)\.(\d+)\b/g, (text, name: string, index: string) =>
+    lists.includes(name) ? `${name.replace(/(?<!s)s$/, '')} ${Number(index) + 1}` : text,
+  );
 }
 
 function withoutField(problems: readonly Problem[], fields: ReadonlySet<string>): string[] {
