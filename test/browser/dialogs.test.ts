@@ -175,6 +175,28 @@ describe('a form that is closed while its request is sent', () => {
   });
 });
 
+describe('the palette over a form', () => {
+  it('does not send the form with the key that chooses a page', async () => {
+    const page = await open('networks/new');
+    let questions = 0;
+    page.on('dialog', (dialog) => {
+      questions += 1;
+      void dialog.dismiss();
+    });
+    await nameField(page).fill('not-sent');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('go to volumes');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => questions).toBe(1);
+    // A form that is sent shows it at once.
+    expect(await page.locator('dialog[open] button[type=submit]').getAttribute('aria-disabled')).toBe('false');
+    await loaded(page);
+    expect(await nameField(page).inputValue()).toBe('not-sent');
+    const { results } = (await consoleOf.yard.get(networks)).body;
+    expect(results.map(({ name }: { name: string }) => name)).not.toContain('not-sent');
+  });
+});
+
 describe('the confirmation of a deletion', () => {
   it('accepts a name as the browser shows it', async () => {
     const payload = { payload: 'c2VjcmV0', payload_content_encoding: 'base64', payload_content_type: 'text/plain' };

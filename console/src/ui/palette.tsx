@@ -56,7 +56,10 @@ export function Palette({ close }: { close: () => void }) {
       event.preventDefault();
       setIndex((index + step + found.length) % Math.max(found.length, 1));
     }
-    if (event.key === 'Enter') run(found[index]);
+    if (event.key !== 'Enter') return;
+    // The focus returns to the form below, which the key would send.
+    event.preventDefault();
+    run(found[index]);
   }
   return (
     <dialog
