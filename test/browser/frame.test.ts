@@ -249,6 +249,7 @@ describe('the frame', () => {
     await tasks.getByRole('link', { name: 'All tasks' }).click();
     await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor();
     await tasks.waitFor({ state: 'hidden' });
+    await page.locator('main:focus').waitFor();
   });
 
   it('disables what a reader may not do, with the reason', async () => {
@@ -264,6 +265,17 @@ describe('the frame', () => {
     await page.keyboard.press('Control+k');
     await page.keyboard.type('go to volumes');
     await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Volumes', level: 1 }).waitFor();
+    await page.locator('main:focus').waitFor();
+  });
+
+  it('moves the focus to the content of a page that the navigation of a narrow window opens', async () => {
+    const page = await open('file-shares', { viewport: { width: 360, height: 740 } });
+    await page.getByRole('button', { name: 'Navigation' }).press('Enter');
+    await page
+      .getByRole('navigation', { name: 'Main' })
+      .getByRole('link', { name: 'Volumes', exact: true })
+      .press('Enter');
     await page.getByRole('heading', { name: 'Volumes', level: 1 }).waitFor();
     await page.locator('main:focus').waitFor();
   });

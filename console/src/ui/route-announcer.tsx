@@ -33,8 +33,9 @@ function useFocusOfPage(): void {
   }, [pathname]);
 }
 
+/** Also on the button that gets the focus back when the link of its popover, such as the navigation of a narrow window, was followed. */
 function focusContentIfLost(): void {
   const active = document.activeElement;
-  const isLost = active === null || active === document.body || active.closest('nav') !== null;
+  const isLost = active === null || active === document.body || active.closest('nav, [popovertarget]') !== null;
   if (isLost) focusContent();
 }
