@@ -61,6 +61,8 @@ export interface RequestSlot {
   whileWaiting<T>(wait: (gone: AbortSignal) => Promise<T>): Promise<T>;
   /** Releases the slot before the response ends. */
   end(): void;
+  /** Keeps the slot after the response, until `work` settles. */
+  keepUntil(work: Promise<unknown>): void;
 }
 
 /** Runs `wait` without holding the slot of the request, if it has one. */

@@ -64,25 +64,25 @@ export function authorization(app: App, deps: AuthorizationDeps): void {
     if (request.is404) return done(noRoute(request));
     const access = accessOf(request);
     if (access.reach === 'public') return countPublic(app.anonymousLimit, request, done);
-    finish(() => authenticate(deps, request, access), done);
+    finish(app, () => authenticate(deps, request, access), done);
   });
 
   app.addHook('preHandler', (request, _reply, done) => {
     const access = accessOf(request);
     if (access.reach === 'public') return done();
-    finish(() => resolveScope(deps, request, access), done);
+    finish(app, () => resolveScope(deps, request, access), done);
   });
 }
 
 /** Calls `done` in the same turn if `work` returns no promise, as it does for a known token and project. */
-function finish(work: () => MaybePromise<void>, done: (error?: Error) => void): void {
+function finish({ timeLimit }: App, work: () => MaybePromise<void>, done: (error?: Error) => void): void {
   let pending: MaybePromise<void>;
   try {
     pending = work();
   } catch (error) {
     return done(error as Error);
   }
-  if (pending instanceof Promise) pending.then(() => done(), done);
+  if (pending instanceof Promise) timeLimit.limit(pending).then(() => done(), done);
   else done();
 }
 

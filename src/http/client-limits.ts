@@ -8,7 +8,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestSlot } from '../authz/actor.ts';
-import { ClientError, tooManyRequests } from '../errors/catalogue.ts';
+import { ClientError, tooManyRequests, unavailable } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
 import type { Flow, RequestSlots } from './request-slots.ts';
@@ -173,9 +173,14 @@ function costOf(method: string | string[], operation: string): number {
   return operation.startsWith('list') ? listCost : readCost;
 }
 
+const waitedTooLong = (seconds: number) =>
+  `the request waited ${seconds} s for earlier requests of its client; try again in a second`;
+
 /** The place of a request in the queue, and then its slot. */
 class Slot implements RequestSlot {
   #state: 'running' | 'waiting' | 'ended' = 'running';
+  /** Whether the handler still runs after the response. */
+  #isKept = false;
   readonly #slots: RequestSlots;
   readonly #client: Client;
   readonly #cost: number;
@@ -196,22 +201,32 @@ class Slot implements RequestSlot {
     this.#addWait = addWait;
   }
 
-  /** Calls `start` once the request has a slot. */
-  enter(start: () => void): void {
+  /** Calls `start` once the request has a slot, or with an error if that takes too long. */
+  enter(start: (error?: Error) => void): void {
     this.#client.open += 1;
     if (this.#slots.tryStart(this.#client.flow, this.#cost)) start();
     else this.#enqueue(start);
   }
 
-  /** A client that disconnects leaves the queue, and its handler never runs. */
-  #enqueue(start: () => void): void {
-    const { raw } = this.#reply;
+  /** A request whose client disconnects, or that waits too long, leaves the queue, and its handler never runs. */
+  #enqueue(start: (error?: Error) => void): void {
+    const { raw, server } = this.#reply;
     this.#state = 'waiting';
-    const gone = () => {
+    const leaveQueue = () => {
       withdraw();
       this.end();
     };
+    const gone = () => {
+      time.end();
+      leaveQueue();
+    };
+    const time = server.timeLimit.begin(() => {
+      raw.off('close', gone);
+      leaveQueue();
+      start(unavailable(waitedTooLong(server.timeLimit.seconds)));
+    });
     const withdraw = this.#slots.wait(this.#client.flow, this.#cost, () => {
+      time.end();
       raw.off('close', gone);
       this.#state = 'running';
       start();
@@ -222,17 +237,19 @@ class Slot implements RequestSlot {
   async whileWaiting<T>(wait: (gone: AbortSignal) => Promise<T>): Promise<T> {
     const client = this.#client;
     this.#addWait(client, 1);
-    const { raw } = this.#reply;
+    const { raw, request } = this.#reply;
     const gone = new AbortController();
     const abort = () => gone.abort();
     if (raw.destroyed) abort();
     else raw.once('close', abort);
     this.#slots.end(client.flow, this.#cost);
     client.open -= 1;
+    request.handlerTime?.pause();
     try {
       return await wait(gone.signal);
     } finally {
       raw.off('close', abort);
+      request.handlerTime?.restart();
       this.#addWait(client, -1);
       client.open += 1;
       if (!this.#slots.tryStart(client.flow, this.#cost)) {
@@ -241,8 +258,17 @@ class Slot implements RequestSlot {
     }
   }
 
+  keepUntil(work: Promise<unknown>): void {
+    this.#isKept = true;
+    const end = () => {
+      this.#isKept = false;
+      this.end();
+    };
+    work.then(end, end);
+  }
+
   end(): void {
-    if (this.#state === 'ended') return;
+    if (this.#isKept || this.#state === 'ended') return;
     const wasRunning = this.#state === 'running';
     this.#state = 'ended';
     this.#client.open -= 1;

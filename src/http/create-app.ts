@@ -28,6 +28,8 @@ import { lazyCompilers } from './lazy-compilers.ts';
 import { openApiOptions } from './openapi.ts';
 import { requestTelemetry } from './telemetry.ts';
 import type { HttpMetrics } from './telemetry.ts';
+import { timeLimit } from './time-limit.ts';
+import type { TimeLimitOptions } from './time-limit.ts';
 
 export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<ErrorHandlingDeps, 'onUnavailable'> {
   log: Logger;
@@ -45,6 +47,7 @@ export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<Err
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined;
   anonymousLimits?: AnonymousLimits | undefined;
+  timeLimit?: Partial<TimeLimitOptions> | undefined;
   /** CIDRs of the proxies whose `X-Forwarded-For` is trusted. Default: none. */
   trustedProxies?: string[] | undefined;
   /** Serves HTTPS. Absent: plain HTTP. */
@@ -89,6 +92,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   if (options.movedNow) datesOf(app, options.movedNow);
   errorHandling(app, { repeatResponse: repeatResponse(options), onUnavailable: options.onUnavailable });
   requestTelemetry(app, options);
+  timeLimit(app, options.timeLimit);
   securityHeaders(app, options.hstsSeconds);
   authorization(app, options);
   const { poolSize, metrics, rates } = options;

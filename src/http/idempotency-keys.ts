@@ -19,14 +19,16 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
   const repeat: preHandlerHookHandler = (request, reply, done) => {
     const key = request.headers['idempotency-key'];
     if (key === undefined || !request.by) return done();
-    repeatIfKnown(deps, request, reply, String(key)).then((repeated) => {
+    const { timeLimit } = request.server;
+    timeLimit.limit(repeatIfKnown(deps, request, reply, String(key))).then((repeated) => {
       if (!repeated) done();
     }, done);
   };
   const store: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
     const claim = request.by?.idempotency;
     if (!claim || claim.claimed || reply.statusCode >= 300) return done(null, payload);
-    deps.storeResponse(request.by, payload).then(() => done(null, payload), done);
+    const { timeLimit } = request.server;
+    timeLimit.limit(deps.storeResponse(request.by, payload)).then(() => done(null, payload), done);
   };
   app.addHook('onRoute', (route) => {
     if (route.method !== 'POST') return;
@@ -55,7 +57,7 @@ async function repeatIfKnown(
 export function repeatResponse(deps: IdempotencyDeps): Repeat {
   return async (error, request, reply) => {
     if (!deps.isKeyClaimed(error)) return false;
-    const stored = await deps.findResponse(request.by);
+    const stored = await request.server.timeLimit.limit(deps.findResponse(request.by));
     if (!stored) return false;
     sendStored(request, reply, stored.body);
     return true;

@@ -27,6 +27,7 @@ export interface ApiOptions
     AppOptions,
     | 'connectionLimits'
     | 'anonymousLimits'
+    | 'timeLimit'
     | 'trustedProxies'
     | 'rates'
     | 'publicUrl'

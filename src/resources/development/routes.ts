@@ -30,6 +30,8 @@ export const developmentOperations = (development: Development, faultNames: stri
     access: operatorAdmin,
     body: MoveClock,
     response: MovedClock,
+    // It takes as long as the work that becomes due.
+    route: { config: { limitsItself: true } },
     handle: ({ by, body }) => development.moveClock(by, body),
   }),
   operation('POST', faults, {
