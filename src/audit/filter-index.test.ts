@@ -1,8 +1,11 @@
 /** The index that a worker builds after the upgrade of a large log. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql as q } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { until } from '../../test/until.ts';
+import { connect } from '../platform/db.ts';
+import { silentLogger } from '../platform/log.ts';
 import { changedRows, isAmong } from '../resources/audit/store.ts';
 import { ensureFilterIndex } from './filter-index.ts';
 import { auditEntries } from './table.ts';
@@ -31,11 +34,11 @@ const building = async () =>
   ).length > 0;
 
 /** Runs `during` while a build waits for a transaction that is older than it. */
-async function whileBuilding(during: () => Promise<void>): Promise<void> {
+async function whileBuilding(during: () => Promise<void>, db = cloud.db): Promise<void> {
   const older = await cloud.db.$client.connect();
   await older.query('begin');
   await older.query(`update audit_entries set operation = operation where id = (select max(id) from audit_entries)`);
-  const build = ensureFilterIndex(cloud.db).then(
+  const build = ensureFilterIndex(db).then(
     () => null,
     (error: Error) => error.message,
   );
@@ -56,6 +59,16 @@ beforeEach(async () => {
 });
 
 describe('the filter index', () => {
+  it('is built although that takes longer than the statement_timeout of the operator', {
+    timeout: 30_000,
+  }, async () => {
+    const limited = connect({ ...cloud.connection, log: silentLogger });
+    onTestFinished(() => limited.$client.end());
+    limited.$client.on('connect', (client) => void client.query(`set statement_timeout = '300ms'`).catch(() => {}));
+    await whileBuilding(() => sleep(1000), limited);
+    expect(await state()).toBe(true);
+  });
+
   it('answers a filter by many rows, whose conditions are not checked for each entry', {
     timeout: 30_000,
   }, async () => {

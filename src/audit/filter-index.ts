@@ -3,6 +3,7 @@
  * worker builds it here, without blocking changes. Until then, and while it is built, these filters scan the log.
  */
 import type { Db } from '../platform/db.ts';
+import { withoutTimeLimits } from '../platform/with-client.ts';
 
 const name = 'audit_entries_keys';
 /** Advisory lock: one process builds. */
@@ -22,7 +23,7 @@ export async function ensureFilterIndex(db: Db): Promise<void> {
     builds = lock.rows[0]!.got;
     if (!builds) return;
     // It waits for transactions that read the log, such as that of a backup.
-    await client.query('set lock_timeout = 0');
+    await client.query(`set lock_timeout = 0; ${withoutTimeLimits}`);
     await client.query(`drop index concurrently if exists ${name}`);
     await client.query(`create index concurrently ${name} on audit_entries using gin (cloudyard_audit_keys(changes))`);
     // Until then PostgreSQL takes each table for a rare one, and reads all its entries for each page.

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { withClient } from '../platform/with-client.ts';
+import { withUnlimitedClient } from '../platform/with-client.ts';
 import type { BackupSink } from './block-store.ts';
 import { beginSnapshot, copySequences, copyTables } from './database-copy.ts';
 import { BackupError, backupIdOf, formatVersion } from './format.ts';
@@ -43,7 +43,7 @@ export function withBackupLock<T>(
   { onOther }: { onOther?: OnOtherBackup },
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  return withClient({ ...connection, application_name: 'cloudyard backup' }, async (client) => {
+  return withUnlimitedClient({ ...connection, application_name: 'cloudyard backup' }, async (client) => {
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [backupLock]);
     if (!rows[0]!.taken) {
       if (!onOther) throw new BackupRunning('another backup of this database is running; try again when it has ended');

@@ -13,7 +13,7 @@ import type { BackupSink, BackupSource } from './block-store.ts';
 import type { SequenceCopy, TableCopy } from './format.ts';
 
 /** The text format of COPY depends on these. */
-const textFormat = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set statement_timeout = 0`;
+const textFormat = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'`;
 const schemas = ['public', 'drizzle'];
 /** Blocks of a table are cut when their size exceeds this, at most one message of COPY later. */
 const cutBytes = maxBlockBytes / 2;

@@ -1,7 +1,7 @@
 /** Replaces the contents of an unused database: the rollback of a migration, and the move to another server. */
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { withClient } from '../platform/with-client.ts';
+import { withUnlimitedClient } from '../platform/with-client.ts';
 import type { BackupSource } from './block-store.ts';
 import { BackupError } from './format.ts';
 import type { Manifest } from './format.ts';
@@ -21,7 +21,7 @@ interface ReplaceOptions {
  * @throws BackupError while servers, workers or commands use the database
  */
 export function withUnusedDatabase<T>(connection: ConnectionOptions, work: () => Promise<T>): Promise<T> {
-  return withClient({ ...connection, application_name: applicationName }, async (client) => {
+  return withUnlimitedClient({ ...connection, application_name: applicationName }, async (client) => {
     const { rows: locked } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
       migrationLock,
     ]);
@@ -50,7 +50,7 @@ export function fillDatabase(options: ReplaceOptions): Promise<void> {
 }
 
 function load({ connection, ...backup }: ReplaceOptions, prepare: (client: pg.Client) => Promise<void>): Promise<void> {
-  return withClient({ ...connection, application_name: applicationName }, async (client) => {
+  return withUnlimitedClient({ ...connection, application_name: applicationName }, async (client) => {
     await client.query('begin');
     await prepare(client);
     await loadDatabase(client, backup);

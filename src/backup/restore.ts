@@ -24,7 +24,7 @@ import { lstatSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { withClient } from '../platform/with-client.ts';
+import { withClient, withUnlimitedClient } from '../platform/with-client.ts';
 import { syncFolder, writeNew } from './block-store.ts';
 import type { BackupSource } from './block-store.ts';
 import { loadTables, setSequences } from './database-copy.ts';
@@ -121,7 +121,7 @@ export function restoreBackup(
   options: RestoreOptions & { connection: ConnectionOptions; keys: Buffer | null },
 ): Promise<void> {
   const { dataDir, connection } = options;
-  return withClient({ ...connection, application_name: applicationName }, async (client) => {
+  return withUnlimitedClient({ ...connection, application_name: applicationName }, async (client) => {
     await client.query('begin');
     // A server that starts meanwhile waits, and migrates the restored database.
     await client.query('select pg_advisory_xact_lock($1)', [migrationLock]);

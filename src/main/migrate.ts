@@ -5,7 +5,7 @@ import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migra
 import type pg from 'pg';
 import { migrationLock, migrationsIn, schemaOf } from '../backup/migrations.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { withClient } from '../platform/with-client.ts';
+import { withUnlimitedClient } from '../platform/with-client.ts';
 import { root } from '../platform/program-files.ts';
 import { installTriggers, installWrites } from './services.ts';
 import { version } from './version.ts';
@@ -23,7 +23,7 @@ export async function migrate(
   beforeChange: ((connection: ConnectionOptions) => Promise<void>) | null = null,
   report: (text: string) => void = () => {},
 ): Promise<void> {
-  await withClient({ ...connection, application_name: 'cloudyard migrate' }, async (client) => {
+  await withUnlimitedClient({ ...connection, application_name: 'cloudyard migrate' }, async (client) => {
     const { rows } = await client.query<{ version: number }>(
       `select current_setting('server_version_num')::int / 10000 as version`,
     );
@@ -43,7 +43,10 @@ const reportAfterMs = 2000;
 
 async function takeMigrationLock(client: pg.Client, report: (text: string) => void): Promise<void> {
   const late = setTimeout(report, reportAfterMs, 'waiting until another process has migrated or replaced the database');
+  // Its wait may be as long as a migration; that for the locks of tables is limited by the setting of the operator.
+  await client.query('set lock_timeout = 0');
   await client.query('select pg_advisory_lock($1)', [migrationLock]).finally(() => clearTimeout(late));
+  await client.query('reset lock_timeout');
 }
 
 /**

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
+import { migrationLock } from '../backup/migrations.ts';
 import { migrate, migrationsFolder } from './migrate.ts';
 import { deliveryId, emptyDatabase, jobsOfRelease, queryOnce } from './test-migrations.ts';
 
@@ -30,6 +33,35 @@ describe('migrations', () => {
     expect(await queryOnce(connection, 'select count(*)::int as count from drizzle.__drizzle_migrations')).toEqual([
       { count: readdirSync(migrationsFolder).filter((file) => /^\d{4}_.*\.sql$/.test(file)).length },
     ]);
+  });
+
+  it.each(['statement_timeout', 'lock_timeout'])(
+    'wait for another process that migrates for longer than the %s of the operator',
+    async (setting) => {
+      const connection = await emptyDatabase();
+      await migrate(connection);
+      await queryOnce(connection, `alter database "${connection.database}" set ${setting} = '300ms'`);
+      const other = new pg.Client(connection);
+      await other.connect();
+      await other.query('select pg_advisory_lock($1)', [migrationLock]);
+      const migrated = migrate(connection);
+      await sleep(1000);
+      await other.end();
+      await migrated;
+    },
+  );
+
+  it('may take longer than the statement_timeout of the operator', async () => {
+    const connection = await emptyDatabase();
+    await migrate(connection);
+    await queryOnce(
+      connection,
+      `alter database "${connection.database}" set statement_timeout = '500ms';
+       drop schema cloudyard_writes cascade;
+       create function take_long() returns event_trigger language plpgsql as $$ begin perform pg_sleep(1); end $$;
+       create event trigger take_long on ddl_command_start when tag in ('CREATE SCHEMA') execute function take_long()`,
+    );
+    await migrate(connection);
   });
 
   it('of listeners, pools and shares keep what responses show, apart from what the API no longer has', async () => {
