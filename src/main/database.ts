@@ -3,6 +3,7 @@ import { connect } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
 import { joinEmbeddedPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
+import { sharedSessions, sharesSessions } from '../platform/pooler.ts';
 import type { CoreSettings } from '../platform/settings.ts';
 import { withClient } from '../platform/with-client.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -65,11 +66,12 @@ export async function openDatabase(
 
 async function checkConnection(url: string): Promise<void> {
   const config = { connectionString: url, connectionTimeoutMillis: 5000 };
-  await withClient(config, async () => {}).catch((cause: Error) => {
+  const isShared = await withClient(config, (client) => sharesSessions(client, config)).catch((cause: Error) => {
     // A host name with two addresses fails with an AggregateError, which has no message.
     const reason = cause.message || (cause as AggregateError).errors?.[0]?.message;
     throw new Error(`the database ${withoutPassword(url)} cannot be reached: ${reason}`, { cause });
   });
+  if (isShared) throw new Error(`the database ${withoutPassword(url)} ${sharedSessions}`);
 }
 
 /**

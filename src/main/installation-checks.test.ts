@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import { aCertificate } from '../resources/secrets/test-certificates.ts';
@@ -186,5 +189,35 @@ it('each problem is named with a command that fixes it', async () => {
   expect(await failed()).toEqual({ schema: expect.stringMatching(/^newer than /) });
   expect(await failed({ DATABASE_URL: url.replace(/\/[^/]*$/, '/absent') })).toEqual({
     database: expect.stringContaining('cannot be checked'),
+  });
+});
+
+it('commands that change settings of PostgreSQL run as its superuser', async () => {
+  const settings = readSettings(
+    { CLOUDYARD_DATA_DIR: folder, DATABASE_URL: url },
+    checkoutPlaces(process.cwd()),
+    false,
+  );
+  const findings = await checkInstallation(settings, async () => 'yes');
+  // PostgreSQL of the tests is not durable.
+  expect(findings.find(({ name }) => name === 'settings of PostgreSQL')!.remedy).toMatch(
+    /^runuser -u postgres -- psql -c 'alter system set fsync = on' .*-c 'select pg_reload_conf\(\)' {4}# as root/,
+  );
+  expect(findings.find(({ name }) => name === 'connections')!.remedy).toMatch(
+    /^runuser -u postgres -- psql -c 'alter system set max_connections = \d+' .*; then restart PostgreSQL$/,
+  );
+});
+
+it('a PostgreSQL without a free connection is reported with the setting that limits them', async () => {
+  const text = Buffer.from('SFATAL\0C53300\0Msorry, too many clients already\0\0');
+  const head = Buffer.from('E\0\0\0\0');
+  head.writeUInt32BE(text.length + 4, 1);
+  const full = createServer((socket) => socket.once('data', () => socket.end(Buffer.concat([head, text]))));
+  full.listen(0, '127.0.0.1');
+  await once(full, 'listening');
+  onTestFinished(() => void full.close());
+  const { port } = full.address() as AddressInfo;
+  expect(await failed({ DATABASE_URL: `postgres://me@127.0.0.1:${port}/full` })).toEqual({
+    database: expect.stringMatching(/too many clients already \| runuser .* 'show max_connections' /),
   });
 });

@@ -12,10 +12,12 @@ import { runChild } from '../platform/child-process.ts';
 import { dayMs } from '../platform/clock.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
+import { shortageOf } from '../platform/db-errors.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
+import { sharedSessions, sharesSessions } from '../platform/pooler.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
@@ -163,9 +165,17 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
     return [{ name, ok: true, detail }];
   }
   const config = { ...connection, connectionTimeoutMillis: 5000, application_name: 'cloudyard doctor' };
-  return withClient(config, (client) => checksIn(client, settings)).catch((error: Error) => {
+  const check = async (client: pg.Client): Promise<Finding[]> => {
+    if (!(await sharesSessions(client, config))) return checksIn(client, settings);
+    return [{ name, ok: false, detail: sharedSessions, remedy: `${program} doctor    # when you have set it` }];
+  };
+  return withClient(config, check).catch((error: Error) => {
     const detail = `cannot be checked: ${error.message}`;
-    return [{ name, ok: false, detail, remedy: `${program} doctor    # when PostgreSQL runs` }];
+    const remedy =
+      shortageOf(error) === 'has too many connections'
+        ? asSuperuser('show max_connections', '; raise it with alter system, then restart PostgreSQL')
+        : `${program} doctor    # when PostgreSQL runs`;
+    return [{ name, ok: false, detail, remedy }];
   });
 }
 
@@ -201,6 +211,11 @@ async function checkClockOf(client: pg.Client): Promise<Finding> {
   return { name: 'clock of PostgreSQL', ok, detail, remedy: asRoot('timedatectl set-ntp true') };
 }
 
+/** The role of Cloudyard may not change settings of the server. */
+const asSuperuser = (statement: string, then = '') =>
+  `runuser -u postgres -- psql -c '${statement}'    # as root, on the host of PostgreSQL${then}`;
+const restart = '; then restart PostgreSQL';
+
 /** Settings that lose acknowledged changes, or that text of clients does not fit into. */
 const required: Record<string, string[]> = {
   fsync: ['on'],
@@ -228,12 +243,14 @@ async function checkServer(client: pg.Client): Promise<Finding[]> {
   const { version, used, allowed } = rows[0]!;
   const detail = wrong.map(({ name, setting }) => `${name} is ${setting}`).join(', ') || `version ${version}, durable`;
   const fix = wrong.map(({ name }) => `alter system set ${name} = ${required[name]![0]}`);
-  const remedy = `psql "$DATABASE_URL" ${[...fix, 'select pg_reload_conf()'].map((text) => `-c '${text}'`).join(' ')}`;
   return [
-    { name: 'settings of PostgreSQL', ok: wrong.length === 0, detail, remedy },
+    {
+      ...{ name: 'settings of PostgreSQL', ok: wrong.length === 0, detail },
+      remedy: asSuperuser([...fix, 'select pg_reload_conf()'].join("' -c '")),
+    },
     {
       ...{ name: 'connections', ok: used <= allowed * 0.9, detail: `${used} of ${allowed}` },
-      remedy: `psql "$DATABASE_URL" -c 'alter system set max_connections = ${allowed * 2}'`,
+      remedy: asSuperuser(`alter system set max_connections = ${allowed * 2}`, restart),
     },
   ];
 }

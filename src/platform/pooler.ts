@@ -1,0 +1,40 @@
+/**
+ * Detects a connection pooler that gives a session of PostgreSQL to another client after each transaction. Behind one, advisory
+ * locks exclude nobody and stay when their process ends, and notifications reach nobody.
+ */
+import pg from 'pg';
+import { backendOf } from './lost-servers.ts';
+
+/** For messages, after the name of the database. */
+export const sharedSessions =
+  'is behind a pooler that shares its sessions (PgBouncer: pool_mode is transaction or statement); ' +
+  'set pool_mode = session, or connect to PostgreSQL directly';
+
+/** A busy pooler may give two clients different sessions by chance. */
+const attempts = 3;
+/** A pooler in session mode may have no second session. */
+const answerMs = 3000;
+
+/** `client` is connected with `config`. False if it is not certain. */
+export async function sharesSessions(client: pg.Client, config: pg.ClientConfig): Promise<boolean> {
+  // A pooler announces a number of its own.
+  if ((await sessionOf(client)) === backendOf(client)) return false;
+  const other = new pg.Client({ ...config, query_timeout: answerMs });
+  other.on('error', () => {});
+  try {
+    await other.connect();
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      if ((await sessionOf(client)) === (await sessionOf(other))) return true;
+    }
+    return false;
+  } catch {
+    return false;
+  } finally {
+    await other.end().catch(() => {});
+  }
+}
+
+async function sessionOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return rows[0]!.pid;
+}
