@@ -9,6 +9,7 @@ import {
   hostShortageOf,
   isContended,
   isUnavailable,
+  lacksFreeConnection,
   postgresCode,
   shortageOf,
 } from '../platform/db-errors.ts';
@@ -183,6 +184,7 @@ function whyUnavailable(error: unknown, timeLimit: string | null): string {
     return 'another session of the database locks what the request needs (lock_timeout)';
   if (timeLimit !== null) return `the database is overloaded: a statement exceeded its ${timeLimit}`;
   if (isContended(error)) return 'the database is overloaded';
+  if (lacksFreeConnection(error)) return 'all connections of this server to the database are in use';
   return postgresCode(error) === readOnly ? 'the database is read-only' : 'the database cannot be reached';
 }
 

@@ -126,3 +126,14 @@ it('a response that has begun may take longer', async () => {
   app.get('/slow', { config: { access: everyone } }, async (_request, reply) => reply.send(Readable.from(text())));
   expect((await app.inject('/slow')).body).toBe('begun, and ended');
 });
+
+it('a request that gets no connection to the database in time says so', async () => {
+  const { $client } = cloud.db;
+  const taken = await Promise.all(Array.from({ length: $client.options.max }, () => $client.connect()));
+  onTestFinished(() => taken.forEach((client) => client.release()));
+  expect(await cloud.get(shares)).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '1' },
+    body: { message: 'all connections of this server to the database are in use; try again in a second' },
+  });
+});

@@ -44,11 +44,18 @@ const hostShortages: Record<string, string> = {
   ENOMEM: 'this host is out of memory',
   EADDRNOTAVAIL: 'this host has no local ports left',
 };
+/** Of a pool whose connections are all in use, or about to be opened. */
+const noFreeConnection = 'timeout exceeded when trying to connect';
 /** Beginnings of errors of `pg` itself, which have no code. */
 const brokenConnection = [
   ...['Connection terminated', 'Client has encountered a connection error', 'Client was closed'],
-  ...['timeout exceeded when trying to connect', 'timeout expired', 'Query read timeout'],
+  ...[noFreeConnection, 'timeout expired', 'Query read timeout'],
 ];
+
+/** Whether no connection of the pool was free in time. The database may respond to those that have one. */
+export function lacksFreeConnection(error: unknown): boolean {
+  return error instanceof Error && (error.message === noFreeConnection || lacksFreeConnection(error.cause));
+}
 
 /** Whether `pg` could not connect or lost its connection, without an error of the system. */
 export function isBrokenConnection({ message }: Error): boolean {
