@@ -25,6 +25,8 @@ import rbd
 FEATURES = 1 | 4 | 8 | 16 | 32
 CLONE_FORMAT = "2"
 BLOCKLISTED = 108
+# Twice the default of `osd_pg_object_context_cache_count`.
+OBJECTS_IN_MEMORY = 128
 MAY_RENEW = 1
 EXCLUSIVE = struct.pack("<B", 1)
 
@@ -298,6 +300,33 @@ def remove_from_trash(pool, id, progress):
     except rbd.ImageHasSnapshots:
         return False
     return True
+
+
+@operation("trash.reload")
+def reload_header(pool, id):
+    """
+    Has the OSD read the header of an image again, with its watches. If the connection of a client ends while an OSD records its
+    watch, the watch has no time limit until the OSD reads it from the disk.
+
+    An OSD keeps the last OBJECTS_IN_MEMORY objects of a placement group in memory. Objects whose locator key is the name of the
+    header are in its group; these are created and removed at once.
+    """
+    context = connection.cluster.open_ioctx(pool)
+    try:
+        context.set_locator_key("rbd_header." + id)
+        for call in [touch_object(context, f"cloudyard.reload.{number}") for number in range(OBJECTS_IN_MEMORY)]:
+            call.wait_for_complete()
+            if call.get_return_value() < 0:
+                raise Failure(-call.get_return_value(), "an object cannot be created")
+    finally:
+        context.close()
+
+
+def touch_object(context, name):
+    with rados.WriteOpCtx() as op:
+        op.new(rados.LIBRADOS_CREATE_IDEMPOTENT)
+        op.remove()
+        return context.operate_aio_write_op(op, name)
 
 
 def has_clones(image, snapshot_id):

@@ -39,6 +39,8 @@ export interface Images {
    * aborts the process whose image another one deletes.
    */
   purge(id: string): Promise<boolean>;
+  /** Has the OSD read again which clients use an image. Those that died count for 30 s more. */
+  reload(id: string): Promise<void>;
   trashLock: {
     /** Takes the lock or renews it; false: another client or cookie has it. */
     acquire(cookie: string, seconds: number): Promise<boolean>;
@@ -94,6 +96,7 @@ export function imagesOf(bridge: CephBridge, pool: string): Images {
     moveToTrash: (name) => call('image.trash', { name }),
     trash: () => call('trash.list'),
     purge: (id) => long('trash.remove', { id }, UNLIMITED),
+    reload: (id) => call('trash.reload', { id }),
     trashLock: {
       acquire: (cookie, seconds) => call('lock.acquire', { ...TRASH_LOCK, cookie, seconds }),
       release: (cookie) => call('lock.release', { ...TRASH_LOCK, cookie }),

@@ -26,6 +26,8 @@ export interface CephVolumeOptions {
   maxAncestors?: number;
   /** Between two checks of the cluster. */
   checkSeconds?: number;
+  /** How long clients may use a removed volume before their watches are read again (trash.ts). */
+  busySeconds?: number;
 }
 
 const COPY_WAIT_MS = 2000;
@@ -56,7 +58,7 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     const [space, health] = await Promise.all([poolSpace(bridge, pool, diskReserve), clusterHealth(bridge)]);
     checked = { space, health };
   };
-  const trash = createTrash(images, log);
+  const trash = createTrash(images, log, options.busySeconds);
   /** In the background. */
   const emptyTrash = (emptying: Promise<void>) =>
     void emptying.catch((error: unknown) => isStopped || log.warn({ err: error }, 'the trash cannot be emptied'));

@@ -12,7 +12,7 @@
  *   clone shares it.
  *
  * Failure modes: a volume or snapshot that was created and is missing is an error; it is never created again. A client that
- * died keeps its watch of an image for 30 s; until then the trash keeps the data (EBUSY, which is retried).
+ * died keeps its watch of an image for 30 s or longer (trash.ts); until then the trash keeps the data (EBUSY, which is retried).
  */
 import { refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
