@@ -58,10 +58,13 @@ export async function startBalancerHost(
   const waiting: ((line: string) => void)[] = [];
   createInterface(child.stdout!).on('line', (line) => waiting.shift()?.(line));
   const failing = new Set<(error: Error) => void>();
-  child.once('exit', (code, signal) => {
-    for (const fail of failing) fail(new Error(`${node.name} ended (${code ?? signal}): ${log()}`));
+  const ended = () => new Error(`${node.name} ended (${child.exitCode ?? child.signalCode}): ${log()}`);
+  child.once('exit', () => {
+    for (const fail of failing) fail(ended());
   });
   const nextAnswer = async () => {
+    // Its exit was reported before, so nothing would end the wait.
+    if (child.exitCode !== null || child.signalCode !== null) throw ended();
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     waiting.push(resolve);
     failing.add(reject);
