@@ -3,6 +3,7 @@
  * that breaks before the statement or before its result arrives.
  */
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 type Query = (this: pg.Client, ...args: any[]) => any;
@@ -22,7 +23,12 @@ export const databaseFaults = {
 
 export type DatabaseFault = keyof typeof databaseFaults;
 
-/** Runs `work`. The first statement that `chooses` accepts fails; its text is returned, or null if there was none. */
+const CLOSE_MS = 10_000;
+
+/**
+ * Runs `work`. The first statement that `chooses` accepts fails; its text is returned, or null if there was none. Resolves when
+ * the pool knows that a broken connection is broken: until then it would give it to the next statement of the test.
+ */
 export async function withDatabaseFault(
   fault: DatabaseFault,
   chooses: (text: string) => boolean,
@@ -31,24 +37,30 @@ export async function withDatabaseFault(
   const prototype = pg.Client.prototype as unknown as { query: Query };
   const original = prototype.query;
   let failed: string | null = null;
+  let closed: Promise<unknown> = Promise.resolve();
   prototype.query = function (...args) {
     const text = textOf(args[0]);
     if (failed !== null || !chooses(text)) return original.apply(this, args);
     failed = text;
+    if (fault.startsWith('a connection')) closed = new Promise((resolve) => streamOf(this).once('close', resolve));
     return failStatement(this, original, args, databaseFaults[fault]);
   };
   try {
     await work();
   } finally {
     prototype.query = original;
+    // A statement that waits for a lock has no result yet.
+    await Promise.race([closed, sleep(CLOSE_MS, undefined, { ref: false })]);
   }
   return failed;
 }
 
+const streamOf = (client: pg.Client) => (client as unknown as { connection: { stream: Socket } }).connection.stream;
+
 function failStatement(client: pg.Client, query: Query, args: any[], fault: string): unknown {
   const callback =
     typeof args.at(-1) === 'function' ? (args.at(-1) as (error: unknown, result?: unknown) => void) : null;
-  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  const stream = streamOf(client);
   if (fault === 'before') {
     stream.destroy();
     return query.apply(client, args);
