@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { root } from '../src/platform/program-files.ts';
 
@@ -58,6 +59,9 @@ function canRunForOthers(): boolean {
   return true;
 }
 
+/** The lock names the start time of its holder there. */
+const isLinux = process.platform === 'linux';
+
 describe('the build of the console', () => {
   it('is made when it is missing, when a source is newer, and on request', async () => {
     expect(await run()).toEqual(built);
@@ -93,6 +97,21 @@ describe('the build of the console', () => {
     expect(outcomes.map(({ stdout }) => stdout).filter(Boolean)).toHaveLength(1);
     expect(outcomes.every(({ code, stderr }) => code === 0 && stderr === '')).toBe(true);
     expect(builtScript()).toContain('first');
+  });
+
+  it('waits for a process that builds for so long that it does not renew its lock', { skip: !isLinux }, async () => {
+    const lock = join(folder, '.building');
+    mkdirSync(lock);
+    const fields = readFileSync(`/proc/${process.pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+    writeFileSync(join(lock, 'holder'), `${process.pid} ${fields[19]}`);
+    const before = new Date(Date.now() - 60_000);
+    utimesSync(lock, before, before);
+    let ended = false;
+    const waiting = run().finally(() => (ended = true));
+    await sleep(3000);
+    expect([ended, existsSync(lock), existsSync(startPage())]).toEqual([false, true, false]);
+    rmSync(lock, { recursive: true });
+    expect(await waiting).toEqual(built);
   });
 
   it('is made although a process was killed while it held the lock', async () => {
