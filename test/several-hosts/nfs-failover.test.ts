@@ -143,7 +143,8 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     await misleadTo(old);
     const other = region.writer(misled);
     await other.open(shares[3]!.id, { name: 'other', lock: false });
-    expect(await other.writeOnce('before')).toBeNull();
+    // A busy server may respond after the time limit of a call.
+    await expect.poll(() => other.writeOnce('before')).toBeNull();
     const ganesha = old.ganesha(GROUP);
     // Its watcher would end it.
     const watcher = Number(readFileSync(`/proc/${ganesha}/task/${ganesha}/children`, 'utf8').trim());
@@ -176,7 +177,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     const old = await region.server(GROUP);
     await misleadTo(old);
     const other = region.writer(misled);
-    expect(await other.lookUp(revoked.id)).toBeNull();
+    await expect.poll(() => other.lookUp(revoked.id)).toBeNull();
     old.freeze();
     await region.lab.partition(
       [old.node, misled],
@@ -196,7 +197,7 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     old.thaw();
     await leadBack();
     expect(await other.lookUp(revoked.id)).not.toBeNull();
-    expect(await other.lookUp(written.id)).toBeNull();
+    await expect.poll(() => other.lookUp(written.id)).toBeNull();
     await old.join();
   });
 
@@ -208,8 +209,8 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
       [...(await region.records.servers(GROUP)).values()].find(
         ({ host, serving }) => !serving && host !== first.node.name,
       );
-    await until(async () => (await starting()) !== undefined);
-    const name = (await starting())?.host;
+    let name: string | undefined;
+    await until(async () => (name = (await starting())?.host) !== undefined);
     const taking = region.hosts.find(({ node }) => node.name === name)!;
     await taking.kill();
     await region.setDead(taking);

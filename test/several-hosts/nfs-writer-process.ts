@@ -105,7 +105,7 @@ openCalls(process as Channel, {
   /** Writes a byte at a place. Returns the status of the server; null: written. */
   async writeAt({ offset }: { offset: number }) {
     try {
-      await client.write(file, offset, Buffer.from('x'));
+      await retrying(() => client.write(file, offset, Buffer.from('x')));
       return null;
     } catch (err) {
       if (err instanceof NfsError) return err.status;

@@ -176,9 +176,7 @@ export function nfs41Client(options: { host: string; port?: number; owner: strin
       sequence = 0;
     },
     async reclaimComplete() {
-      await inSession({ code: OP.RECLAIM_COMPLETE, argument: words(0) }).catch((err: unknown) => {
-        if (!(err instanceof NfsError) || err.status !== 'COMPLETE_ALREADY') throw err;
-      });
+      await unless('COMPLETE_ALREADY', inSession({ code: OP.RECLAIM_COMPLETE, argument: words(0) }));
     },
     async lookup(path) {
       const names = path.split('/').filter(Boolean);
@@ -222,8 +220,8 @@ export function nfs41Client(options: { host: string; port?: number; owner: strin
       await inSession(putFh(folder), { code: OP.REMOVE, argument: opaque(name), parse: (reply) => reply.skip(20) });
     },
     async leave() {
-      await compound([{ code: OP.DESTROY_SESSION, argument: session }]);
-      await compound([{ code: OP.DESTROY_CLIENTID, argument: clientId }]);
+      await unless('BADSESSION', compound([{ code: OP.DESTROY_SESSION, argument: session }]));
+      await unless('STALE_CLIENTID', compound([{ code: OP.DESTROY_CLIENTID, argument: clientId }]));
     },
     serverOwner: () => serverOwner,
     async close(file) {
@@ -237,6 +235,13 @@ export function nfs41Client(options: { host: string; port?: number; owner: strin
     },
     disconnect: rpc.disconnect,
   };
+}
+
+/** Ignores one status: an earlier request, whose response was late, has done it already. */
+async function unless(status: string, call: Promise<unknown>): Promise<void> {
+  await call.catch((err: unknown) => {
+    if (!(err instanceof NfsError) || err.status !== status) throw err;
+  });
 }
 
 interface Exchange {
