@@ -37,21 +37,35 @@ declare module 'fastify' {
 
 export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
-/** The time of one piece of work. A class, because every request has one: it allocates no functions. */
+/**
+ * The time of one piece of work, in a ring of all that run. Every request has one. A Set, which lives long, would keep ended
+ * requests in memory until its next reorganization: GET took a third more CPU time (measured).
+ */
 class TimeOfWork {
   since = performance.now();
+  next: TimeOfWork = this;
+  #previous: TimeOfWork = this;
   readonly expire: () => void;
-  readonly #running: Set<TimeOfWork>;
 
   /** Calls `expire` when the time is over. */
-  constructor(running: Set<TimeOfWork>, expire: () => void) {
+  constructor(expire: () => void) {
     this.expire = expire;
-    this.#running = running;
-    running.add(this);
+  }
+
+  /** Puts it before `other`. */
+  begin(other: TimeOfWork): this {
+    this.next = other;
+    this.#previous = other.#previous;
+    this.#previous.next = this;
+    other.#previous = this;
+    return this;
   }
 
   end(): void {
-    this.#running.delete(this);
+    this.#previous.next = this.next;
+    this.next.#previous = this.#previous;
+    this.next = this;
+    this.#previous = this;
   }
 
   pause(): void {
@@ -65,17 +79,22 @@ class TimeOfWork {
 }
 
 function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
-  const running = new Set<TimeOfWork>();
+  const ring = new TimeOfWork(() => {});
   const timer = setInterval(() => {
     const latest = performance.now() - ms;
-    for (const one of running) {
-      if (one.since > latest) continue;
-      running.delete(one);
+    for (let one = ring.next; one !== ring; ) {
+      if (one.since > latest) {
+        one = one.next;
+        continue;
+      }
+      one.end();
       one.expire();
+      // It may have ended others, which are not in the ring now.
+      one = ring.next;
     }
   }, checkMs).unref();
 
-  const begin = (expire: () => void) => new TimeOfWork(running, expire);
+  const begin = (expire: () => void) => new TimeOfWork(expire).begin(ring);
 
   return {
     seconds: ms / 1000,
