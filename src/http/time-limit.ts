@@ -45,12 +45,9 @@ class TimeOfWork {
   since = performance.now();
   next: TimeOfWork = this;
   #previous: TimeOfWork = this;
-  readonly expire: () => void;
 
-  /** Calls `expire` when the time is over. */
-  constructor(expire: () => void) {
-    this.expire = expire;
-  }
+  /** Called when the time is over. */
+  expire(): void {}
 
   /** Puts it before `other`. */
   begin(other: TimeOfWork): this {
@@ -79,7 +76,7 @@ class TimeOfWork {
 }
 
 function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
-  const ring = new TimeOfWork(() => {});
+  const ring = new TimeOfWork();
   const timer = setInterval(() => {
     const latest = performance.now() - ms;
     for (let one = ring.next; one !== ring; ) {
@@ -94,10 +91,13 @@ function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
     }
   }, checkMs).unref();
 
-  const begin = (expire: () => void) => new TimeOfWork(expire).begin(ring);
+  const start = <Time extends TimeOfWork>(time: Time): Time => time.begin(ring);
+  const begin = (expire: () => void) => start(new TimeWithCallback(expire));
 
   return {
     seconds: ms / 1000,
+    /** Starts a time. */
+    start,
     /** Calls `expire` when the time is over. */
     begin,
     /** Settles as `work`. @throws ClientError 503 when the time is over; `work` continues */
@@ -111,6 +111,58 @@ function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
   };
 }
 
+/** The time of work that anything may await. */
+class TimeWithCallback extends TimeOfWork {
+  override readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    super();
+    this.expire = expire;
+  }
+}
+
+/** The time of a handler. Fastify awaits it in place of the handler's promise, so that a request needs no further promise. */
+class TimeOfHandler extends TimeOfWork {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  readonly #work: Promise<unknown>;
+  readonly #ms: number;
+  #reject: (error: unknown) => void = () => {};
+  #isRejected = false;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, work: Promise<unknown>, ms: number) {
+    super();
+    this.#request = request;
+    this.#reply = reply;
+    this.#work = work;
+    this.#ms = ms;
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- only Fastify awaits it
+  then(resolve: (result: unknown) => void, reject: (error: unknown) => void): void {
+    this.#reject = reject;
+    this.#work.then(
+      (result) => {
+        this.end();
+        if (!this.#isRejected) resolve(result);
+      },
+      (error: unknown) => {
+        this.end();
+        if (!this.#isRejected) reject(error);
+      },
+    );
+  }
+
+  override expire(): void {
+    // A stream that the client reads slowly.
+    if (this.#reply.raw.headersSent) return;
+    const { method, by } = this.#request;
+    by?.slot?.keepUntil(this.#work);
+    this.#isRejected = true;
+    this.#reject(tooLate(this.#ms, method !== 'GET' && method !== 'HEAD'));
+  }
+}
+
 /** Adds the limit to the handlers of routes that are registered afterwards. */
 export function timeLimit(app: App, overrides: Partial<TimeLimitOptions> = {}): void {
   const options = { ...defaults, ...overrides };
@@ -119,33 +171,15 @@ export function timeLimit(app: App, overrides: Partial<TimeLimitOptions> = {}): 
   app.decorateRequest('handlerTime', null);
   app.addHook('onClose', async () => limit.stop());
 
-  const limitHandler = (request: FastifyRequest, reply: FastifyReply, work: Promise<unknown>): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      const time = limit.begin(() => {
-        // A stream that the client reads slowly.
-        if (reply.raw.headersSent) return;
-        request.by?.slot?.keepUntil(work);
-        reject(tooLate(options.ms, request.method !== 'GET' && request.method !== 'HEAD'));
-      });
-      request.handlerTime = time;
-      work.then(
-        (result) => {
-          time.end();
-          resolve(result);
-        },
-        (error: unknown) => {
-          time.end();
-          reject(error);
-        },
-      );
-    });
-
   app.addHook('onRoute', (route) => {
     if (route.config?.isStream || route.config?.limitsItself) return;
     const handle = route.handler as RouteHandlerMethod;
     route.handler = function (request, reply): any {
       const result: unknown = handle.call(this, request, reply);
-      return result instanceof Promise ? limitHandler(request, reply, result) : result;
+      if (!(result instanceof Promise)) return result;
+      const time = new TimeOfHandler(request, reply, result, options.ms);
+      request.handlerTime = limit.start(time);
+      return time;
     };
   });
 }
