@@ -104,3 +104,27 @@ it('a snapshot that is being deleted with its volume is refused as the source of
   expect(left.map(({ entities }) => Object.keys(entities))).toEqual([['network0', 'subnet0']]);
   expect(explain(created!, group(copy), [refusal('Conflict')])).toEqual([]);
 });
+
+it('a rule of an L7 policy that is being deleted is refused a change', () => {
+  const step = (command: string, on: string | null, label: string | null, body: Step['body']): Step => {
+    return { command, on, label, body };
+  };
+  const subnet = { vip_network_id: '@network0', vip_subnet_id: '@subnet0' };
+  const path = { type: 'PATH', compare_type: 'STARTS_WITH', value: '/a' };
+  const built = [
+    step('create balancer', null, 'balancer1', { name: 'b', ...subnet, tags: {} }),
+    step('create listener', null, 'listener1', {
+      load_balancer_id: '@balancer1',
+      name: 'l',
+      protocol: 'HTTP',
+      protocol_port: 80,
+    }),
+    step('create L7 policy', null, 'policy1', { listener_id: '@listener1', name: 'p', action: 'REJECT' }),
+    step('create L7 rule', 'policy1', 'rule1', path),
+  ].reduce((model, each) => explain(model, group(each), [ok])[0]!, newClientModel({}));
+  const update = step('update L7 rule', 'rule1', null, { ...path, value: '/b' });
+  const deletion = step('delete l7policy', 'policy1', null, null);
+  const left = explain(built, group(update, deletion), [refusal('Conflict'), ok]);
+  expect(left.map(({ entities }) => Object.keys(entities).includes('rule1'))).toEqual([false]);
+  expect(explain(built, group(update), [refusal('Conflict')])).toEqual([]);
+});

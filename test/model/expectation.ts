@@ -97,18 +97,18 @@ function matchesReply(expected: Reply, { status, code }: Observed): boolean {
 }
 
 /**
- * Whether a refusal is explained by a simultaneous step: its lock, its quota, which a deletion releases when it is done, or the
- * status of a resource that it is deleting and that the body names.
+ * Whether a refusal is explained by a simultaneous step: its lock, its quota, which a deletion releases when it is done, or its
+ * deletion of a resource that contains the one that the step changes or that the body names.
  */
 function isTransient(model: Model, { steps }: Group, i: number, { code }: Observed): boolean {
   if (code === 'QuotaExceeded') return true;
+  const concerned = (step: Step) => [...(step.on === null ? [] : [step.on]), ...namedIn(step.body)];
   if (code === 'Conflict') {
     const deleted = steps.filter((step, j) => j !== i && commandOf(step.command).method === 'DELETE');
-    return namedIn(steps[i]!.body).some((label) => deleted.some(({ on }) => on !== null && isWithin(model, label, on)));
+    return concerned(steps[i]!).some((label) => deleted.some(({ on }) => on !== null && isWithin(model, label, on)));
   }
   if (code !== 'ResourceLocked') return false;
-  const roots = (step: Step) =>
-    [...(step.on === null ? [] : [step.on]), ...namedIn(step.body)].map((label) => rootOf(model, label));
+  const roots = (step: Step) => concerned(step).map((label) => rootOf(model, label));
   const own = roots(steps[i]!);
   return steps.some((other, j) => j !== i && roots(other).some((root) => own.includes(root)));
 }
