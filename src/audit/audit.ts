@@ -6,12 +6,13 @@
  * nothing outside of `transaction`, so the observations of workers are not audited.
  */
 import { hostname, userInfo } from 'node:os';
+import { guardOf } from '../authz/actor.ts';
 import type { Actor, RequestContext, RequestFacts } from '../authz/actor.ts';
 import { deleteInBatches } from '../platform/batches.ts';
 import { daysBefore } from '../platform/clock.ts';
 import type { Clock } from '../platform/clock.ts';
 import { deferred, preparedValue, sendAlone, transaction } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import type { Db, Guard, Tx } from '../platform/db.ts';
 import { sendGrouped } from '../platform/group-commit.ts';
 
 /** The origin of a change: the peer of the connection, or the account that ran a command. */
@@ -46,6 +47,7 @@ export interface AuditedAction {
   always: boolean;
   /** Changes that the triggers cannot see. */
   changes?: Change[];
+  guard?: Guard;
 }
 
 export interface Audit {
@@ -94,8 +96,11 @@ const setting = 'cloudyard.audit';
 /** `keepDays`: 0 keeps entries forever. */
 export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
   return {
-    transaction: (db, act, work) =>
-      transaction(db, (tx) => work(tx, act), { setting, last: () => entryOf(act, clock.now()), send: sendOf(act) }),
+    transaction(db, act, work) {
+      const { guard } = act;
+      const last = () => entryOf(act, clock.now());
+      return transaction(db, (tx) => work(tx, act), { setting, last, send: sendOf(act), guard });
+    },
 
     async deleteExpired(db, signal) {
       if (keepDays === 0) return;
@@ -111,11 +116,12 @@ export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: numbe
  */
 function sendOf({ projectId, regionId }: AuditedAction): typeof sendAlone {
   const group = `${projectId} ${regionId}`;
-  return projectId ? (pool, writes, setting) => sendGrouped(pool, { group }, writes, setting) : sendAlone;
+  return projectId ? (pool, writes, ...rest) => sendGrouped(pool, { group }, writes, ...rest) : sendAlone;
 }
 
 /** The action of a request. */
-export function requestAction({ actor, requestId, request }: RequestContext): AuditedAction {
+export function requestAction(context: RequestContext): AuditedAction {
+  const { actor, requestId, request } = context;
   const { operation = 'unknown', origin = {}, scope } = request ?? {};
   return {
     operation,
@@ -126,6 +132,7 @@ export function requestAction({ actor, requestId, request }: RequestContext): Au
     requestId,
     origin,
     always: true,
+    guard: guardOf(context),
   };
 }
 

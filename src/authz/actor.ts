@@ -51,6 +51,18 @@ export interface RequestContext {
   credential?: { text: string; check(): Actor | null | Promise<Actor | null> };
   /** The request's slot on this server. Absent if no request caused the call. */
   slot?: RequestSlot;
+  /** Set when the request was answered because its time is over: it must change nothing from then on. */
+  isOver?: boolean;
+  /** Set before its first commit is sent: the request may take effect. */
+  mayTakeEffect?: boolean;
+}
+
+/** Guards the transactions of a request (platform/db.ts): none of them commits after the request was answered. */
+export function guardOf(context: RequestContext): (isCommit: boolean) => void {
+  return (isCommit) => {
+    if (context.isOver) throw new Error('the time of the request is over');
+    if (isCommit) context.mayTakeEffect = true;
+  };
 }
 
 export interface RequestSlot {

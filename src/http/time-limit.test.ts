@@ -10,6 +10,7 @@ import { silentLogger } from '../platform/log.ts';
 
 const cloud = useCloudyard({ driver: null });
 const shares = '/cloud/v1/file_shares/1/1';
+const networks = '/cloud/v1/networks/1/1';
 const late = {
   status: 503,
   retryAfter: '1',
@@ -18,11 +19,22 @@ const late = {
     message: 'the request was not completed within 0.3 s; try again in a second',
   },
 };
+const unchanged = {
+  ...late,
+  body: { message: 'the request was not completed within 0.3 s; nothing was changed; try again in a second' },
+};
+const uncertain = {
+  ...late,
+  body: {
+    message:
+      'the request was not completed within 0.3 s, and may have taken effect or may still do so; try again in a second',
+  },
+};
 const soon = { timeout: 30_000, interval: 20 };
 let network: string;
 
 beforeAll(async () => {
-  network = (await cloud.get('/cloud/v1/networks/1/1')).body.results[0].id;
+  network = (await cloud.get(networks)).body.results[0].id;
 });
 const newShare = () => ({ name: 'a share', protocol: 'NFS', size: 1, network: { network_id: network } });
 
@@ -30,7 +42,7 @@ const newShare = () => ({ name: 'a share', protocol: 'NFS', size: 1, network: { 
 async function openServer() {
   const app = await createApi(cloud.services, { log: silentLogger, timeLimit: { ms: 300, checkMs: 20 } });
   onTestFinished(() => app.close());
-  const send = async (method: 'GET' | 'POST', url: string, payload?: object, key?: string) => {
+  const send = async (method: 'GET' | 'POST' | 'PATCH', url: string, payload?: object, key?: string) => {
     const headers = { authorization: `apikey ${cloud.admin}`, ...(key !== undefined && { 'idempotency-key': key }) };
     const answer = await app.inject({ method, url, headers, ...(payload && { payload }) });
     return { status: answer.statusCode, retryAfter: answer.headers['retry-after'], body: answer.json() };
@@ -82,15 +94,32 @@ describe('a request whose statement waits for a lock', () => {
     expect((await send('GET', shares)).status).toBe(200);
   });
 
-  it('may still take effect if it is a change, and its repetition with the same Idempotency-Key does nothing more', async () => {
+  it('changes nothing, unless its commit was sent', async () => {
+    const { send, requests } = await openServer();
+    const unlock = await lock(`select from networks where id = '${network}' for update`);
+    expect(await send('PATCH', `${networks}/${network}`, { name: 'too late' })).toMatchObject(unchanged);
+    await unlock();
+    await expect.poll(requests, soon).toEqual({ running: 0, waiting: 0 });
+    expect((await cloud.get(`${networks}/${network}`)).body.name).not.toBe('too late');
+  });
+
+  it('changes nothing while it waits for the commit of an earlier request', async () => {
+    const { send, requests } = await openServer();
+    const { count } = (await cloud.get(shares)).body;
+    const unlock = await lock('lock table file_shares in share row exclusive mode');
+    const answers = await Promise.all([send('POST', shares, newShare()), send('POST', shares, newShare())]);
+    expect(answers).toMatchObject([uncertain, unchanged]);
+    await unlock();
+    await expect.poll(requests, soon).toEqual({ running: 0, waiting: 0 });
+    expect((await cloud.get(shares)).body.count).toBe(count + 1);
+  });
+
+  it('may still take effect if its commit was sent, and its repetition with the same Idempotency-Key does nothing more', async () => {
     const { send, requests } = await openServer();
     const { count } = (await cloud.get(shares)).body;
     const unlock = await lock('lock table file_shares in share row exclusive mode');
     const answer = await send('POST', shares, newShare(), 'late');
-    expect(answer).toMatchObject({
-      ...late,
-      body: { message: 'the request was not completed within 0.3 s, and may still take effect; try again in a second' },
-    });
+    expect(answer).toMatchObject(uncertain);
     await unlock();
     await expect.poll(requests, soon).toEqual({ running: 0, waiting: 0 });
     const repeated = await send('POST', shares, newShare(), 'late');

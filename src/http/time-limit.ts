@@ -5,10 +5,14 @@
  * Authentication, the wait for a slot, and the handler have this time each. A wait for a task or a worker does not count, and
  * the arrival of the body has a limit of its own (connection-limits.ts).
  *
- * Invariant: the work itself continues, and a request keeps its slot until its handler has finished. Otherwise a client could
- * run any number of handlers that hang, which would occupy all connections to the database.
+ * Invariants:
+ * - A request that got 503 changes nothing from then on, unless a commit of it had been sent: its transactions are rolled back
+ *   (authz/actor.ts), and the response says which is the case. Without that, a client that repeats a POST would create twice.
+ * - The work itself continues, and a request keeps its slot until its handler has finished. Otherwise a client could run any
+ *   number of handlers that hang, which would occupy all connections to the database.
  */
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { RequestContext } from '../authz/actor.ts';
 import { unavailable } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 
@@ -20,6 +24,12 @@ export interface TimeLimitOptions {
 
 /** Shorter than the time limits of proxies and clients, and longer than `lock_timeout`, whose error says more. */
 const defaults: TimeLimitOptions = { ms: 30_000, checkMs: 1000 };
+
+/**
+ * Limits a statement of a request, so that one that hangs releases its connection. PostgreSQL does not apply it to a commit.
+ * Shorter than the time of a request, whose error says less, and longer than `lock_timeout`, whose error says more.
+ */
+export const statementTimeout = '25s';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -103,7 +113,7 @@ function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
     /** Settles as `work`. @throws ClientError 503 when the time is over; `work` continues */
     limit<T>(work: Promise<T>): Promise<T> {
       return new Promise((resolve, reject) => {
-        const time = begin(() => reject(tooLate(ms, false)));
+        const time = begin(() => reject(tooLate(ms)));
         work.finally(() => time.end()).then(resolve, reject);
       });
     },
@@ -158,8 +168,10 @@ class TimeOfHandler extends TimeOfWork {
     if (this.#reply.raw.headersSent) return;
     const { method, by } = this.#request;
     by?.slot?.keepUntil(this.#work);
+    if (by) by.isOver = true;
     this.#isRejected = true;
-    this.#reject(tooLate(this.#ms, method !== 'GET' && method !== 'HEAD'));
+    const effect = method === 'GET' || method === 'HEAD' ? '' : effectOf(by);
+    this.#reject(tooLate(this.#ms, effect));
   }
 }
 
@@ -184,7 +196,11 @@ export function timeLimit(app: App, overrides: Partial<TimeLimitOptions> = {}): 
   });
 }
 
-function tooLate(ms: number, mayTakeEffect: boolean) {
-  const effect = mayTakeEffect ? ', and may still take effect' : '';
+/** `context` is absent for public operations, which may send a commit without it. */
+function effectOf(context: RequestContext | undefined): string {
+  return context && !context.mayTakeEffect ? '; nothing was changed' : ', and may have taken effect or may still do so';
+}
+
+function tooLate(ms: number, effect = '') {
   return unavailable(`the request was not completed within ${ms / 1000} s${effect}; try again in a second`);
 }

@@ -1,6 +1,6 @@
 /** Opens the external or the embedded database. Few modules, so that the embedded one starts while those of the server load. */
 import { connect } from '../platform/db.ts';
-import type { ConnectionOptions, Db } from '../platform/db.ts';
+import type { ConnectionOptions, Db, PoolOptions } from '../platform/db.ts';
 import { joinEmbeddedPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import { sharedSessions, sharesSessions } from '../platform/pooler.ts';
@@ -12,7 +12,7 @@ export interface Database {
   connection: ConnectionOptions;
   /** For the start table; without the password. */
   description: string;
-  connect(name: string, poolSize: number): Db;
+  connect(name: string, poolSize: number, limits?: Pick<PoolOptions, 'statementTimeout'>): Db;
   /** Closes all pools; stops the embedded server if no other process uses it. */
   close(): Promise<void>;
 }
@@ -52,8 +52,8 @@ export async function openDatabase(
   return {
     connection,
     description: embedded ? `embedded PostgreSQL in ${settings.dataDir}` : withoutPassword(settings.databaseUrl!),
-    connect(name, poolSize) {
-      const db = connect({ ...connection, name, poolSize, log });
+    connect(name, poolSize, limits) {
+      const db = connect({ ...connection, ...limits, name, poolSize, log });
       pools.push(db);
       return db;
     },

@@ -1,5 +1,6 @@
 /** Opens what every part of a long-running command needs: the configuration, the migrated database and the services. */
 import { hostname } from 'node:os';
+import { statementTimeout } from '../http/time-limit.ts';
 import { createDataDirectory } from '../platform/data-directory.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import type { Logger } from '../platform/log.ts';
@@ -58,7 +59,7 @@ export async function openServices({ settings: given, roles, log, closing, openi
   }
   if (!isServerProcess) await migrateInstallation(settings, database.connection, (text) => log.info(text));
 
-  const db = database.connect('cloudyard api', settings.databasePoolSize);
+  const db = database.connect('cloudyard api', settings.databasePoolSize, { statementTimeout });
   const keyring = openKeyFile(settings.keyFile);
   const keyProblem = keyring.findProblem();
   if (keyProblem !== null) throw new Error(keyProblem);

@@ -38,12 +38,19 @@ const defaultPoolSize = 8;
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, parseInstant);
 
-/**
- * Opens a pool, which connects with the first statement. `poolSize`: default 8. `name`: what PostgreSQL shows as
- * `application_name`. End it with `$client.end()`.
- */
-export function connect(options: ConnectionOptions & { poolSize?: number; name?: string; log: Logger }): Db {
-  const { log, poolSize, name, ...connection } = options;
+export interface PoolOptions {
+  /** Default: 8. */
+  poolSize?: number;
+  /** What PostgreSQL shows as `application_name`. */
+  name?: string;
+  /** Limits the time of a statement, for example `25s`. Default: no limit. */
+  statementTimeout?: string;
+  log: Logger;
+}
+
+/** Opens a pool, which connects with the first statement. End it with `$client.end()`. */
+export function connect(options: ConnectionOptions & PoolOptions): Db {
+  const { log, poolSize, name, statementTimeout, ...connection } = options;
   const config = {
     ...connection,
     max: poolSize ?? defaultPoolSize,
@@ -52,7 +59,7 @@ export function connect(options: ConnectionOptions & { poolSize?: number; name?:
     // A statement is sent without waiting for the result of the one before.
     pipeline: true,
   };
-  return drizzle({ client: openPool(config, log) });
+  return drizzle({ client: openPool(config, log, statementTimeout) });
 }
 
 /**
@@ -68,7 +75,7 @@ export function openUnboundedPool(
   return openPool({ ...options, password: options.password, max: Infinity, ...limits }, log);
 }
 
-function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
+function openPool(config: pg.PoolConfig, log: Logger, statementTimeout = '0'): pg.Pool {
   const { host, port, user, password, database, connectionString } = config;
   const pool = new pg.Pool({ ...config, Client: createPrimaryClient } as unknown as pg.PoolConfig);
   closeLostConnections(pool, { host, port, user, password, database, connectionString } as pg.ClientConfig);
@@ -78,7 +85,7 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
   pool.on('connect', (client) => {
     client.on('error', lost);
     // A failure breaks the connection, and its statements fail as well.
-    client.query(waitLimits).catch(() => {});
+    client.query(setTimeLimits(statementTimeout)).catch(() => {});
   });
   return pool;
 }
@@ -89,8 +96,9 @@ function openPool(config: pg.PoolConfig, log: Logger): pg.Pool {
  * an operator left open, may keep a lock for any time: a statement that needs it fails, so that requests and stops end. Limits
  * of the operator stay.
  */
-const waitLimits = `select set_config(name, value, false)
-  from (values ('idle_in_transaction_session_timeout', '30s'), ('lock_timeout', '15s')) as limits (name, value)
+const setTimeLimits = (statementTimeout: string) => `select set_config(name, value, false)
+  from (values ('idle_in_transaction_session_timeout', '30s'), ('lock_timeout', '15s'),
+    ('statement_timeout', '${statementTimeout}')) as limits (name, value)
   where current_setting(name) = '0'`;
 
 const attempts = 5;
@@ -128,6 +136,12 @@ function causeOf(thrown: unknown, writeError: unknown): unknown {
   return thrown;
 }
 
+/**
+ * Throws when a transaction must not continue, so that it is rolled back. Called before each statement, and with
+ * `isCommit` before the statement that commits is sent.
+ */
+export type Guard = (isCommit: boolean) => void;
+
 /** What a transaction begins and ends with, without a round trip of its own. */
 interface Frame {
   /** A setting that is on until its end. */
@@ -135,7 +149,8 @@ interface Frame {
   /** Its last write. Called when the work is done. */
   last?(): Write;
   /** Commits the writes of a transaction that sends nothing else; default: `sendAlone`. Called after `last`. */
-  send?(pool: pg.Pool, writes: Write[], setting?: string): Promise<void>;
+  send?(pool: pg.Pool, writes: Write[], setting?: string, guard?: Guard): Promise<void>;
+  guard?: Guard | undefined;
 }
 
 /** Calls `work` when the transaction has committed; at once for a `Db`, whose statements commit by themselves. */
@@ -154,7 +169,7 @@ interface Session {
 }
 
 /** The connection is taken, and the transaction begun, by the first statement. All connections send in pipeline mode. */
-function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone }: Frame): Session {
+function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone, guard }: Frame): Session {
   const pending: Write[] = [];
   let opening: Promise<pg.PoolClient> | undefined;
   let isOver = false;
@@ -172,6 +187,7 @@ function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone }
     });
   const query = async (...statement: Parameters<pg.ClientBase['query']>): Promise<unknown> => {
     const client = await (opening ??= open());
+    guard?.(false);
     const [first] = statement as unknown[];
     const run = () => (first instanceof PreparedQuery ? first.run(client) : client.query(...statement));
     if (pending.length === 0) return run();
@@ -198,8 +214,9 @@ function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone }
     tx: Object.assign(drizzled, { pending, sendPending, committed: [] }) as unknown as Tx,
     async commit() {
       const writes = last ? [...pending.splice(0), last()] : pending.splice(0);
+      if (opening) guard?.(true);
       if (opening) return end('commit', writes);
-      if (writes.length > 0) await sendAll(pool, writes, setting);
+      if (writes.length > 0) await sendAll(pool, writes, setting, guard);
     },
     async rollback() {
       if (!isOver) await end('rollback', []).catch(() => {});
@@ -225,10 +242,11 @@ export async function collectWrites(work: (tx: Tx) => Promise<void>): Promise<Pi
 }
 
 /** Sends writes as a transaction of their own. */
-export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string): Promise<void> {
+export async function sendAlone(pool: pg.Pool, writes: Write[], setting?: string, guard?: Guard): Promise<void> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
+    guard?.(true);
     await sendWrites(client, writes, setting);
   } catch (error) {
     // `pool.query` would close the connection after any error, such as an exceeded quota.

@@ -13,7 +13,7 @@
 import type pg from 'pg';
 import { collectWrites, sendAlone, transaction } from './db.ts';
 import { exceededTimeLimit, isContended, isUnavailable } from './db-errors.ts';
-import type { Db, Tx } from './db.ts';
+import type { Db, Guard, Tx } from './db.ts';
 import type { Write } from './deferred-writes.ts';
 
 /** The numbers of transactions in a statement. Few, because each is a prepared statement of its own. */
@@ -23,6 +23,7 @@ interface Member {
   /** Empty: it locks only rows that all members have in common, or new ones. */
   id: string;
   writes: Write[];
+  guard?: Guard | undefined;
   settle: PromiseWithResolvers<void>;
 }
 
@@ -54,13 +55,19 @@ export async function groupedTransaction(
 }
 
 /** Sends all writes of a transaction, for `Frame.send`: with those of concurrent calls that have the same functions. */
-export async function sendGrouped(pool: pg.Pool, place: Place, writes: Write[], setting?: string): Promise<void> {
-  if (!(await joined(pool, place, writes, setting))) await sendAlone(pool, writes, setting);
+export async function sendGrouped(
+  pool: pg.Pool,
+  place: Place,
+  writes: Write[],
+  setting?: string,
+  guard?: Guard,
+): Promise<void> {
+  if (!(await joined(pool, place, writes, setting, guard))) await sendAlone(pool, writes, setting, guard);
 }
 
 /** Returns whether the writes are committed; if not, another attempt without the group may succeed. */
-async function joined(pool: pg.Pool, place: Place, writes: Write[], setting?: string): Promise<boolean> {
-  const member = { id: place.id ?? '', writes, settle: Promise.withResolvers<void>() };
+async function joined(pool: pg.Pool, place: Place, writes: Write[], setting?: string, guard?: Guard): Promise<boolean> {
+  const member = { id: place.id ?? '', writes, guard, settle: Promise.withResolvers<void>() };
   const key = [place.group, setting, ...writes.map(({ definition }) => definition.name)].join(' ');
   void join(pool, key, member, setting);
   try {
@@ -92,7 +99,9 @@ async function join(pool: pg.Pool, key: string, member: Member, setting: string 
 }
 
 /** `waiting`: the members that the next statements will send. */
-async function send(pool: pg.Pool, members: Member[], waiting: Member[], setting: string | undefined): Promise<void> {
+async function send(pool: pg.Pool, all: Member[], waiting: Member[], setting: string | undefined): Promise<void> {
+  const members = all.filter(mayCommit);
+  if (members.length === 0) return;
   const ordered = members.toSorted((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1));
   const writes = ordered.flatMap((member) => member.writes);
   try {
@@ -101,5 +110,16 @@ async function send(pool: pg.Pool, members: Member[], waiting: Member[], setting
   } catch (error) {
     const failed = isSharedLock(error, members[0]!) ? [...members, ...waiting.splice(0)] : members;
     for (const { settle } of failed) settle.reject(error);
+  }
+}
+
+/** False, and the transaction fails, if its guard throws. */
+function mayCommit({ guard, settle }: Member): boolean {
+  try {
+    guard?.(true);
+    return true;
+  } catch (error) {
+    settle.reject(error);
+    return false;
   }
 }
