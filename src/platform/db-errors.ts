@@ -1,6 +1,6 @@
 /** What an error of PostgreSQL or of its connection means. */
 import pg from 'pg';
-import { readOnly } from './primary-client.ts';
+import { isConnectionError, readOnly } from './primary-client.ts';
 
 const serializationFailure = '40001';
 const deadlock = '40P01';
@@ -145,7 +145,7 @@ export function isUnavailable(error: unknown): boolean {
     // Class 08: connection; 57P01..5: shutdown, crash, starting up, database dropped, idle session ended; 25P03..4: transaction
     // ended; 25006: a former primary.
     if (/^(08|57P0[1-5]$|25P0[34]$)/.test(code) || refused.has(code) || code === readOnly) return true;
-    if (connectionCodes.has(code) || isBrokenConnection(cause)) return true;
+    if (connectionCodes.has(code) || isBrokenConnection(cause) || isConnectionError(cause)) return true;
   }
   return false;
 }

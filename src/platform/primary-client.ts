@@ -18,10 +18,16 @@ const waitForStandby = 'SyncRepWaitForLSN';
 /** The kernel then sends 10 probes, one a second, so a lost host is noticed after 15 s. */
 const keepAliveDelayMs = 5000;
 
+/** Errors with which connections failed or broke: those of TLS, for example, have many codes, or none. */
+const ofConnections = new WeakSet<Error>();
+/** Whether a connection to PostgreSQL failed or broke with this error. */
+export const isConnectionError = (error: Error) => ofConnections.has(error);
+
 /** What `pg` receives on a connection: messages by their names in the protocol. */
 interface Protocol {
   on(event: 'parameterStatus', listener: (message: { parameterName: string; parameterValue: string }) => void): void;
   on(event: 'errorMessage', listener: (error: { code?: string }) => void): void;
+  on(event: 'error', listener: (error: Error) => void): void;
   on(event: 'notice', listener: (notice: { routine?: string }) => void): void;
   /** The server, or a proxy before it, has accepted the connection. */
   once(event: 'connect', listener: () => void): void;
@@ -45,6 +51,7 @@ export function createPrimaryClient(config: pg.ClientConfig): pg.Client {
   // In the options of a pool the password is not enumerable.
   const client = new pg.Client({ ...keepAlive, ...config, ...(config.password && { password: config.password }) });
   const protocol = protocolOf(client);
+  protocol.on('error', (error) => void ofConnections.add(error));
   protocol.on('parameterStatus', ({ parameterName, parameterValue }) => {
     if (parameterName !== 'in_hot_standby' || parameterValue !== 'on') return;
     breakConnection(client, 'the server is a standby', readOnly);
