@@ -94,5 +94,8 @@ export const workers = pgTable('workers', {
   seenAt: instant('seen_at').notNull(),
 });
 
-/** SQL: whether a worker lives. One without a heartbeat for this long counts as dead. */
-export const seenRecently = `seen_at > now() - interval '10 seconds'`;
+/**
+ * SQL: whether a worker lives. One without a heartbeat for this long counts as dead; one of the future died before the clock of
+ * PostgreSQL was set back.
+ */
+export const seenRecently = `seen_at between now() - interval '10 seconds' and now() + interval '10 seconds'`;
