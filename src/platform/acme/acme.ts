@@ -21,6 +21,7 @@ import { challengeResponses } from './challenges.ts';
 import { AcmeError, attemptSeconds, requestCertificate } from './lego.ts';
 import type { AcmeSettings } from './settings.ts';
 import * as store from './store.ts';
+import { maxRetrySeconds } from './store.ts';
 import type { AcmeRow, AcmeState } from './store.ts';
 
 export interface AcmeOptions {
@@ -43,7 +44,6 @@ export interface Acme extends CertificateSource {
 }
 
 const lock = 0x61636d65;
-const maxRetrySeconds = 6 * 3600;
 /** Servers whose settings differ would otherwise replace the certificates of each other until the ACME server refuses. */
 const maxPauseSeconds = 3600;
 

@@ -33,10 +33,14 @@ const encrypted = (keyring: Keyring, state: AcmeState): Buffer =>
 export const decryptState = (keyring: Keyring, state: Buffer): AcmeState =>
   JSON.parse(keyring.decrypt(state, context).toString()) as AcmeState;
 
+/** The longest pause between two attempts. A longer one is of a time before the clock of the database was set back. */
+export const maxRetrySeconds = 6 * 3600;
+
 /** Null before the first request of a certificate. */
 export const findRow = preparedRow<AcmeRow, [], Db>(
   'acme_certificate',
-  `select version, state, coalesce(next_attempt_at > now(), false) as paused, failures, error
+  `select version, state, failures, error,
+     coalesce(next_attempt_at between now() and now() + interval '${maxRetrySeconds} seconds', false) as paused
    from acme_certificates where id = 1`,
 );
 
