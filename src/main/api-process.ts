@@ -32,6 +32,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const first = openCalls(process, {
     admitRequests,
     metrics: metrics.json,
+    ping: () => {},
     stopListening: () => api?.drain.stopListening(),
     stop: async () => {
       if (api) await closeApi(api, services);

@@ -7,7 +7,11 @@ import type { ServerProcess } from '../platform/server-processes.ts';
 import { startApiProcesses } from './api-processes.ts';
 
 /** Starts this number of processes, which are the workers in turn. `forks`: how many were started so far. */
-function start(count: number, workers: EventEmitter[], pid?: number) {
+function start(
+  count: number,
+  workers: EventEmitter[],
+  { pid, pingEveryMs }: { pid?: number; pingEveryMs?: number } = {},
+) {
   let forks = 0;
   const settings: Record<string, string>[] = [];
   const fork = (own: Record<string, string>) => {
@@ -17,13 +21,23 @@ function start(count: number, workers: EventEmitter[], pid?: number) {
     let isDead = false;
     worker.once('exit', () => (isDead = true));
     return Object.assign(worker, {
-      process: { pid },
+      process: { pid, kill: (signal: string) => ends(worker, null, signal) },
       isDead: () => isDead,
       send: (message: unknown) => worker.emit('sent', message),
     }) as unknown as ServerProcess;
   };
   const metrics = createMetrics();
-  return { starting: startApiProcesses(count, metrics, silentLogger, fork), metrics, settings, forks: () => forks };
+  return {
+    starting: startApiProcesses(count, metrics, silentLogger, { fork, pingEveryMs }),
+    metrics,
+    settings,
+    forks: () => forks,
+  };
+}
+
+function ends(worker: EventEmitter, code: number | null, signal: string | null): void {
+  worker.emit('disconnect');
+  worker.emit('exit', code, signal);
 }
 
 const listens = (worker: EventEmitter, url = 'http://127.0.0.1:8080') =>
@@ -57,15 +71,14 @@ async function shown(worker: EventEmitter): Promise<{ requests: number; streams:
 
 it('a message to a process that has just died does not end the first process', async () => {
   const worker = new EventEmitter();
-  const { starting } = start(1, [worker], 4711);
+  const { starting } = start(1, [worker], { pid: 4711 });
   listens(worker);
   const { url, stop } = await starting;
   expect(url).toBe('http://127.0.0.1:8080');
   const stopping = stop();
   // Without a listener this would be an uncaught exception.
   worker.emit('error', new Error('write EPIPE'));
-  worker.emit('disconnect');
-  worker.emit('exit', null, 'SIGKILL');
+  ends(worker, null, 'SIGKILL');
   await stopping;
 });
 
@@ -89,10 +102,7 @@ it('a further process that does not start is started again', async () => {
   await expect.poll(forks).toBe(3);
   listens(third);
   const stopping = stop();
-  for (const one of [first, third]) {
-    one.emit('disconnect');
-    one.emit('exit', 0, null);
-  }
+  for (const one of [first, third]) ends(one, 0, null);
   await stopping;
 });
 
@@ -123,4 +133,28 @@ it('counters keep their values when a process ends or does not respond, and gaug
   expect(await shown(workers[0])).toEqual({ requests: 6, streams: 3 });
   workers[2].removeAllListeners('sent');
   expect(await shown(workers[0])).toEqual({ requests: 6, streams: 2 });
+});
+
+it('a process that does not respond is replaced, and one that responds is not', async () => {
+  const workers = [new EventEmitter(), new EventEmitter(), new EventEmitter()] as const;
+  const [healthy, frozen, third] = workers;
+  const { starting, forks } = start(2, [...workers], { pingEveryMs: 10 });
+  let pings = 0;
+  healthy.on('sent', ({ name, id }: { name?: string; id: number }) => {
+    if (name !== 'ping') return;
+    pings += 1;
+    healthy.emit('message', { cloudyard: 'result', id });
+  });
+  listens(healthy);
+  await expect.poll(forks).toBe(2);
+  listens(frozen);
+  const { stop } = await starting;
+  await expect.poll(forks).toBe(3);
+  await expect.poll(() => pings).toBeGreaterThan(20);
+  expect(forks()).toBe(3);
+  // Nor does a stop wait for it.
+  listens(third);
+  const stopping = stop();
+  ends(healthy, 0, null);
+  await stopping;
 });

@@ -3,7 +3,8 @@
  * metrics and keeps the request rates of clients; api-process.ts is the other side.
  *
  * Failure modes: a process that dies is replaced, and the others are not affected. Once one process listens, another one that
- * fails to start is started again, for example if PostgreSQL has no free connection. If the first process dies, the others end.
+ * fails to start is started again, for example if PostgreSQL has no free connection. One that does not respond, for example because it
+ * is frozen, is ended after a minute. If the first process dies, the others end.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
@@ -37,6 +38,9 @@ interface ApiProcess {
 
 const restartDelayMs = 1000;
 const metricsTimeoutMs = 2000;
+const pingMs = 5000;
+/** With `pingMs` as long as the watchdog of the units of systemd, which watches the first process. */
+const maxUnanswered = 12;
 
 /**
  * Resolves when one process listens and each of the others listens or has failed once. @throws if the first of them ends
@@ -46,7 +50,7 @@ export async function startApiProcesses(
   count: number,
   metrics: Metrics,
   log: Logger,
-  fork = forkServerProcess,
+  { fork = forkServerProcess, pingEveryMs = pingMs } = {},
 ): Promise<ApiServer> {
   const running = new Set<ApiProcess>();
   const processors = processorsFor(count);
@@ -84,6 +88,7 @@ export async function startApiProcesses(
       void startOrRetry();
     });
     url = await listening;
+    endWhenSilent(one, log, pingEveryMs);
     // Not before it listens: its start takes less time on several processors.
     if (processor !== undefined) {
       await bindToProcessor(worker.process.pid!, processor).catch((error: unknown) =>
@@ -137,6 +142,23 @@ export async function startApiProcesses(
 function processorsFor(count: number): number[] {
   const usable = usableProcessors();
   return count > 1 && usable.length === count ? usable : [];
+}
+
+/**
+ * Ends the process if it does not respond: its connections, and a stop, would wait for it. Intervals of this process count, so
+ * not the time for which the host was suspended.
+ */
+function endWhenSilent({ worker, calls }: ApiProcess, log: Logger, everyMs: number): void {
+  let unanswered = 0;
+  const answered = () => void (unanswered = 0);
+  const timer = setInterval(() => {
+    if (unanswered === 0) calls.call('ping').then(answered, answered);
+    unanswered += 1;
+    if (unanswered !== maxUnanswered) return;
+    log.error({ apiPid: worker.process.pid }, 'a process of the API does not respond; ending it');
+    worker.process.kill('SIGKILL');
+  }, everyMs).unref();
+  worker.once('exit', () => clearInterval(timer));
 }
 
 /** If the process does not respond, its counters are kept, and its gauges are removed: they describe the past. */
