@@ -2,7 +2,7 @@
  * The SQL of the worker's side: publishing states, and what hosts have observed. Times are of the clock of the database, so that
  * clocks of hosts may differ.
  */
-import { columnsOf, prepared, preparedColumn, preparedValue } from '../platform/db.ts';
+import { columnsOf, prepared, preparedColumn, preparedExists, preparedValue } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
 import type { HostState } from './part.ts';
 import type { HostReport, ObservedError } from './table.ts';
@@ -186,6 +186,19 @@ export const hostsOfRegion = prepared<Omit<HostRow, 'pendingChanges'>, [regionId
   'hosts_of_region',
   `select ${hostColumns} from hosts h where h.region_id = $1 order by h.name`,
 );
+
+/** Ends a lease that lasts longer than these seconds, as if it had ended so long ago that the host does not serve. */
+const endDistant = preparedExists(
+  'hosts_end_distant_lease',
+  `with ended as (
+     update hosts set lease_until = clock_timestamp() - interval '${stopMarginSeconds} seconds'
+     where region_id = $1 and name = $2 and lease_until > clock_timestamp() + $3 * interval '1 second' returning name)
+   select pg_notify($4, ''), pg_notify($5, 'hosts') from ended`,
+);
+
+/** False: it was renewed or ended meanwhile. */
+export const endDistantLease = (db: Db, regionId: number, name: string, seconds: number) =>
+  endDistant(db, ...[regionId, name, seconds, observedChannel(regionId), publishedChannel(regionId)]);
 
 /** The addresses among the hosts, of all regions. */
 export const hostAddresses = prepared<{ name: string; address: string }, []>(

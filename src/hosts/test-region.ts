@@ -36,10 +36,14 @@ interface TestHost {
   fatal: Error[];
 }
 
-const leaseSeconds = 2;
+interface TestRegionOptions {
+  /** A migrated database; default: an empty one. */
+  database?: Awaited<ReturnType<typeof cloneDatabase>>;
+  leaseSeconds?: number;
+}
 
-export async function openRegion(t: TestContext) {
-  const { connection, drop } = await cloneDatabase(inject('postgres'));
+export async function openRegion(t: TestContext, { database, leaseSeconds = 2 }: TestRegionOptions = {}) {
+  const { connection, drop } = database ?? (await cloneDatabase(inject('postgres')));
   const db = connect({ ...connection, poolSize: 4, log: silentLogger });
   const keyring = createKeyring([{ id: 'test', key: randomBytes(32) }]);
   const listener = createListener({ db, log: silentLogger });
@@ -114,7 +118,7 @@ export async function openRegion(t: TestContext) {
     return Object.assign(host, { stop });
   };
   return {
-    ...{ db, connection, start, keyring, worker, startWorker },
+    ...{ db, connection, start, keyring, worker, startWorker, leaseSeconds },
     ...{ publisher: worker.publisher, publish: worker.publish },
     hosts: () => listHosts(db, [1], null),
     /** Starts hosts and waits until they have converged. */

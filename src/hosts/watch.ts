@@ -1,7 +1,11 @@
-/** The hosts of a region as its worker sees them: for the start table, health, metrics and alerts. Read every few seconds. */
+/**
+ * The hosts of a region as its worker sees them: for the start table, health, metrics and alerts. Read every few seconds, which
+ * also ends leases that a dead host would keep after the clock of PostgreSQL was set back (distant-leases.ts).
+ */
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
+import { createDistantLeases } from './distant-leases.ts';
 import { hostsOfRegion } from './store.ts';
 import type { HostRow } from './store.ts';
 
@@ -22,17 +26,21 @@ export async function startHostWatch({
   db,
   log,
   regionId,
+  leaseSeconds,
 }: {
   db: Db;
   log: Logger;
   regionId: number;
+  leaseSeconds: number;
 }): Promise<HostWatch> {
   let hosts = await hostsOfRegion(db, regionId);
+  const endDistantLeases = createDistantLeases({ db, log, regionId, leaseSeconds });
+  const read = async () => {
+    hosts = await hostsOfRegion(db, regionId);
+    await endDistantLeases(hosts);
+  };
   const timer = setInterval(() => {
-    hostsOfRegion(db, regionId).then(
-      (found) => (hosts = found),
-      (error: unknown) => log.debug({ err: error }, 'cannot read the hosts of the region'),
-    );
+    read().catch((error: unknown) => log.debug({ err: error }, 'cannot read the hosts of the region'));
   }, pollMs).unref();
   return {
     statuses: () => [

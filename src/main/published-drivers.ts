@@ -54,7 +54,7 @@ export async function startPublishedDrivers(
     onSuperseded: endOnce(log, regionId),
   });
   closing.push(publishers.stop);
-  const hosts = await startHostWatch({ db, log, regionId });
+  const hosts = await startHostWatch({ db, log, regionId, leaseSeconds: region.settings.leaseSeconds });
   closing.push(async () => hosts.stop());
   return {
     hosts,
