@@ -206,13 +206,15 @@ const writeObservations = prepared(
      insert into host_observations as o (region_id, host, kind, id, revision, error)
      select host.region_id, host.name, g.kind, g.id, g.revision, g.error
      from host, unnest($4::text[], $5::text[], $6::int8[], $7::json[]) as g (kind, id, revision, error)
+     join published_states p on p.kind = g.kind and p.id = g.id and p.revision >= g.revision
+     where p.region_id = host.region_id
      on conflict (region_id, host, kind, id) do update set revision = excluded.revision, error = excluded.error
      where o.revision < excluded.revision
        or o.revision = excluded.revision and (o.error is not null or excluded.error is not null))
    select name, pg_notify($8, '') from host`,
 );
 
-/** Writes nothing if the lease is lost. */
+/** Writes nothing if the lease is lost, and no revision that a failover of the database has lost. */
 export const observe = (db: Db, host: Incarnation, observations: Observation[]) =>
   writeObservations(
     db,

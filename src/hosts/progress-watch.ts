@@ -3,6 +3,9 @@
  *
  * Invariant: a request is resolved only when no host, reachable or not, can still serve an older state. The request
  * waits for each host until the host has observed the revision, or its lease ended so long ago that it cannot serve.
+ *
+ * Failure modes: a revision that is not published any more, because a standby was promoted that had not received it, fails, so that
+ * it is published again.
  */
 import { shared } from '../platform/turns.ts';
 import { DriverError } from '../errors/driver-error.ts';
@@ -68,6 +71,9 @@ function resultOf({ revision, text }: PublishRequest, progress: store.Progress[]
   if (progress.length === 0) return text === null ? 'done' : noHost();
   // Revision 0: it was never published, or all hosts have removed it.
   if (revision === 0) return 'done';
+  // The same of all hosts.
+  const { published } = progress[0]!;
+  if (published === null || published < revision) return lost();
   if (progress.some((host) => host.revision === null || host.revision < revision)) return 'waits';
   const failures = progress.flatMap(({ host, error }) => (error ? [{ host, error }] : []));
   return failures.length === 0 ? 'done' : errorOf(failures);
@@ -83,6 +89,14 @@ function noHost(): DriverError {
   return new DriverError('no host of the region serves; start an agent with: cloudyard host --region N', {
     customerMessage: 'no host of the region is available at the moment',
     ...{ retryable: true, shortage: true, maxRetrySeconds },
+  });
+}
+
+/** Of a former primary. */
+function lost(): DriverError {
+  return new DriverError('the database lost the published state in a failover; it is published again', {
+    customerMessage: 'the change was interrupted by a failover of the database',
+    retryable: true,
   });
 }
 

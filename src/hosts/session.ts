@@ -27,6 +27,8 @@ import { CannotServe, createHostStateFollower } from './host-state.ts';
 import type { HostStateFollower } from './host-state.ts';
 import { findPublished, keyOf, lastOfEach, publishedChannel } from './store.ts';
 import type { AppliedStates } from './table.ts';
+import { createTimeline } from './timeline.ts';
+import type { Timeline } from './timeline.ts';
 import type { Update, Updates } from './updates.ts';
 
 interface SessionOptions {
@@ -71,17 +73,23 @@ const lastRetryMs = 60_000;
 
 /** Resolves when `signal` aborts and nothing of the session runs any more. */
 export async function runSession(options: SessionOptions): Promise<void> {
-  const { listener, host, signal, lease, isServing, isConverged } = options;
+  const { listener, host, signal, lease, log, isServing, isConverged } = options;
   lease.allowAddresses(isServing);
   const published = { notify: () => {} };
+  const timeline = createTimeline(log);
   const unfollow = listener.follow(publishedChannel(host.regionId), {
     onNotification: (what) => (what === 'hosts' ? lease.renew() : published.notify()),
-    onConnected: async () => lease.renew(),
+    async onConnected(client) {
+      lease.renew();
+      await timeline.read(client);
+    },
   });
   const attempts: Attempts = { isConverged, failingSince: null, pauseMs: retryMs };
   while (!signal.aborted) {
     try {
-      await serve(options, published, attempts);
+      await serve(options, published, attempts, timeline);
+      log.warn({ host: host.name }, 'another server became the primary of the database; converging again');
+      continue;
     } catch (error) {
       if (!signal.aborted) await failed(options, attempts, error);
     }
@@ -107,8 +115,16 @@ async function failed(options: SessionOptions, attempts: Attempts, error: unknow
   );
 }
 
-/** `published.notify` is called when states were published. */
-async function serve(options: SessionOptions, published: { notify(): void }, attempts: Attempts): Promise<void> {
+/**
+ * `published.notify` is called when states were published. Resolves when the host must converge again, because the database may
+ * have lost what it has applied.
+ */
+async function serve(
+  options: SessionOptions,
+  published: { notify(): void },
+  attempts: Attempts,
+  timeline: Timeline,
+): Promise<void> {
   const { db, host, log, parts, signal, updates } = options;
   // Ends with the attempt, so that its applier does not outlive it.
   const attempt = new AbortController();
@@ -117,6 +133,7 @@ async function serve(options: SessionOptions, published: { notify(): void }, att
   const codec = createStateCodec(options.keyring, host.regionId);
   const applier = createApplier({ parts, codec, observations, log, signal: over });
   const others: Promise<unknown>[] = [];
+  const changes = timeline.changes();
   try {
     const first = await updates.next(over);
     for (const part of parts) await part.start(first.view);
@@ -130,7 +147,8 @@ async function serve(options: SessionOptions, published: { notify(): void }, att
     const puller = createPuller(options, applier, revision);
     published.notify = puller.pull;
     options.reportApplied(() => ({ revision: puller.revision(), pending: applier.pending() }));
-    await follow(options, { puller, follower, first: first.view, over });
+    const isReplaced = () => timeline.changes() !== changes;
+    await follow(options, { puller, follower, first: first.view, isReplaced, over });
   } finally {
     published.notify = () => {};
     options.reportApplied(null);
@@ -214,10 +232,16 @@ interface Following {
   puller: Puller;
   follower: HostStateFollower;
   first: RegionView;
+  /** Whether the database may have lost what the host has applied. */
+  isReplaced(): boolean;
   over: AbortSignal;
 }
 
-async function follow(options: SessionOptions, { puller, follower, first, over }: Following): Promise<void> {
+/** Resolves when the database was replaced. */
+async function follow(
+  options: SessionOptions,
+  { puller, follower, first, isReplaced, over }: Following,
+): Promise<void> {
   const { log, parts, updates } = options;
   let seen: string | null = JSON.stringify(first);
   let waited = false;
@@ -225,6 +249,7 @@ async function follow(options: SessionOptions, { puller, follower, first, over }
     puller.pull();
     for (;;) {
       const update = await updates.next(over);
+      if (isReplaced()) return;
       const waits = waitsToDrain(update);
       if (waits && !waited) log.warn('this host serves until another host can take what it holds; then it drains');
       waited = waits;

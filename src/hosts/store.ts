@@ -96,6 +96,8 @@ export const insertPublished = (
 
 export interface Progress extends Key {
   host: string;
+  /** The revision that is published; null: nothing. */
+  published: number | null;
   /** Null: nothing of this resource. */
   revision: number | null;
   error: ObservedError | null;
@@ -103,8 +105,9 @@ export interface Progress extends Key {
 
 const readProgress = prepared<Progress>(
   'hosts_progress',
-  `select k.kind, k.id, h.name as host, o.revision, o.error
+  `select k.kind, k.id, h.name as host, p.revision as published, o.revision, o.error
    from ${givenKeys} cross join hosts h
+   left join published_states p on p.region_id = $1 and p.kind = k.kind and p.id = k.id
    left join host_observations o on o.region_id = h.region_id and o.host = h.name and o.kind = k.kind and o.id = k.id
    where h.region_id = $1 and ${serves}`,
 );
