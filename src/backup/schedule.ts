@@ -3,6 +3,9 @@
  *
  * Invariant: an instant of the schedule is claimed by inserting its row, under the lock of backups, so it runs once. After a
  * downtime only the newest instant that was missed runs. A run whose process died is claimed again by another one.
+ *
+ * Failure modes: runs of the future do not count. They were made before the clock was set back, and no backup would be made, nor be
+ * late, until the clock reached them.
  */
 import { daysBefore } from '../platform/clock.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -41,8 +44,14 @@ export function latenessMs(next: NextInstant, { lastSuccess }: BackupState, sinc
   return due === null ? 0 : Math.max(0, now.getTime() - due.getTime());
 }
 
+/** The time from which the first backup of a process is due: its start, or when the clock was set back before that. */
+export function createStart(now: Date): (now: Date) => Date {
+  let since = now;
+  return (at) => (since = at < since ? at : since);
+}
+
 /** Reads the newest run and the newest successful one. */
-export async function backupState({ $client }: Pick<Tx, '$client'>): Promise<BackupState> {
+export async function backupState({ $client }: Pick<Tx, '$client'>, now: Date): Promise<BackupState> {
   const { rows } = await $client.query<{
     scheduled_at: Date;
     ended_at: Date | null;
@@ -50,9 +59,10 @@ export async function backupState({ $client }: Pick<Tx, '$client'>): Promise<Bac
     id: string | null;
   }>(
     `select scheduled_at, ended_at, error, backup_id as id from (
-       (select * from backup_runs order by scheduled_at desc limit 1)
-       union (select * from backup_runs where backup_id is not null order by scheduled_at desc limit 1)
+       (select * from backup_runs where scheduled_at <= $1 order by scheduled_at desc limit 1)
+       union (select * from backup_runs where scheduled_at <= $1 and backup_id is not null order by scheduled_at desc limit 1)
      ) as newest order by scheduled_at desc`,
+    [now],
   );
   const success = rows.find(({ id }) => id !== null);
   return {
@@ -62,9 +72,10 @@ export async function backupState({ $client }: Pick<Tx, '$client'>): Promise<Bac
 }
 
 /** The last scheduled instant whose backup ended, in success or failure; null: none did. */
-export async function lastRun(db: Db): Promise<Date | null> {
+export async function lastRun(db: Db, now: Date): Promise<Date | null> {
   const { rows } = await db.$client.query<{ at: Date | null }>(
-    'select max(scheduled_at) as at from backup_runs where ended_at is not null',
+    'select max(scheduled_at) as at from backup_runs where ended_at is not null and scheduled_at <= $1',
+    [now],
   );
   return rows[0]!.at;
 }

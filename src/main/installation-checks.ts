@@ -309,12 +309,13 @@ async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Fi
   if (backup.schedule === undefined) {
     return { name, ok: true, detail: 'no schedule; set CLOUDYARD_BACKUP_SCHEDULE, or schedule them yourself' };
   }
-  const parsed = parseBackupSchedule(backup.schedule, new Date());
+  const now = new Date();
+  const parsed = parseBackupSchedule(backup.schedule, now);
   if ('error' in parsed) return { name, ok: false, detail: parsed.error, remedy };
-  const state = await backupState({ $client: client });
+  const state = await backupState({ $client: client }, now);
   if (state.lastError !== null) return { name, ok: false, detail: `the last one failed: ${state.lastError}`, remedy };
   if (!state.lastSuccess) return { name, ok: true, detail: 'none yet' };
-  const late = latenessMs(parsed.next, state, new Date(), new Date());
+  const late = latenessMs(parsed.next, state, now, now);
   const detail = `the last one ended ${state.lastSuccess.endedAt.toISOString()}`;
   const ok = late < lateAfterMs;
   return { name, ok, detail: ok ? detail : `${detail}, so the next one is late`, remedy };

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
 import { readBackupDirectory } from '../backup/block-store.ts';
-import { backupState, dueInstant, lateAfterMs } from '../backup/schedule.ts';
+import { backupState, dueInstant, lateAfterMs, latenessMs } from '../backup/schedule.ts';
 import { systemClock } from '../platform/clock.ts';
 import { connect } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
@@ -63,7 +63,7 @@ it('one of several servers makes each backup, and the newest ones are retained',
   const servers = [backupsInto(dir), backupsInto(dir)];
   const all = () => Promise.all(servers.map((server) => server(signal)));
   await all();
-  expect((await backupState(db)).lastSuccess).toBeNull();
+  expect((await backupState(db, now)).lastSuccess).toBeNull();
   for (let hour = 1; hour <= 4; hour++) {
     now = new Date(now.getTime() + 3_600_000);
     await all();
@@ -76,7 +76,7 @@ it('one of several servers makes each backup, and the newest ones are retained',
   now = new Date(now.getTime() + 5 * 3_600_000);
   await all();
   await all();
-  expect((await backupState(db)).lastSuccess!.scheduledAt).toEqual(new Date('2026-11-22T21:00:00Z'));
+  expect((await backupState(db, now)).lastSuccess!.scheduledAt).toEqual(new Date('2026-11-22T21:00:00Z'));
   const { rows: after } = await db.$client.query('select count(*)::int as count from backup_runs');
   expect(after).toEqual([{ count: 5 }]);
 });
@@ -93,7 +93,7 @@ it('a backup that fails is recorded and reported, and so is one that is late, on
   expect(messages).toMatchObject([
     { clientId: 1, type: 'backup_failed', data: { scheduled_at: '2026-11-22T22:00:00.000Z' } },
   ]);
-  expect((await backupState(db)).lastError).toContain('cannot be written to');
+  expect((await backupState(db, now)).lastError).toContain('cannot be written to');
   now = new Date(now.getTime() + lateAfterMs);
   await Promise.all([server(signal), other(signal)]);
   await server(signal);
@@ -113,7 +113,7 @@ it('a damaged backup in the directory keeps old ones from being removed, and the
   for (let hour = 1; hour <= 2; hour++) {
     now = new Date(now.getTime() + 3_600_000);
     await server(signal);
-    expect(await backupState(db)).toMatchObject({
+    expect(await backupState(db, now)).toMatchObject({
       lastError: null,
       lastSuccess: { scheduledAt: hourly(new Date(now.getTime() - 3_600_000)) },
     });
@@ -161,12 +161,42 @@ it('without a worker that has the data, a late backup is made without it, and th
   expect(JSON.stringify(rows[0])).toContain('it is made without them');
 });
 
+it('after the clock was set back, backups are made and retained', async () => {
+  const dir = join(folder, 'set back');
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = backupsInto(dir);
+  const atNextHour = async (from: Date) => {
+    now = new Date(from.getTime() + 3_600_000);
+    vi.setSystemTime(now);
+    await server(signal);
+    return manifests(dir);
+  };
+  const before = now;
+  let ahead = new Date('2036-01-01T00:10:00Z');
+  for (let hour = 0; hour < 2; hour++) {
+    await atNextHour(ahead);
+    ahead = now;
+  }
+  expect(manifests(dir).map((name) => name.slice(0, 4))).toEqual(['2036', '2036']);
+  now = before;
+  expect((await atNextHour(now)).map((name) => name.slice(0, 4))).toEqual(['2026', '2036']);
+  expect((await atNextHour(now)).map((name) => name.slice(0, 4))).toEqual(['2026', '2026']);
+  const newest = manifests(dir).at(-1);
+  expect((await atNextHour(now))[0]).toBe(newest);
+  const due = hourly(new Date(now.getTime() - 3_600_000));
+  expect(await backupState(db, now)).toMatchObject({ lastSuccess: { scheduledAt: due } });
+  now = new Date(now.getTime() + 2 * 3_600_000);
+  const { lastSuccess, lastError } = await backupState(db, now);
+  expect(latenessMs(hourly, { lastSuccess, lastError }, now, now)).toBeGreaterThan(lateAfterMs);
+});
+
 it('a run whose process died is made by another one', async () => {
   now = new Date(now.getTime() + 3_600_000);
   const due = hourly(new Date(now.getTime() - 3_600_000))!;
   await db.$client.query(`insert into backup_runs (scheduled_at, started_at, host) values ($1, now(), 'dead')`, [due]);
   await backupsInto(join(folder, 'again'))(signal);
-  expect((await backupState(db)).lastSuccess!.scheduledAt).toEqual(due);
+  expect((await backupState(db, now)).lastSuccess!.scheduledAt).toEqual(due);
 });
 
 it('the newest instant that was missed is due, also after years of a schedule of minutes', () => {

@@ -8,7 +8,16 @@ import { BackupRunning, withBackupLock, writeBackup } from '../backup/backup.ts'
 import { openBackupDirectory } from '../backup/block-store.ts';
 import type { BackupDirectory, BackupSink } from '../backup/block-store.ts';
 import { copyFiles, hasFiles } from '../backup/files.ts';
-import { backupState, claim, dueInstant, lastRun, lateAfterMs, latenessMs, recordEnd } from '../backup/schedule.ts';
+import {
+  backupState,
+  claim,
+  createStart,
+  dueInstant,
+  lastRun,
+  lateAfterMs,
+  latenessMs,
+  recordEnd,
+} from '../backup/schedule.ts';
 import type { NextInstant } from '../backup/schedule.ts';
 import { transaction } from '../platform/db.ts';
 import type { ConnectionOptions, Db } from '../platform/db.ts';
@@ -31,7 +40,7 @@ interface ScheduledBackupDeps {
 /** Returns the work to call periodically. */
 export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: AbortSignal) => Promise<void> {
   const { settings, next, db, log, now } = deps;
-  const since = now();
+  const sinceAt = createStart(now());
   /** Whether this process, such as an API server, leaves backups to workers, because it does not have the tenants' data. */
   const lacksData = () => settings.backup.withData && !hasFiles(settings.dataDir);
   const waitedMs = createWait(now);
@@ -39,8 +48,9 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
   let reportedLate: number | undefined;
 
   const reportLate = async () => {
-    const state = await backupState(db);
-    const lateness = latenessMs(next, state, since, now());
+    const at = now();
+    const state = await backupState(db, at);
+    const lateness = latenessMs(next, state, sinceAt(at), at);
     if (lateness < lateAfterMs) return;
     const last = state.lastSuccess?.scheduledAt.getTime() ?? 0;
     if (reportedLate === last) return;
@@ -57,7 +67,7 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     const made = { backup: id, dir: settings.backup.dir };
     if (lacksData()) log.warn(made, 'scheduled backup made without data of tenants: no worker that has them made one');
     else log.info(made, 'scheduled backup made');
-    await removeOld(store, settings.backup).catch((error: unknown) => {
+    await removeOld(store, settings.backup, id).catch((error: unknown) => {
       log.error({ err: error, dir: settings.backup.dir }, 'old backups cannot be removed');
     });
   };
@@ -82,8 +92,9 @@ export function createScheduledBackups(deps: ScheduledBackupDeps): (signal: Abor
     });
 
   return async (signal) => {
-    const last = await lastRun(db);
-    const due = dueInstant(next, last, since, now());
+    const at = now();
+    const last = await lastRun(db, at);
+    const due = dueInstant(next, last, sinceAt(at), at);
     if (due && !lacksData()) await run(due, signal);
     else if (due && waitedMs(last) >= lateAfterMs) {
       // Before it succeeds, because it lacks data.
@@ -150,13 +161,15 @@ async function backUp(
 }
 
 /**
- * Removes old backups of the schedule. The newest one with data stays, also when later ones were made without.
+ * Removes old backups of the schedule. The newest one with data stays, also when later ones were made without. `made`: the newest
+ * one. Those with a later time were made before the clock was set back.
  * @throws BackupError if a manifest is damaged, because its blocks are unknown
  */
-async function removeOld(store: BackupDirectory, { keep, withData }: Settings['backup']): Promise<void> {
+async function removeOld(store: BackupDirectory, { keep, withData }: Settings['backup'], made: string): Promise<void> {
   const scheduled: string[] = [];
   let newestWithData: string | null = null;
-  for (const each of await store.list()) {
+  const ids = await store.list();
+  for (const each of [...ids.filter((id) => id > made), ...ids.filter((id) => id <= made)]) {
     const { reason, files } = await store.manifest(each);
     if (reason !== 'schedule') continue;
     scheduled.push(each);
@@ -169,13 +182,14 @@ async function removeOld(store: BackupDirectory, { keep, withData }: Settings['b
 
 /** Adds the gauges of scheduled backups. A late one is reported from `cloudyard_backup_late_seconds`. */
 export function watchBackups(metrics: Metrics, next: NextInstant, db: Db): void {
-  const since = new Date();
+  const sinceAt = createStart(new Date());
   metrics.watchBackups(async () => {
-    const state = await backupState(db);
+    const now = new Date();
+    const state = await backupState(db, now);
     const last = state.lastSuccess?.endedAt.getTime();
     return {
       lastSuccessSeconds: last === undefined ? 0 : last / 1000,
-      lateSeconds: latenessMs(next, state, since, new Date()) / 1000,
+      lateSeconds: latenessMs(next, state, sinceAt(now), now) / 1000,
       hasFailed: state.lastError !== null,
     };
   });
