@@ -13,9 +13,15 @@ import { defaultQuantity } from '../schedule/schema.ts';
 import * as store from './store.ts';
 import type { FailedExpiry } from './store.ts';
 
+interface SnapshotOfSchedule {
+  id: string;
+  status: string;
+  scheduledAt: Date | null;
+}
+
 /** The part of the service of snapshots that retention needs. */
 export interface SnapshotsOfRetention {
-  ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<{ id: string; status: string }[]>;
+  ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<SnapshotOfSchedule[]>;
   expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]>;
 }
 
@@ -103,9 +109,11 @@ export async function makeRoom(
   const available = (await snapshots.ofSchedule(tx, scheduleId, volumeId)).filter(
     ({ status }) => status === 'available',
   );
-  const oldest = available.at(-1);
+  const now = clock.now();
+  // See `isOfFuture`.
+  const oldest = available.findLast(({ scheduledAt }) => scheduledAt! > now) ?? available.at(-1);
   if (!oldest || quantity < 2 || available.length < quantity) {
-    if (await store.isRoomComing(tx, id, clock.now())) return true;
+    if (await store.isRoomComing(tx, id, now)) return true;
     // The room may have come since the quota refused, so the request is repeated once.
     if (runVolume.message !== null) return false;
     await runs.updateRunVolume(tx, id, { message: refusal });

@@ -207,3 +207,42 @@ describe('a quota that equals the number of retained snapshots', () => {
     }
   });
 });
+
+describe('snapshots that were made while the clock was ahead', () => {
+  /** As if the clock had been set back by this time since the snapshots were made. */
+  const setBack = (volume: string, by: string) =>
+    cloud.db.$client.query(
+      `update snapshots set scheduled_at = scheduled_at + $2::interval, created_at = created_at + $2::interval
+       where volume_id = $1`,
+      [volume, by],
+    );
+
+  it('are the oldest, so that later ones are retained', async () => {
+    const volume = await newVolume();
+    await newPolicy(2, [volume]);
+    await hours(2, [volume]);
+    const ahead = await snapshotsOf(volume);
+    await setBack(volume, '30 days');
+    await hours(1, [volume]);
+    const kept = (await snapshotsOf(volume)).map(({ id }) => id);
+    expect(kept).toHaveLength(2);
+    expect(kept).toContain(ahead[1]!.id);
+    await hours(1, [volume]);
+    const ids = new Set(ahead.map(({ id }) => id));
+    expect((await snapshotsOf(volume)).filter(({ id }) => ids.has(id))).toEqual([]);
+    expect(await statusesOf(volume)).toEqual(['available', 'available']);
+  });
+
+  it('are deleted first when the quota is exhausted', async () => {
+    const volume = await newVolume();
+    const policy = await newPolicy(2, [volume]);
+    await limit(await policy.estimate());
+    await hours(2, [volume]);
+    const ahead = new Set((await snapshotsOf(volume)).map(({ id }) => id));
+    await setBack(volume, '30 days');
+    await limit(2);
+    await hours(2, [volume]);
+    expect((await snapshotsOf(volume)).filter(({ id }) => ahead.has(id))).toEqual([]);
+    expect(await statusesOf(volume)).toEqual(['available', 'available']);
+  });
+});

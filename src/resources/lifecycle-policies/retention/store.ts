@@ -33,6 +33,12 @@ interface SurplusSnapshot {
   newest: string;
 }
 
+/**
+ * SQL: whether the snapshot `n` is of the future. It was made before the clock was set back, so it is older than all others: as the
+ * newest it would have each later one deleted.
+ */
+const isOfFuture = (now: string) => `n.scheduled_at > ${now}::timestamptz`;
+
 /** A snapshot whose creation is not yet recorded is handled again when it is. */
 const readSurplus = prepared<SurplusSnapshot>(
   'lifecycle_policy_surplus',
@@ -43,7 +49,7 @@ const readSurplus = prepared<SurplusSnapshot>(
        from snapshots n
        where n.schedule_id = g.schedule_id and n.volume_id = g.volume_id and n.deleted_at is null
          and n.status = 'available'
-       window newest_first as (order by n.scheduled_at desc, n.id desc)) s
+       window newest_first as (order by ${isOfFuture('$5')}, n.scheduled_at desc, n.id desc)) s
    where s.position > 1
      and (s.position > coalesce(g.quantity, ${defaultQuantity}) or s.created_at + g.retention_seconds * interval '1 second' <= $5::timestamptz)
      and not exists (
