@@ -14,13 +14,16 @@ const oldestVersion = 15;
 /** Absolute path of the migrations of this version. */
 export const migrationsFolder = join(root, 'migrations');
 
+/** Is called under the lock of migrations with the names of the migrations to run. */
+export type BeforeChange = (connection: ConnectionOptions, pending: string[]) => Promise<void>;
+
 /**
  * Runs pending migrations. Many servers may call it at once. `beforeChange` is called before a database that has a schema
- * changes, under the lock of migrations. `report` gets a line if another process has the lock for long.
+ * changes. `report` gets a line if another process has the lock of migrations for long.
  */
 export async function migrate(
   connection: ConnectionOptions,
-  beforeChange: ((connection: ConnectionOptions) => Promise<void>) | null = null,
+  beforeChange: BeforeChange | null = null,
   report: (text: string) => void = () => {},
 ): Promise<void> {
   await withUnlimitedClient({ ...connection, application_name: 'cloudyard migrate' }, async (client) => {
@@ -31,7 +34,8 @@ export async function migrate(
       throw new Error(`PostgreSQL ${rows[0]!.version} is too old; Cloudyard requires ${oldestVersion} or newer`);
     }
     await takeMigrationLock(client, report);
-    if (await mustChange(client)) await beforeChange?.(connection);
+    const pending = await pendingIn(client);
+    if (pending.length > 0) await beforeChange?.(connection, pending);
     await runDrizzleMigrations(drizzle({ client }), { migrationsFolder });
     await installTriggers(client);
     await installWrites(client);
@@ -50,14 +54,14 @@ async function takeMigrationLock(client: pg.Client, report: (text: string) => vo
 }
 
 /**
- * Whether the database has a schema, of which some migrations are pending.
+ * The names of the migrations that a database with a schema lacks; none for an empty database.
  * @throws Error for a database of a newer version, and for one of a state before 0.2.0, whose migrations were not released and
  * are gone
  */
-async function mustChange(client: pg.Client): Promise<boolean> {
+async function pendingIn(client: pg.Client): Promise<string[]> {
   const migrations = migrationsIn(migrationsFolder);
   const schema = await schemaOf(client, migrations);
-  if (!schema) return false;
+  if (!schema) return [];
   const { rows } = await client.query<{ oldest: string }>(
     'select min(created_at)::text as oldest from drizzle.__drizzle_migrations',
   );
@@ -74,5 +78,5 @@ async function mustChange(client: pg.Client): Promise<boolean> {
         'start the newer version, or roll back with its command migrate --rollback-from FILE',
     );
   }
-  return schema.when < newest.when;
+  return migrations.list.filter(({ when }) => when > schema.when).map(({ migration }) => migration);
 }

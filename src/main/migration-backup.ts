@@ -1,23 +1,35 @@
-/** Migrates the database of an installation, after a backup, which `migrate --rollback-from` restores. */
+/**
+ * Migrates the database of an installation, if no older process breaks, after a backup, which `migrate --rollback-from`
+ * restores.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { shellWord } from '../platform/shell-word.ts';
 import { migrate } from './migrate.ts';
+import type { BeforeChange } from './migrate.ts';
 import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Migrates the database to the schema of this version. `report` gets lines about the backup, and if it must wait.
- * @throws Error if a restore was interrupted, the backup fails, or the database cannot be migrated
+ * Migrates the database to the schema of this version. `report` gets lines about the backup, about processes of an older
+ * version, and if it must wait. `force`: also if these processes would fail.
+ * @throws Error if a restore was interrupted, older processes would fail, the backup fails, or the database cannot be migrated
  */
 export async function migrateInstallation(
   settings: Settings,
   connection: ConnectionOptions,
   report: (text: string) => void,
+  { force = false } = {},
 ): Promise<void> {
   await refuseInterruptedRestore(settings, connection);
-  await migrate(connection, backupBeforeMigration(settings, report), report);
+  const backUp = backupBeforeMigration(settings, report);
+  const beforeChange: BeforeChange = async (_, pending) => {
+    const { checkOlderProcesses } = await import('./older-processes.ts');
+    await checkOlderProcesses(connection, { pending, force, report });
+    await backUp?.(connection);
+  };
+  await migrate(connection, beforeChange, report);
 }
 
 /**

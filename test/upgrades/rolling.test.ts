@@ -44,6 +44,26 @@ afterAll(async () => {
   await query(server, (client) => client.query(`drop database if exists ${name} with (force)`));
 });
 
+it('a server of 0.2.0 that runs stops the start, the command and the migration, which say so', async () => {
+  const applied = async () => {
+    let count: unknown;
+    await query(database, async (client) => {
+      count = (await client.query('select count(*)::int as count from drizzle.__drizzle_migrations')).rows[0].count;
+    });
+    return count;
+  };
+  const before = await applied();
+  const released = new pg.Client({ ...database, application_name: 'cloudyard api' });
+  await released.connect();
+  const message = /not migrated, because .* older version use it .*: cloudyard api.*; stop them first/;
+  for (const args of [['serve'], ['token', 'list'], ['migrate']]) {
+    const { code, stderr, stdout } = await yard.run(args);
+    expect({ args, code, output: stderr + stdout }).toEqual({ args, code: 1, output: expect.stringMatching(message) });
+  }
+  expect(await applied()).toBe(before);
+  await released.end();
+});
+
 it('two servers that migrate at once answer reads with 200 or 503', async () => {
   const ports = [yard.port, await freePort()];
   const statuses: (number | 'refused')[][] = [[], []];

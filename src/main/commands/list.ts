@@ -14,6 +14,7 @@ import { hostCommands } from './hosts.ts';
 import { quotaCommands } from './quotas.ts';
 import { secretCommands } from './secrets.ts';
 import { tokenCommands } from './tokens.ts';
+import { UsageError } from '../usage-error.ts';
 import { idNumber, print, withServices } from './with-services.ts';
 
 async function run(settings: Settings, roles: Roles): Promise<void> {
@@ -61,10 +62,16 @@ export const commands: Command[] = [
     summary: 'Migrate the database to the schema of this version, or back to that of a backup',
     options: {
       'rollback-from': { type: 'string', value: 'FILE', description: 'restore the database from this backup' },
+      force: {
+        type: 'boolean',
+        default: false,
+        description: 'also if running processes of an older version would fail',
+      },
     },
-    async run(settings, { 'rollback-from': file }) {
+    async run(settings, { 'rollback-from': file, force }) {
+      if (file !== undefined && force) throw new UsageError('--rollback-from conflicts with --force; use only one');
       if (file !== undefined) return (await import('./database.ts')).rollBack(settings, file);
-      return withServices(settings, async () => print('The database is up to date.'));
+      return withServices(settings, async () => print('The database is up to date.'), { force });
     },
   }),
   command({

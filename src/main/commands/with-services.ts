@@ -12,10 +12,14 @@ import { UsageError } from '../usage-error.ts';
 const poolSize = 2;
 
 /**
- * Migrates the database, creates the services for `work`, and closes everything afterwards. @throws if a restore was
- * interrupted, or the database cannot be reached
+ * Migrates the database, creates the services for `work`, and closes everything afterwards. `force`: see `migrateInstallation`.
+ * @throws if a restore was interrupted, or the database cannot be reached or migrated
  */
-export async function withServices(settings: Settings, work: (services: Services) => Promise<void>): Promise<void> {
+export async function withServices(
+  settings: Settings,
+  work: (services: Services) => Promise<void>,
+  { force = false } = {},
+): Promise<void> {
   const { openDatabase } = await import('../database.ts');
   const { configurationFiles, readConfiguration } = await import('../configuration.ts');
   const { migrateInstallation } = await import('../migration-backup.ts');
@@ -27,7 +31,8 @@ export async function withServices(settings: Settings, work: (services: Services
   let services: Services | undefined;
   let stopClock = () => {};
   try {
-    await migrateInstallation(settings, database.connection, (text) => void process.stderr.write(`${text}\n`));
+    const report = (text: string) => void process.stderr.write(`${text}\n`);
+    await migrateInstallation(settings, database.connection, report, { force });
     const db = database.connect('cloudyard command', poolSize);
     const { clock, movableClock, stop } = await openClock(settings, db, log);
     stopClock = stop;
