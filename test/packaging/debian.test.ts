@@ -210,7 +210,7 @@ async function restoreAsTheGuide(host: DebianHost, run: ReturnType<typeof runsOn
   await restore(/rows, \d+ files, keys; /);
   // The settings of the services apply, also without the data directory.
   await run(`mv ${api} ${api}.old`);
-  expect((await host.run('cloudyard restore --list')).output).toContain(`${api}/backups has no backups`);
+  expect((await host.run('cloudyard restore --list')).output).toContain(`${api}/backups does not exist`);
   await run(`rm -rf ${api} && mv ${api}.old ${api}`);
   expect(await host.start(server)).toMatchObject({ ready: true });
 }
