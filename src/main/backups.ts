@@ -7,6 +7,7 @@ import type { KeyOpener, KeyProtection } from '../backup/key-envelope.ts';
 import { migrationsIn } from '../backup/migrations.ts';
 import type { BackupOptions } from '../backup/backup.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { shellWord } from '../platform/shell-word.ts';
 import { readYamlFile } from '../platform/yaml-file.ts';
 import { RegionsFile } from '../resources/regions/schema.ts';
 import { configurationFiles } from './configuration.ts';
@@ -51,7 +52,8 @@ function readPassphrase(file: string | undefined): string | undefined {
     if (line !== '') return line;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new BackupError(`CLOUDYARD_BACKUP_PASSPHRASE_FILE ${file} cannot be read (${code})`, { cause: error });
+    const fix = code === 'EACCES' ? `; as root, run: chown ${process.getuid?.()} ${shellWord(file)}` : '';
+    throw new BackupError(`CLOUDYARD_BACKUP_PASSPHRASE_FILE ${file} cannot be read (${code})${fix}`, { cause: error });
   }
   throw new BackupError(`CLOUDYARD_BACKUP_PASSPHRASE_FILE ${file} is empty`);
 }

@@ -177,6 +177,21 @@ describe('a key file', () => {
     expect(() => ring.decrypt(before, 'a')).toThrow(`key old, which is not in ${file}`);
   });
 
+  it.runIf(process.getuid?.() === 0)('of the account of the servers in a folder of root is changed as root', () => {
+    const account = 65534;
+    writeFileSync(file, line(old));
+    chownSync(file, account, account);
+    chmodSync(directory, 0o755);
+    process.seteuid!(account);
+    try {
+      expect(() => addKey(file)).toThrow(`the key file ${file} cannot be written (EACCES); run the command as root`);
+    } finally {
+      process.seteuid!(0);
+    }
+    addKey(file);
+    expect(statSync(file).uid).toBe(account);
+  });
+
   it('behind a link gets another key where it is, also on another filesystem', ({ skip }) => {
     if (otherFilesystem === undefined) return skip('/var/tmp and /dev/shm are on the filesystem of the tests');
     const shared = mkdtempSync(join(otherFilesystem, 'cloudyard-keys-'));

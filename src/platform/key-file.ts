@@ -213,7 +213,8 @@ function replaceKeyFile(file: string, text: string): void {
     syncDirectory(dirname(path));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new KeyFileError(`the key file ${file} cannot be written (${code})`, { cause });
+    const fix = code === 'EACCES' ? '; run the command as root' : '';
+    throw new KeyFileError(`the key file ${file} cannot be written (${code})${fix}`, { cause });
   }
 }
 

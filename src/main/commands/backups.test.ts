@@ -1,8 +1,12 @@
 /** `backup` and `restore` as commands: what they refuse, and what they print. */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { readBackupDirectory } from '../../backup/block-store.ts';
+import { checkoutPlaces } from '../../platform/program-files.ts';
+import { keyOpener } from '../backups.ts';
+import { readSettings } from '../settings.ts';
+import type { Settings } from '../settings.ts';
 import { backupCommands } from './backups.ts';
 import { useCommands } from './test-command.ts';
 
@@ -68,6 +72,21 @@ it('a backup without keys names the reason', async () => {
   expect((await run(['backup'])).stderr).toContain(
     'the keys are not in the backup: set CLOUDYARD_BACKUP_PASSPHRASE_FILE',
   );
+});
+
+it.runIf(process.getuid?.() === 0)('a passphrase that the account cannot read is named with the fix', async () => {
+  const passphrase = join(folder, 'passphrase of root');
+  writeFileSync(passphrase, 'x', { mode: 0o600 });
+  chmodSync(folder, 0o755);
+  const { backup } = readSettings({ CLOUDYARD_BACKUP_PASSPHRASE_FILE: passphrase }, checkoutPlaces(folder), false);
+  process.seteuid!(65534);
+  try {
+    expect(() => keyOpener({ backup } as Settings, undefined)).toThrow(
+      `${passphrase} cannot be read (EACCES); as root, run: chown ${process.getuid!()} '${passphrase}'`,
+    );
+  } finally {
+    process.seteuid!(0);
+  }
 });
 
 it('a damaged backup is reported, and the others are listed', async () => {
