@@ -4,6 +4,7 @@ import { useLockReason } from '../api/session.ts';
 import { driversQuery } from '../api/drivers.ts';
 import { CodeBlock, CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { FailureReason } from '../ui/failure-reason.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { ActionLinks } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -30,6 +31,7 @@ export function FileShareDetail() {
       driverKind="file shares"
       titleOf={(share) => share.name}
       statusOf={(share) => share.status}
+      notice={(share) => <FailureReason id={share.id} status={share.status} />}
       actions={(share) => <Actions share={share} />}
       tabs={(share) => [
         { key: 'overview', title: 'Overview', render: () => <Overview share={share} /> },

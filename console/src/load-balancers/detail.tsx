@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { FailureReason } from '../ui/failure-reason.tsx';
 import { ActionLink, ActionLinks } from '../ui/page-head.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
 import { resourceTabs } from '../ui/resource-tabs.tsx';
@@ -40,6 +41,7 @@ export function LoadBalancerDetail() {
       driverKind="load balancers"
       titleOf={(balancer) => balancer.name}
       statusOf={(balancer) => balancer.operating_status}
+      notice={(balancer) => <FailureReason id={balancer.id} status={balancer.provisioning_status} />}
       actions={(balancer) => <Actions balancer={balancer} />}
       tabs={(balancer) => [
         { key: 'overview', title: 'Overview', render: () => <Overview balancer={balancer} /> },

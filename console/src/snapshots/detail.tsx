@@ -4,6 +4,7 @@ import { useLockReason } from '../api/session.ts';
 import { RunningTask } from '../tasks/progress.tsx';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { FailureReason } from '../ui/failure-reason.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLinks } from '../ui/page-head.tsx';
@@ -28,6 +29,7 @@ export function SnapshotDetail() {
       driverKind="volumes"
       titleOf={(snapshot) => snapshot.name}
       statusOf={(snapshot) => snapshot.status}
+      notice={(snapshot) => <FailureReason id={snapshot.id} status={snapshot.status} />}
       actions={(snapshot) => <Actions snapshot={snapshot} />}
       tabs={(snapshot) => [
         { key: 'overview', title: 'Overview', render: () => <Overview snapshot={snapshot} /> },

@@ -23,6 +23,8 @@ interface DetailPageProps<T> {
   readonly driverKind?: string;
   readonly titleOf: (resource: T) => string;
   readonly statusOf?: (resource: T) => string;
+  /** Above the tabs, such as why the resource failed. */
+  readonly notice?: (resource: T) => ReactNode;
   readonly actions: (resource: T) => ReactNode;
   /** The first one is open without `?tab=`. */
   readonly tabs: (resource: T) => readonly Tab[];
@@ -59,6 +61,7 @@ export function DetailPage<T>(props: DetailPageProps<T>) {
         }
         actions={props.actions(resource)}
       />
+      {props.notice?.(resource)}
       <Tabs tabs={props.tabs(resource)} />
       <Dialogs deleted={false} />
     </>

@@ -5,6 +5,7 @@ import { SnapshotTable } from '../snapshots/table.tsx';
 import { RunningTask } from '../tasks/progress.tsx';
 import { CopyableText } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
+import { FailureReason } from '../ui/failure-reason.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { usePageActions } from '../ui/page-actions.ts';
 import { ActionLink, ActionLinks } from '../ui/page-head.tsx';
@@ -31,6 +32,7 @@ export function VolumeDetail() {
       driverKind="volumes"
       titleOf={(volume) => volume.name}
       statusOf={(volume) => volume.status}
+      notice={(volume) => <FailureReason id={volume.id} status={volume.status} />}
       actions={(volume) => <Actions volume={volume} />}
       tabs={(volume) => [
         { key: 'overview', title: 'Overview', render: () => <Overview volume={volume} /> },

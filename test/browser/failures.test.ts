@@ -1,0 +1,57 @@
+/** What the console shows when a resource, a read or a response fails. */
+import { describe, expect, it } from 'vitest';
+import { checkPage, useConsole } from './console.ts';
+
+const consoleOf = useConsole();
+const { open } = consoleOf;
+
+/** Makes the next change of this kind fail on the host, and sends it. Returns its task. */
+async function failed(resource: string, path: string, body: object): Promise<{ id: string; resource_id: string }> {
+  const { yard } = consoleOf;
+  const fault = { resource, operation: 'apply', mode: 'fail', message: `no space for this ${resource}` };
+  await yard.insist('POST', '/cloudyard/v1/dev/faults', fault);
+  const { body: answer } = await yard.insist('POST', path, body);
+  return (await yard.get(`/cloud/v1/tasks/${answer.tasks[0]}?wait=30`)).body;
+}
+
+describe('the page of a failed resource', () => {
+  it.each([
+    ['file_share', 'file-shares', '/cloud/v1/file_shares/1/1', { protocol: 'NFS', size: 1 }],
+    ['volume', 'volumes', '/cloud/v1/volumes/1/1', { size: 1, source: 'new-volume' }],
+    ['snapshot', 'snapshots', '/cloud/v1/snapshots/1/1', {}],
+    ['load_balancer', 'load-balancers', '/cloud/v1/loadbalancers/1/1', {}],
+  ])('says on every tab why, and links the task: %s', async (resource, pages, path, fields) => {
+    const { yard } = consoleOf;
+    const body: Record<string, unknown> = { name: 'to-fail', ...fields };
+    if (resource === 'file_share')
+      body['network'] = { network_id: (await yard.get('/cloud/v1/networks/1/1')).body.results[0].id };
+    if (resource === 'snapshot') {
+      const volume = { name: 'source', size: 1, source: 'new-volume' };
+      const made = await yard.ended(await yard.insist('POST', '/cloud/v1/volumes/1/1', volume));
+      body['volume_id'] = made.created_resources.volumes[0];
+    }
+    const task = await failed(resource, path, body);
+    const page = await open(`${pages}/${task.resource_id}`);
+    const notice = page.locator('main .notice.bad');
+    await notice.getByText(`no space for this ${resource}`).waitFor();
+    await checkPage(page);
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Audit log' }).click();
+    await page.getByRole('table', { name: 'Audit log' }).waitFor();
+    await notice.getByRole('link', { name: 'Open the task' }).click();
+    await page.getByRole('heading', { name: /^Create /, level: 1 }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/console/p/1/r/1/tasks/${task.id}`);
+  });
+
+  it('says nothing of a failed change that the resource has survived', async () => {
+    const { yard } = consoleOf;
+    const made = await yard.ended(await yard.insist('POST', '/cloud/v1/loadbalancers/1/1', { name: 'repaired' }));
+    const [id] = made.created_resources.loadbalancers;
+    const balancer = `/cloud/v1/loadbalancers/1/1/${id}`;
+    await failed('load_balancer', `${balancer}/failover`, {});
+    const page = await open(`load-balancers/${id}`);
+    const notice = page.locator('main .notice.bad');
+    await notice.getByText('no space for this load_balancer').waitFor();
+    await yard.ended(await yard.insist('POST', `${balancer}/failover`, {}));
+    await notice.waitFor({ state: 'detached' });
+  });
+});
