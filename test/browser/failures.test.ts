@@ -1,4 +1,5 @@
 /** What the console shows when a resource, a read or a response fails. */
+import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { checkPage, useConsole } from './console.ts';
 
@@ -53,5 +54,36 @@ describe('the page of a failed resource', () => {
     await notice.getByText('no space for this load_balancer').waitFor();
     await yard.ended(await yard.insist('POST', `${balancer}/failover`, {}));
     await notice.waitFor({ state: 'detached' });
+  });
+});
+
+describe('a successful response without a body, as of a faulty proxy', () => {
+  const CUT = 'the response of the server is incomplete or not valid; try again';
+  const empty = (route: Route) => route.fulfill({ status: 200, contentType: 'application/json', body: '' });
+
+  it('is explained on a page, which recovers by itself', async () => {
+    const page = await open('overview');
+    await page.route('**/cloud/v1/networks/1/1?*', empty);
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Networks' }).click();
+    await page.getByRole('heading', { name: 'This could not be loaded' }).waitFor();
+    await page.getByText(CUT).waitFor();
+    await page.unroute('**/cloud/v1/networks/1/1?*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('table', { name: 'Networks' }).waitFor();
+  });
+
+  it.each([
+    ['networks/new', 'Name', '**/cloud/v1/networks/1/1', 'Create network'],
+    ['secrets/new', 'Name', '**/cloud/v2/secrets/1/1', 'Create secret'],
+  ])('is explained in a form, which keeps its text: %s', async (path, label, request, button) => {
+    const page = await open(path);
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.route(request, empty, { times: 1 });
+    await page.getByLabel(label, { exact: true }).fill('typed');
+    for (const pem of ['Certificate', 'Private key'])
+      if (path.startsWith('secrets')) await page.getByLabel(pem, { exact: true }).fill('-----BEGIN');
+    await page.getByRole('dialog').getByRole('button', { name: button }).click();
+    await page.locator('.form > .notice.bad').getByText(CUT).waitFor();
+    expect(await page.getByLabel(label, { exact: true }).inputValue()).toBe('typed');
   });
 });

@@ -47,13 +47,25 @@ interface Result<T> {
   readonly response: Response;
 }
 
-/** The body of a successful response. Throws ApiError with the server's message otherwise. */
+const NO_CONTENT = 204;
+
+/**
+ * The body of a successful response.
+ * @throws ApiError with the server's message, or ConnectionError if the body is missing: a proxy has cut it
+ */
 export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
-  const { data, error, response } = await request.catch((failure: unknown) => {
+  const { data, response } = await succeeded(request);
+  if (data === undefined && response.status !== NO_CONTENT) throw toConnectionError(null);
+  return data as T;
+}
+
+/** The same for operations whose successful response has no body. */
+export async function succeeded<T>(request: Promise<Result<T>>): Promise<Result<T>> {
+  const result = await request.catch((failure: unknown) => {
     throw toConnectionError(failure);
   });
-  if (!response.ok) throw new ApiError(response.status, error);
-  return data as T;
+  if (!result.response.ok) throw new ApiError(result.response.status, result.error);
+  return result;
 }
 
 /** One request by method and path, for operations that are chosen at run time. The path includes its parameters. */
@@ -71,7 +83,7 @@ export async function request<T>(method: string, path: string, body?: unknown): 
   let value: unknown;
   try {
     const text = await response.text();
-    value = text === '' ? undefined : JSON.parse(text);
+    value = text === '' && response.status === NO_CONTENT ? undefined : JSON.parse(text);
   } catch (failure) {
     // Proxies send errors as HTML.
     if (response.ok) throw toConnectionError(failure);

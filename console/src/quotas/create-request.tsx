@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useId } from 'react';
 import schema from 'schema:CreateQuotaRequest';
-import { api, unwrap } from '../api/client.ts';
+import { api, succeeded } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useLimitedReason } from '../api/session.ts';
 import { EditableRows } from '../ui/form/editable-rows.tsx';
@@ -48,7 +48,7 @@ export function CreateQuotaRequest() {
       };
     },
     send: async (body) => {
-      await unwrap(api.POST(PATH, { body: body as never }));
+      await succeeded(api.POST(PATH, { body: body as never }));
       showToast({ tone: 'ok', text: 'The request was sent to the operator' });
       void queryClient.invalidateQueries({ queryKey: ['quota_requests'] });
       await leave({ to: scope.path('quotas') });

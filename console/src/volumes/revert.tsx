@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { api, unwrap } from '../api/client.ts';
+import { api, succeeded } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { newestSnapshot, snapshotsQuery } from '../snapshots/data.ts';
 import { FormDialog, useTypedConfirmation } from '../ui/form/form-dialog.tsx';
@@ -29,7 +29,7 @@ function RevertDialog({ volume }: { volume: Volume }) {
     schema: {},
     initial: {},
     send: async () => {
-      await unwrap(api.POST(PATH, { params: { path: params } }));
+      await succeeded(api.POST(PATH, { params: { path: params } }));
       // The answer names no task; the volume does while the revert runs.
       const { task_id } = await queryClient.fetchQuery({ ...volumeQuery(scope, volume.id), staleTime: 0 });
       const done = `Reverted volume ${volume.name}`;
