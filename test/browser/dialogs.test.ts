@@ -46,6 +46,37 @@ describe('Escape', () => {
   });
 });
 
+describe('the sign-in of a session that ended', () => {
+  it('is not covered by the palette', async () => {
+    const page = await open('networks');
+    await endSession(page);
+    await page.keyboard.press('Control+k');
+    await signIn(page);
+    await page.getByRole('dialog', { name: 'Sign in' }).waitFor({ state: 'detached' });
+    expect(await page.locator('dialog[open]').count()).toBe(0);
+  });
+
+  it('is not covered by a form that opens later', async () => {
+    const page = await open('networks');
+    await page.getByRole('link', { name: 'Create network' }).click();
+    await nameField(page).waitFor();
+    await page.goBack();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await endSession(page);
+    await page.getByLabel('API token').fill('half a tok');
+    await page.goForward();
+    await nameField(page).waitFor();
+    // The focus is still in the sign-in.
+    await page.keyboard.type('en');
+    expect(await page.getByLabel('API token').inputValue()).toBe('half a token');
+    await signIn(page);
+    await page.getByRole('dialog', { name: 'Sign in' }).waitFor({ state: 'detached' });
+    await nameField(page).fill('after the sign-in');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create network' }).click();
+    await page.getByText('Created network after the sign-in').waitFor();
+  });
+});
+
 describe('the title', () => {
   it('is that of the dialog again after a sign-in', async () => {
     const page = await open('networks/new');

@@ -17,7 +17,7 @@ const FIRST_FIELD = '.dialog-body :is(input, select, textarea):not(:disabled)';
 
 /** A modal dialog. Escape closes it, and the focus returns to where it was. */
 export function Dialog({ title, close, className, children }: DialogProps) {
-  const dialog = useModal(FIRST_FIELD);
+  const dialog = useModal({ first: FIRST_FIELD });
   const titleId = useId();
   return (
     <dialog

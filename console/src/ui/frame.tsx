@@ -3,6 +3,7 @@ import { Link, Outlet, useLocation, useNavigate, useRouterState } from '@tanstac
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { MouseEvent, ReactNode } from 'react';
 import { useLiveQueries } from '../api/events.ts';
+import { sessionQuery } from '../api/session.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { loadChunk } from './chunks.ts';
 import { Icon } from './icons.tsx';
@@ -23,8 +24,13 @@ export function Frame() {
   const scope = useScope();
   const { pathname } = useLocation();
   const [overlay, setOverlay] = useState<'palette' | 'help' | null>(null);
+  const isSignedIn = Boolean(useQuery(sessionQuery).data);
   useLiveQueries(String(scope.project));
-  useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
+  useShortcuts({
+    // Not above the sign-in dialog of a session that has ended.
+    openPalette: () => isSignedIn && setOverlay('palette'),
+    openHelp: () => setOverlay('help'),
+  });
   useEffect(() => rememberScope(scope), [scope.project, scope.region]);
   useEffect(() => {
     for (const popover of document.querySelectorAll<HTMLElement>(':popover-open')) popover.hidePopover();

@@ -1,19 +1,29 @@
 import { useLayoutEffect, useRef } from 'react';
 import type { RefObject } from 'react';
 
+interface ModalOptions {
+  /** Selects the control that gets the focus. */
+  readonly first?: string;
+  /** Stays above dialogs that open later, such as a form whose code was still being loaded. */
+  readonly isTopmost?: boolean;
+}
+
+/** Shows the topmost dialog above the one that has just opened. */
+let raiseTopmost = () => {};
+
 /**
- * Shows a dialog as a modal one for as long as it is mounted. `first` selects the control that gets the focus.
+ * Shows a dialog as a modal one for as long as it is mounted.
  *
  * Chromium closes a dialog at the second Escape without another input in between, whatever the page answers. Such a dialog is
  * shown again, with the focus where it was.
  */
-export function useModal(first?: string): RefObject<HTMLDialogElement | null> {
+export function useModal({ first, isTopmost = false }: ModalOptions = {}): RefObject<HTMLDialogElement | null> {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const element = dialog.current!;
     let focused: HTMLElement | null = null;
     const show = (control: HTMLElement | null) => {
-      element.showModal();
+      if (!element.open) element.showModal();
       control?.focus();
     };
     const showAgain = () => show(focused);
@@ -22,7 +32,15 @@ export function useModal(first?: string): RefObject<HTMLDialogElement | null> {
     });
     element.addEventListener('close', showAgain);
     show(first === undefined ? null : element.querySelector(first));
+    if (!isTopmost) raiseTopmost();
+    else {
+      raiseTopmost = () => {
+        element.close();
+        showAgain();
+      };
+    }
     return () => {
+      if (isTopmost) raiseTopmost = () => {};
       element.removeEventListener('close', showAgain);
       // Before the element leaves the document, so that the browser returns the focus.
       element.close();

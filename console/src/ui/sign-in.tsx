@@ -38,7 +38,7 @@ export function SessionGate() {
 }
 
 function ExpiredDialog() {
-  const dialog = useModal();
+  const dialog = useModal({ isTopmost: true });
   useEffect(() => {
     // Single sign-on takes place in another tab.
     const check = () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
