@@ -154,7 +154,28 @@ describe('a page that needs another role', () => {
       });
     }
     const links = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
-    for (const title of ['Tokens', 'Audit log']) expect(links).not.toContain(title);
+    for (const title of ['Tokens', 'Audit log', 'Webhooks']) expect(links).not.toContain(title);
+  });
+
+  it.each([
+    ['reader', { role: 'reader' }],
+    ['member', { role: 'member' }],
+    ['admin of one project', { role: 'admin', project_ids: [1] }],
+  ])('or all projects is not in the navigation: %s', { timeout: LOOP_MS }, async (name, rights) => {
+    const { body } = await consoleOf.yard.insist('POST', '/cloudyard/v1/tokens', { name, ...rights });
+    const page = await open('overview', { token: body.token });
+    const refused: string[] = [];
+    page.on('response', (response) => {
+      if (response.status() === 403) refused.push(`${new URL(page.url()).pathname}: ${response.url()}`);
+    });
+    const links = page.getByRole('navigation', { name: 'Main' }).locator('li a');
+    const targets = await links.evaluateAll((all: { href: string }[]) => all.map(({ href }) => new URL(href).pathname));
+    for (const target of targets) {
+      await goTo(page, target.replace('/console/p/1/r/1/', ''));
+      if (await page.getByRole('heading', { name: 'No access' }).count()) refused.push(`${target}: No access`);
+    }
+    expect(targets.length).toBeGreaterThan(15);
+    expect(refused).toEqual([]);
   });
 });
 

@@ -83,6 +83,12 @@ export function useManagesClients(): boolean {
   return is_operator && role === 'admin' && project_ids === null;
 }
 
+/** Whether the session may read what all projects of the client share: its webhooks. */
+export function useReadsWebhooks(): boolean {
+  const { role, project_ids } = useSession();
+  return role !== 'reader' && project_ids === null;
+}
+
 /** Why this session may not change anything; null when it may. */
 export function useReadOnlyReason(): string | null {
   const { role } = useSession();

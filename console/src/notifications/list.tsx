@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import schema from 'schema:NotificationType';
+import { useReadsWebhooks } from '../api/session.ts';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { Pager } from '../ui/list-page.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
@@ -25,8 +26,13 @@ export function NotificationList() {
     <>
       <PageHead title="Notifications">
         <p>
-          Messages to the client, and whether its <Link to={scope.path('webhooks')}>webhooks and addresses</Link> got
-          them.
+          Messages to the client, and whether its{' '}
+          {useReadsWebhooks() ? (
+            <Link to={scope.path('webhooks')}>webhooks and addresses</Link>
+          ) : (
+            'webhooks and addresses'
+          )}{' '}
+          got them.
         </p>
       </PageHead>
       <section className="card" aria-label="Sent notifications">
@@ -75,17 +81,22 @@ function filterOf(state: ListState): NotificationFilter {
 const isFiltered = (state: ListState) => FILTERS.some((name) => state.get(name) !== '');
 
 function NotificationTools({ state }: { state: ListState }) {
-  const webhooks = useQuery(webhooksQuery(useClientId())).data?.results ?? [];
+  const clientId = useClientId();
+  const isOffered = useReadsWebhooks();
+  const query = useQuery({ ...webhooksQuery(clientId), enabled: isOffered && clientId !== undefined });
+  const webhooks = query.data?.results ?? [];
   return (
     <div className="list-tools" role="search">
       <FilterSelect state={state} name="type" label="Type" options={TYPES} />
       <FilterSelect state={state} name="state" label="Delivery" options={STATES} />
-      <FilterSelect
-        state={state}
-        name="webhook"
-        label="Webhook"
-        options={webhooks.map((webhook) => ({ value: webhook.id, text: hostOf(webhook) }))}
-      />
+      {isOffered && (
+        <FilterSelect
+          state={state}
+          name="webhook"
+          label="Webhook"
+          options={webhooks.map((webhook) => ({ value: webhook.id, text: hostOf(webhook) }))}
+        />
+      )}
       {isFiltered(state) && (
         <button type="button" className="button small" onClick={() => state.set({ type: '', state: '', webhook: '' })}>
           Clear the filter

@@ -8,6 +8,8 @@ export interface Page {
   readonly section: Section;
   /** Kind in `GET /healthz/drivers`; the page shows a badge where that driver is simulated. */
   readonly driverKind?: string;
+  /** Hidden from readers and from tokens that are limited to projects, which may not read webhooks. */
+  readonly hasWebhooks?: boolean;
   /** Shown to admins only. */
   readonly adminOnly?: boolean;
   /** Shown to admins of the operator only. */

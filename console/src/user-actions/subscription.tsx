@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Card, Properties } from '../ui/detail-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
-import { useSession } from '../api/session.ts';
-import { useNotClientAdminReason } from '../api/session.ts';
+import { useNotClientAdminReason, useSession } from '../api/session.ts';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { subscriptionQuery } from './data.ts';
@@ -12,7 +11,7 @@ export function Subscription() {
   const scope = useScope();
   const { role } = useSession();
   const reason = useNotClientAdminReason();
-  const query = useQuery({ ...subscriptionQuery, enabled: role === 'admin' });
+  const query = useQuery({ ...subscriptionQuery, enabled: reason === null });
   const isSubscribed = Boolean(query.data);
   const action = (
     <ActionLink
@@ -28,7 +27,12 @@ export function Subscription() {
       {role !== 'admin' && (
         <EmptyState title="Admins only">The subscription needs a token with the role admin.</EmptyState>
       )}
-      {role === 'admin' && query.data === undefined && <NotLoaded query={query} rows={2} />}
+      {role === 'admin' && reason !== null && (
+        <EmptyState title="Unlimited tokens only">
+          A subscription has the actions of all projects, and the token of this session is limited to some of them.
+        </EmptyState>
+      )}
+      {reason === null && query.data === undefined && <NotLoaded query={query} rows={2} />}
       {query.data === null && (
         <EmptyState title="No subscription">A subscription sends each action to a URL as a signed POST.</EmptyState>
       )}

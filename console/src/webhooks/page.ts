@@ -5,6 +5,7 @@ export const webhooks: Page = {
   title: 'Webhooks',
   path: 'webhooks',
   section: 'Account',
+  hasWebhooks: true,
   create: { title: 'Create a webhook', path: 'webhooks/new' },
   routes: [
     {
