@@ -100,11 +100,8 @@ const FileShareNetwork = Type.Object(
   { title: 'FileShareNetwork', additionalProperties: false, description: 'Network of a standard share' },
 );
 
-/** Fields that a create request sets and an update may change. */
-const editable = { name: Name };
-
 const common = {
-  ...editable,
+  name: Name,
   protocol: Type.Literal('NFS', { description: 'Always `NFS`' }),
   size: SizeGib,
   ...newTagFields,
@@ -172,7 +169,7 @@ export type CreateFileShare = Static<typeof CreateFileShare>;
 
 export const UpdateFileShare = Type.Object(
   {
-    ...Type.Partial(Type.Object(editable)).properties,
+    name: Type.Optional(Name),
     share_settings: Type.Optional(ShareSettingsInput),
     size: CurrentSizeGib,
     tags: Type.Optional(UpdateTags),
