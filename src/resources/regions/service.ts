@@ -39,18 +39,10 @@ const defaultFlavors: LoadBalancerFlavor[] = [
   { name: 'lb1-4-8', vcpus: 4, ram: 8192 },
 ];
 
-export interface Regions {
-  /** Null if the region does not exist. */
-  get(id: number): RegionFacts | null;
-  /** The name for people, also of a region that the file no longer has. */
-  nameOf(id: number): string;
-  all(): RegionFacts[];
-  list(filter: ListRegions): Collection<Region>;
-  show(id: number, showVolumeTypes?: boolean): Region;
-}
+export type Regions = Awaited<ReturnType<typeof loadRegions>>;
 
 /** Records regions that are new in the file. The file is read at the start only, so the result stays in memory. */
-export async function loadRegions(db: Db, clock: Clock, configuration: RegionConfiguration[]): Promise<Regions> {
+export async function loadRegions(db: Db, clock: Clock, configuration: RegionConfiguration[]) {
   const since = await transaction(db, async (tx) => {
     for (const region of configuration) await store.upsert(tx, region.id, region.display_name, clock.now());
     return store.createdAt(tx);
@@ -58,14 +50,16 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
   const regions = new Map(configuration.map((region) => [region.id, region]));
   const facts = new Map(configuration.map((region) => [region.id, factsOf(region)]));
   const toResponse = (region: RegionConfiguration, showVolumeTypes = false): Region => ({
-    ...regionResponse(region, since.get(region.id)!),
+    ...regionResponse(region, facts.get(region.id)!, since.get(region.id)!),
     ...(showVolumeTypes && { available_volume_types: facts.get(region.id)!.volumeTypes }),
   });
   return {
-    get: (id) => facts.get(id) ?? null,
-    nameOf: (id) => facts.get(id)?.name ?? `region ${id}`,
+    /** Null if the region does not exist. */
+    get: (id: number) => facts.get(id) ?? null,
+    /** The name for people, also of a region that the file no longer has. */
+    nameOf: (id: number) => facts.get(id)?.name ?? `region ${id}`,
     all: () => [...facts.values()],
-    list(filter) {
+    list(filter: ListRegions): Collection<Region> {
       const wanted = filter.display_name?.toLowerCase();
       const found = [...regions.values()]
         // No region runs containers or inference: Cloudyard has neither.
@@ -74,7 +68,7 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
         .sort(orders[filter.order_by ?? 'created_at.desc']);
       return pageOf(found, filter, defaultLimit);
     },
-    show(id, showVolumeTypes) {
+    show(id: number, showVolumeTypes?: boolean): Region {
       const region = regions.get(id);
       if (!region) throw notFound('region', id);
       return toResponse(region, showVolumeTypes);
@@ -150,8 +144,7 @@ function factsOf(region: RegionConfiguration): RegionFacts {
   };
 }
 
-function regionResponse(region: RegionConfiguration, createdAt: Date): Region {
-  const { fileShareTypes } = factsOf(region);
+function regionResponse(region: RegionConfiguration, { fileShareTypes }: RegionFacts, createdAt: Date): Region {
   return {
     id: region.id,
     access_level: 'core',
