@@ -34,7 +34,7 @@ export function createClients(deps: ClientsDeps) {
   /** Inserts a client with its default project, and a network in each region. */
   const insertClient = async (tx: Tx, name: string, operator: boolean) => {
     const clientId = await store.insert(tx, name, operator, clock.now());
-    const projectId = await deps.projects.createFirst(tx, clientId, 'Default');
+    const projectId = await deps.projects.createFirst(tx, clientId);
     for (const region of deps.regions.all()) {
       await deps.networks.createDefault(tx, { clientId, projectId, regionId: region.id, regionName: region.name });
     }

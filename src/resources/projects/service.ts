@@ -44,10 +44,9 @@ export function createProjects(deps: ProjectsDeps) {
     clientOf: caches.cached((id: number) => store.findClient(db, id)),
 
     /** Creates the default project of a new client. Returns its id. */
-    async createFirst(tx: Tx, clientId: number, name: string): Promise<number> {
-      const createdAt = clock.now();
-      const project = await insert(tx, { clientId, name, description: null, isDefault: true, createdAt });
-      return project.id;
+    async createFirst(tx: Tx, clientId: number): Promise<number> {
+      const project = { clientId, name: 'Default', description: null, isDefault: true, createdAt: clock.now() };
+      return (await insert(tx, project)).id;
     },
 
     async create(context: RequestContext, scope: ClientScope, body: CreateProject): Promise<Project> {
