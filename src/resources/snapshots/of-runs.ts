@@ -10,7 +10,7 @@ import * as store from './store.ts';
 import type { RequestedSnapshot, RunKey, VolumeRow } from './store.ts';
 
 /** A run of a policy's schedule, for one volume. Schedule, volume and instant identify the snapshot that it makes. */
-interface SnapshotRun extends RunKey {
+export interface SnapshotRun extends RunKey {
   /** The actor of the run. */
   context: RequestContext;
   lifecyclePolicyId: number;

@@ -9,7 +9,6 @@
  * oldest missed instant; the others are skipped.
  */
 import { randomUUID } from 'node:crypto';
-import type { RequestContext } from '../../../authz/actor.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import { daysBefore } from '../../../platform/clock.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -18,8 +17,8 @@ import { isUnavailable } from '../../../platform/db-errors.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { policyTag } from '../../../tags/tags.ts';
-import type { Tags } from '../../../tags/tags.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
+import type { SnapshotRun } from '../../snapshots/of-runs.ts';
 import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
 import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
@@ -34,17 +33,7 @@ import { failureOf, taskErrorOf } from './failure.ts';
 
 /** The part of the service of snapshots that runs need. */
 interface SnapshotsOfRuns extends SnapshotsOfRetention {
-  createForRuns(tx: Tx, runs: SnapshotOfRun[]): Promise<{ snapshotId: string }[]>;
-}
-
-interface SnapshotOfRun {
-  context: RequestContext;
-  volumeId: string;
-  lifecyclePolicyId: number;
-  scheduleId: string;
-  scheduledAt: Date;
-  name: string;
-  tags: Tags;
+  createForRuns(tx: Tx, runs: SnapshotRun[]): Promise<{ snapshotId: string }[]>;
 }
 
 export interface LifecyclePolicyRunDeps {
@@ -76,7 +65,7 @@ function requestSnapshots({ db, snapshots, tasks }: LifecyclePolicyRunDeps, ids:
   });
 }
 
-function snapshotOf(runVolume: PendingRunVolume): SnapshotOfRun {
+function snapshotOf(runVolume: PendingRunVolume): SnapshotRun {
   const { volumeId, policyId, scheduleId, scheduledAt, name } = runVolume;
   const tags = { [policyTag]: { value: String(policyId), read_only: true } };
   return { context: contextOf(runVolume), volumeId, lifecyclePolicyId: policyId, scheduleId, scheduledAt, name, tags };
