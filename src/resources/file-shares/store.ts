@@ -7,7 +7,7 @@ import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
 import type { AccessRuleState, ListFileShares } from './schema.ts';
-import { fileShareAccessRules, fileShares } from './table.ts';
+import { fileShareAccessRules, fileShares, type fileShareUsage } from './table.ts';
 
 export type FileShareRow = typeof fileShares.$inferSelect;
 export type AccessRuleRow = typeof fileShareAccessRules.$inferSelect;
@@ -163,11 +163,7 @@ export const removeAccessRules = kit.removeRows(fileShareAccessRules);
 export const usesOfProject = kit.usesOfProject('file share', fileShares);
 
 /** Space of the filesystem of a share, in bytes. */
-export interface Usage {
-  fileShareId: string;
-  usedBytes: number;
-  totalBytes: number;
-}
+export type Usage = typeof fileShareUsage.$inferSelect;
 
 // The shares are locked, so that nothing is written for one that is being removed.
 const writeUsage = prepared(

@@ -3,7 +3,6 @@ import { and, asc, getTableColumns, inArray } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
-import type { SecretKind } from './schema.ts';
 import { secrets } from './table.ts';
 
 export type NewSecret = typeof secrets.$inferSelect;
@@ -32,13 +31,7 @@ export async function hold(tx: Tx, scope: ProjectRegion, ids: string[]): Promise
     .for('key share');
 }
 
-interface Payload {
-  id: string;
-  kind: SecretKind | null;
-  payload: Buffer;
-}
-
-export async function findPayloads(on: Db | Tx, ids: string[]): Promise<Payload[]> {
+export async function findPayloads(on: Db | Tx, ids: string[]): Promise<Pick<NewSecret, 'id' | 'kind' | 'payload'>[]> {
   const { id, kind, payload } = secrets;
   return on.select({ id, kind, payload }).from(secrets).where(inArray(id, ids));
 }

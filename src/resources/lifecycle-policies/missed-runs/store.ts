@@ -2,16 +2,13 @@
 import { columnsOf, prepared, preparedValue } from '../../../platform/db.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { Found } from '../../store-kit.ts';
-import type { ScheduleRow } from '../store.ts';
+import type { lifecyclePolicyMissedRuns } from '../runs/table.ts';
+import type { PolicyRow, ScheduleRow } from '../store.ts';
+
+type Row = typeof lifecyclePolicyMissedRuns.$inferSelect;
 
 /** A run that started late, or that replaced later instants. */
-export interface LateRun {
-  policyId: number;
-  scheduleId: string;
-  scheduledAt: Date;
-  /** Later instants that it replaced. */
-  skipped: number;
-}
+export type LateRun = Pick<Row, 'policyId' | 'scheduleId' | 'scheduledAt' | 'skipped'>;
 
 const writeStarted = prepared(
   'lifecycle_policy_missed_runs_started',
@@ -44,13 +41,7 @@ export const countLate = preparedValue<number, [limit: Date], Db>(
 );
 
 /** A policy with missed runs that no message has reported. */
-export interface PolicyOfReport {
-  id: number;
-  name: string;
-  clientId: number;
-  projectId: number;
-  regionId: number;
-}
+export type PolicyOfReport = Pick<PolicyRow, 'id' | 'name' | 'clientId' | 'projectId' | 'regionId'>;
 
 /** Locks policies with unreported missed runs whose last message was before `windowStart`. */
 export const claimReports = prepared<PolicyOfReport, [windowStart: Date, limit: number], Tx>(
@@ -62,12 +53,7 @@ export const claimReports = prepared<PolicyOfReport, [windowStart: Date, limit: 
    order by p.id limit $2 for no key update of p skip locked`,
 );
 
-export interface MissedRunRow {
-  scheduleId: string;
-  scheduledAt: Date;
-  startedAt: Date | null;
-  skipped: number;
-}
+export type MissedRunRow = Pick<Row, 'scheduleId' | 'scheduledAt' | 'startedAt' | 'skipped'>;
 
 /** Marks the unreported missed runs of a policy as reported, and returns them. */
 export const takeUnreported = prepared<MissedRunRow, [policyId: number, now: Date], Tx>(

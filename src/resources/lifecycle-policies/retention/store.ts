@@ -1,7 +1,7 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
 import { columnsOf, deferred, prepared, preparedColumn, preparedExists } from '../../../platform/db.ts';
 import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
-import type { RunVolume } from '../runs/store.ts';
+import type { PendingRunVolume, RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedule/schema.ts';
 
 /** Locks the volumes, as every change of one of their snapshots does. */
@@ -143,12 +143,7 @@ export const isRoomComing = preparedExists<[runVolumeId: string, now: Date], Tx>
 );
 
 /** A snapshot whose deletion failed, and the actor of its run. */
-export interface FailedExpiry {
-  snapshotId: string;
-  runId: string;
-  clientId: number;
-  userId: number;
-}
+export type FailedExpiry = Pick<PendingRunVolume, 'runId' | 'clientId' | 'userId'> & { snapshotId: string };
 
 /**
  * Snapshots whose deletion failed and that their policy still expires, in the order of locking volumes. Each retry is a task

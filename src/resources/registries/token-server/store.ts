@@ -12,14 +12,8 @@ const columns = {
 };
 
 /** A registry that a login grants access to. */
-export interface RegistryAccess {
-  id: number;
-  name: string;
-  storageLimit: number;
-  storageUsed: number;
-  readOnly: boolean;
-  expiresAt: Date | null;
-}
+export type RegistryAccess = Pick<typeof registries.$inferSelect, keyof typeof columns> &
+  Pick<typeof registryUsers.$inferSelect, 'readOnly' | 'expiresAt'>;
 
 const isIn = (regionIds: number[]): SQL | undefined =>
   and(inArray(registries.regionId, regionIds), isNull(registries.deletedAt));
