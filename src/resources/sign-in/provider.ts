@@ -7,6 +7,7 @@
 import type * as OpenIdClient from 'openid-client';
 import { ClientError } from '../../errors/catalogue.ts';
 import type { OidcSettings } from '../../platform/oidc-settings.ts';
+import type { DeviceSignIn } from './schema.ts';
 
 /** A person, as the provider describes them. */
 export interface Person {
@@ -22,15 +23,6 @@ export interface Expected {
   state: string;
   nonce: string;
   verifier: string;
-}
-
-export interface Device {
-  device_code: string;
-  user_code: string;
-  verification_uri: string;
-  verification_uri_complete: string | null;
-  expires_in: number;
-  interval: number;
 }
 
 const timeoutSeconds = 10;
@@ -87,7 +79,7 @@ export function createProvider(settings: OidcSettings, redirectUri: string) {
         return personOf(opened, tokens, groupsClaim);
       }),
 
-    beginDevice: (): Promise<Device> =>
+    beginDevice: (): Promise<Omit<DeviceSignIn, 'device'> & { device_code: string }> =>
       attempt(async () => {
         const { library, configuration } = await open();
         const answer = await library.initiateDeviceAuthorization(configuration, { scope: scopes });

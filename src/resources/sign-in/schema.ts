@@ -1,5 +1,5 @@
 /** Requests and responses of sign-in. */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { DateTime, Described, Nullable, OrNull } from '../../http/shapes.ts';
 
 export const SignInMethods = Type.Object(
@@ -24,6 +24,7 @@ export const DeviceSignIn = Type.Object(
   },
   { title: 'DeviceSignIn' },
 );
+export type DeviceSignIn = Static<typeof DeviceSignIn>;
 
 export const FinishDeviceSignIn = Type.Object(
   { device: Type.String({ minLength: 1, maxLength: 4000, description: '`device` of the sign-in that was started' }) },

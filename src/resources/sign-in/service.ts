@@ -17,7 +17,8 @@ import type { Clients } from '../clients/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { entryOf, type GroupEntry, readGroups } from './groups.ts';
-import { createProvider, type Device, type Expected, type Person } from './provider.ts';
+import { createProvider, type Expected, type Person } from './provider.ts';
+import type { DeviceSignIn } from './schema.ts';
 
 interface SignInDeps {
   db: Db;
@@ -126,7 +127,7 @@ export function createSignIn({ settings, publicUrl, ...deps }: SignInDeps) {
       return { context, returnTo: pending.returnTo };
     },
 
-    async beginDevice(): Promise<Omit<Device, 'device_code'> & { device: string }> {
+    async beginDevice(): Promise<DeviceSignIn> {
       const { device_code: code, ...answer } = await provider.beginDevice();
       const until = inFuture(answer.expires_in);
       return { ...answer, device: sealed(keyring, 'device', { code, until }) };

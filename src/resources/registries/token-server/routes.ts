@@ -3,7 +3,7 @@
  * are public, because they check credentials of their own.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { everyone } from '../../../authz/access.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { App, Routes } from '../../../http/app.ts';
@@ -13,7 +13,7 @@ import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
 import { registryPaths } from './paths.ts';
 import { TokenRefused } from './service.ts';
-import type { TokenAnswer, TokenServer } from './service.ts';
+import type { TokenServer } from './service.ts';
 
 const tag = {
   name: 'Registry protocol',
@@ -64,6 +64,7 @@ const Token = Type.Object(
   },
   { title: 'RegistryToken' },
 );
+type Token = Static<typeof Token>;
 
 export function registryHostRoutes(tokenServer: TokenServer, events: RegistryEvents): Routes {
   return (app) => {
@@ -170,8 +171,8 @@ function basicOf(request: FastifyRequest): { name: string; secret: string } {
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  issue: (client: { address: string; isGone(): boolean }) => Promise<TokenAnswer>,
-): Promise<TokenAnswer> {
+  issue: (client: { address: string; isGone(): boolean }) => Promise<Token>,
+): Promise<Token> {
   reply.header('cache-control', 'no-store');
   try {
     return await issue({ address: request.ip, isGone: () => reply.raw.destroyed });

@@ -41,13 +41,6 @@ interface TokenRequest {
   scopes: string[];
 }
 
-export interface TokenAnswer {
-  token: string;
-  access_token: string;
-  expires_in: number;
-  issued_at: string;
-}
-
 type RefusalCode = 'UNAUTHORIZED' | 'DENIED' | 'TOOMANYREQUESTS';
 
 /** An error in distribution's format; `code` is one of its error codes. */
@@ -152,7 +145,7 @@ export function createTokenServer(deps: TokenServerDeps) {
 
   return {
     /** @throws TokenRefused */
-    async issue(request: TokenRequest): Promise<TokenAnswer> {
+    async issue(request: TokenRequest) {
       const registries = new Map((await authenticate(request)).map((each) => [each.id, each]));
       const access: Access[] = [];
       let until = hostClock.now().getTime() + lifetimeMs;
