@@ -13,6 +13,7 @@ import type { L7PolicySettings } from './l7-policies/normalize.ts';
 import type { L7RuleSettings } from './l7-policies/rules/normalize.ts';
 import type { ListenerSettings } from './listeners/normalize.ts';
 import type { MemberSettings } from './members/normalize.ts';
+import type { Timeouts } from './patch.ts';
 import type { PoolSettings } from './pools/normalize.ts';
 import type { HealthMonitor } from './pools/schema.ts';
 import type { WholeLoadBalancer } from './store.ts';
@@ -154,7 +155,7 @@ function certificate(secretId: string | null, pemOf: PemOf): DesiredCertificate 
 }
 
 /** 0 means the default: the Terraform provider sends it for a timeout that is not set. */
-function timeouts(part: Pick<PoolSettings, 'timeoutClientData' | 'timeoutMemberConnect' | 'timeoutMemberData'>) {
+function timeouts(part: Timeouts) {
   return {
     timeoutClientData: part.timeoutClientData || null,
     timeoutMemberConnect: part.timeoutMemberConnect || null,

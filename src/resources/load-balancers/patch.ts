@@ -1,4 +1,6 @@
 /** Pure: shared by the normalization of listener, pool and member bodies. */
+import type { UpdatePool } from './pools/schema.ts';
+import type { PoolRow } from './table.ts';
 
 /** UUIDs are accepted in any case and stored and compared in lower case. */
 export function normalizeId(id: string | null | undefined): string | null {
@@ -10,17 +12,8 @@ export function patched<Given, Value>(given: Given | undefined, current: Value, 
   return given === undefined ? current : read(given);
 }
 
-interface Timeouts {
-  timeoutClientData: number | null;
-  timeoutMemberConnect: number | null;
-  timeoutMemberData: number | null;
-}
-
-interface TimeoutFields {
-  timeout_client_data?: number | null;
-  timeout_member_connect?: number | null;
-  timeout_member_data?: number | null;
-}
+export type Timeouts = Pick<PoolRow, 'timeoutClientData' | 'timeoutMemberConnect' | 'timeoutMemberData'>;
+type TimeoutFields = Pick<UpdatePool, 'timeout_client_data' | 'timeout_member_connect' | 'timeout_member_data'>;
 
 const noTimeouts: Timeouts = { timeoutClientData: null, timeoutMemberConnect: null, timeoutMemberData: null };
 
