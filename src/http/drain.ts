@@ -12,17 +12,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { currentResponse } from '../platform/requests-in-turn.ts';
 import { connectionEvent } from './connection-limits.ts';
 
-interface Drain {
-  /** Closes the listening socket. Open connections are served as before. */
-  stopListening(): Promise<void>;
-  /** Stops listening, and resolves when all connections have ended. */
-  drain(): Promise<void>;
-}
-
 declare module 'fastify' {
   interface FastifyInstance {
     /** Call `drain` before `close`, which resets connections. */
-    drain: Drain;
+    drain: ReturnType<typeof createDrain>;
   }
 }
 
@@ -33,7 +26,7 @@ const halfClosedMs = 1000;
 const checkMs = 20;
 
 /** Call it before the server listens, because it follows all connections from their start. */
-export function createDrain(server: Server): Drain {
+export function createDrain(server: Server) {
   /** When each connection was last seen with a request. */
   const connections = new Map<Socket, number>();
   let draining = false;
@@ -46,6 +39,7 @@ export function createDrain(server: Server): Drain {
     if (draining) response.shouldKeepAlive = false;
   });
 
+  /** Closes the listening socket. Open connections are served as before. */
   const stopListening = async () => {
     // The connections in the queue of the kernel are accepted in this turn; closing the socket would reset them.
     await new Promise((resolve) => setImmediate(resolve));
@@ -54,7 +48,9 @@ export function createDrain(server: Server): Drain {
 
   return {
     stopListening,
-    async drain() {
+
+    /** Stops listening, and resolves when all connections have ended. */
+    async drain(): Promise<void> {
       await stopListening();
       draining = true;
       for (const socket of handshakes.values()) socket.destroy();

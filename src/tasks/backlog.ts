@@ -39,21 +39,14 @@ interface BacklogOptions {
   onRefusal(limit: 'tasks' | 'backlog'): void;
 }
 
-export interface Backlog {
-  /** Adds one task. Returns how many the client had in the region before. */
-  add(client: WeightedClient, regionId: number | null): number;
-  /** @throws ClientError 429 when the client is at its limit */
-  requireRoom(client: WeightedClient): void;
-  /** Call it for tasks that create something: changes and deletes may shorten the queue. @throws ClientError 503 */
-  requireShortQueue(): void;
-}
+export type Backlog = ReturnType<typeof createBacklog>;
 
 interface Counts {
   total: number;
   byRegion: Map<number | null, number>;
 }
 
-export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions): Backlog {
+export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions) {
   let counts = new Map<number, Counts>();
   let jobs = 0;
   /** Tasks that were added since the current refresh began: its result may lack them. */
@@ -98,7 +91,8 @@ export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions)
   };
 
   return {
-    add({ clientId }, regionId) {
+    /** Adds one task. Returns how many the client had in the region before. */
+    add({ clientId }: WeightedClient, regionId: number | null): number {
       refreshWhenOlder(refreshMs);
       const before = counts.get(clientId)?.byRegion.get(regionId) ?? 0;
       count(counts, clientId, regionId, 1);
@@ -107,7 +101,8 @@ export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions)
       return before;
     },
 
-    requireRoom({ clientId, weight = 1 }) {
+    /** @throws ClientError 429 when the client is at its limit */
+    requireRoom({ clientId, weight = 1 }: WeightedClient): void {
       const most = limit * weight;
       if ((counts.get(clientId)?.total ?? 0) < most) return;
       refreshWhenOlder(refreshAtLimitMs);
@@ -116,7 +111,8 @@ export function createBacklog({ db, limit, maxJobs, onRefusal }: BacklogOptions)
       throw tooManyRequests(message, 2);
     },
 
-    requireShortQueue() {
+    /** Call it for tasks that create something: changes and deletes may shorten the queue. @throws ClientError 503 */
+    requireShortQueue(): void {
       if (jobs < maxJobs) return;
       refreshWhenOlder(refreshAtLimitMs);
       onRefusal('backlog');

@@ -20,10 +20,7 @@ const users: Record<string, string> = {
   create_snapshot: 'volumes',
 };
 
-export interface HostSpace {
-  /** @throws ClientError 507 that names the host, if a task of this type needs space there */
-  requireSpace(regionId: number, taskType: string): void;
-}
+export type HostSpace = ReturnType<typeof createHostSpace>;
 
 interface Host {
   host: string;
@@ -38,7 +35,7 @@ const readHosts = prepared<Host>(
   `select host, region_ids, drivers from workers where ${seenRecently} and cardinality(region_ids) > 0`,
 );
 
-export function createHostSpace(db: Db): HostSpace {
+export function createHostSpace(db: Db) {
   let hosts: Host[] = [];
   let readAt = -Infinity;
   let reading = false;
@@ -56,7 +53,8 @@ export function createHostSpace(db: Db): HostSpace {
   };
 
   return {
-    requireSpace(regionId, taskType) {
+    /** @throws ClientError 507 that names the host, if a task of this type needs space there */
+    requireSpace(regionId: number, taskType: string): void {
       const user = users[taskType];
       if (user === undefined) return;
       if (!reading && performance.now() - readAt > refreshMs) void refresh();

@@ -13,16 +13,11 @@ import { channelOf } from './jobs.ts';
 
 const pauseMs = 5;
 
-export interface Wakeups {
-  /** Call it after the commit of a job. */
-  wake(queue: string): void;
-  /** Has `onWake` called instead of sending a NOTIFY. Returns a function that ends the calls. */
-  serve(queue: string, onWake: () => void): () => void;
-}
+export type Wakeups = ReturnType<typeof createWakeups>;
 
 const notify = prepared('jobs_notify', `select pg_notify(channel, '') from unnest($1::text[]) as channel`);
 
-export function createWakeups(db: Db): Wakeups {
+export function createWakeups(db: Db) {
   const served = new Map<string, Set<() => void>>();
   const waiting = new Set<string>();
   let sending = false;
@@ -40,13 +35,16 @@ export function createWakeups(db: Db): Wakeups {
   };
 
   return {
-    wake(queue) {
+    /** Call it after the commit of a job. */
+    wake(queue: string): void {
       const here = served.get(queue);
       if (here?.size) return here.forEach((onWake) => onWake());
       waiting.add(queue);
       if (!sending) void send();
     },
-    serve(queue, onWake) {
+
+    /** Has `onWake` called instead of sending a NOTIFY. Returns a function that ends the calls. */
+    serve(queue: string, onWake: () => void): () => void {
       if (!served.has(queue)) served.set(queue, new Set());
       served.get(queue)!.add(onWake);
       return () => void served.get(queue)!.delete(onWake);
