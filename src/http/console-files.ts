@@ -8,16 +8,14 @@
 import { hash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
-import type { Encoding } from './content-negotiation.ts';
+import type { Encoding, Variants } from './content-negotiation.ts';
 
-export interface ConsoleFile {
+export interface ConsoleFile extends Variants<string> {
   type: string;
-  /** Hash of the contents. */
-  tag: string;
   /** Whether the name contains a hash of the contents. */
   isImmutable: boolean;
   /** Absolute paths, by encoding. */
-  variants: Partial<Record<Encoding, string>> & { identity: string };
+  variants: Variants<string>['variants'] & { identity: string };
 }
 
 /** By path relative to the folder, with `/`. */

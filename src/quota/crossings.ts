@@ -29,14 +29,8 @@ export interface Crossing {
 }
 
 /** A counter after a statement that may have made it cross. */
-export interface Crossed {
-  kind: Kind;
-  usage: number;
-  limit: number;
-  crossed: boolean | null;
-}
-
-type CrossedIn = Crossed & { regionId: number };
+export type Crossed = Omit<CrossedIn, 'regionId'>;
+type CrossedIn = Crossing & { crossed: boolean | null };
 
 /** SQL: the threshold of the client `$1`. */
 const threshold = `coalesce((select t.threshold from quota_thresholds t where t.client_id = $1), ${defaultThreshold})`;
