@@ -139,7 +139,7 @@ async function tasksOf({ operation, values, api, names }: Sent, { body }: Respon
 async function printResponse(
   { body, text, status }: Response,
   operation: Operation,
-  print: (data: unknown, of?: Operation) => Promise<void>,
+  print: (data: unknown) => Promise<void>,
   io: Io,
 ): Promise<void> {
   if (body !== undefined) return print(operation.result === 'list' ? body.results : body);
