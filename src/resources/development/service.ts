@@ -1,5 +1,5 @@
 /**
- * Development mode: a clock that clients move, and faults that they inject.
+ * Development mode: a clock that clients move, and faults that they inject (faults.ts).
  *
  * Advancing the clock stops at each instant at which something becomes due until the workers have done it, so that a month
  * causes the runs of a month and the deletions of its retention. It waits only once for work that hangs,
@@ -7,14 +7,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, invalidInput, notFound } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput } from '../../errors/catalogue.ts';
 import { instantOf, withZone } from '../../platform/clock.ts';
 import type { MovableClock } from '../../platform/development-clock.ts';
 import type { LifecyclePolicies } from '../lifecycle-policies/service.ts';
 import type { LifecyclePolicyRuns } from '../lifecycle-policies/runs/service.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import type { ServiceDeps } from '../service-kit.ts';
 import type { Snapshots } from '../snapshots/service.ts';
-import type { CreateFault, Fault, FaultyOperation, MoveClock, MovedClock } from './schema.ts';
+import { createFaults } from './faults.ts';
+import type { MoveClock, MovedClock } from './schema.ts';
 import * as store from './store.ts';
 
 interface DevelopmentDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
@@ -95,7 +96,7 @@ export function createDevelopment(deps: DevelopmentDeps) {
   return {
     isMoving: clock.isMoving,
 
-    getClock: async (): Promise<{ now: string }> => clockResponse(),
+    getClock: clockResponse,
 
     /** Responds when the clock has reached the requested time. */
     async moveClock(context: RequestContext, body: MoveClock): Promise<MovedClock> {
@@ -113,31 +114,7 @@ export function createDevelopment(deps: DevelopmentDeps) {
       });
     },
 
-    async createFault(context: RequestContext, body: CreateFault): Promise<Fault> {
-      const { resource, operation, mode, count = 1, seconds = null, message = null } = body;
-      return idempotency.auditedTransaction(db, context, (tx) =>
-        store.insert(tx, { resource, operation, mode, count, remaining: count, seconds, message }),
-      );
-    },
-
-    async listFaults(): Promise<Collection<Fault>> {
-      const results = await store.list(db);
-      return { count: results.length, results };
-    },
-
-    /** Stalled operations continue. */
-    clearFaults: (context: RequestContext) => idempotency.auditedTransaction(db, context, store.clear),
-
-    /** Operations that it stalls continue. */
-    deleteFault: (context: RequestContext, id: number) =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        if (!(await store.remove(tx, id))) throw notFound('fault', id);
-      }),
-
-    async takeFault(resource: string, operation: FaultyOperation) {
-      const fault = await store.take(db, resource, operation);
-      return fault && { ...fault, cleared: async () => !(await store.exists(db, fault.id)) };
-    },
+    ...createFaults({ db, idempotency }),
   };
 }
 
