@@ -18,7 +18,7 @@ const exportPage = 1000;
 export function createAuditLog({ db }: { db: Db }) {
   /** A page, in groups, because some entries are large. `next`: the start of the next page. */
   const readPage = async (filter: EntryFilter, limit: number, forOperator: boolean) => {
-    const rows = await store.list(db, { ...filter, limit });
+    const rows = await store.list(db, filter, limit);
     const page = rows.slice(0, limit);
     return {
       next: rows.length > limit ? page.at(-1)!.id : null,

@@ -19,7 +19,7 @@ export interface EntryFilter extends Omit<ListAudit, 'from_timestamp' | 'to_time
 }
 
 /** Newest first; one more than the limit when there are more. Entries may be large, so they are read separately. */
-export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number>[]> {
+export async function list(db: Db, filter: EntryFilter, limit: number): Promise<SizedRow<number>[]> {
   const e = auditEntries;
   const { table, rowIds } = filter;
   return db
@@ -40,7 +40,7 @@ export async function list(db: Db, filter: EntryFilter): Promise<SizedRow<number
       ),
     )
     .orderBy(desc(e.id))
-    .limit((filter.limit ?? 100) + 1);
+    .limit(limit + 1);
 }
 
 /** What the caller may see, in the client, project and region of the filter. */
