@@ -71,7 +71,7 @@ const enqueueAlert = prepared(
   `with alert as (${insertJobs(alertOf('$1', '$2'))}) select ${announce(notificationQueue)}`,
 );
 
-const enqueueLostAlerts = prepared(
+const enqueueLostAlerts = prepared<object, [], Db>(
   'quota_enqueue_lost_alerts',
   insertJobs(
     `${alertOf('c.client_id', '0')} from (select distinct client_id from quota_crossings) c
@@ -184,9 +184,7 @@ export function createCrossings(defaults: Record<Kind, number>, windowSeconds: n
     },
 
     /** Enqueues missing jobs again: only a broken database can have lost one. */
-    async requeueLost(db: Db): Promise<void> {
-      await enqueueLostAlerts(db);
-    },
+    requeueLost: enqueueLostAlerts,
 
     /** Records the message that was sent, and when. */
     async recordMessage(tx: Tx, clientId: number, message: unknown, at: Date): Promise<void> {

@@ -113,11 +113,10 @@ export const anyOf = (parameter: string, type: string): string => `any((select $
 
 /** Reads the rows with these ids, in any scope and order. */
 export function rowsByIds<Row>(table: TableWithId, selection: Selection = {}, name = `${getTableName(table)}_rows`) {
-  const read = prepared<Row & object>(
+  return prepared<Row & object, [ids: Id[]], Db | Tx>(
     name,
     `${selectOf(table, selection)} where ${getTableName(table)}.id = ${anyOf('$1', typeOfId(table))}`,
   );
-  return (on: Db | Tx, ids: Id[]): Promise<Row[]> => read(on, ids);
 }
 
 /** The first row of a query; null without one. */

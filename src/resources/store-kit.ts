@@ -329,8 +329,7 @@ export function usesOfProject(
 ) {
   const name = getTableName(table);
   const condition = `project_id = $1${options.live ? ' and deleted_at is null' : ''}`;
-  const read = prepared<Uses>(`${name}_uses_of_project`, usesSql(kind, name, condition, options));
-  return (tx: Tx, projectId: number): Promise<Uses[]> => read(tx, projectId);
+  return prepared<Uses, [projectId: number], Tx>(`${name}_uses_of_project`, usesSql(kind, name, condition, options));
 }
 
 /**
