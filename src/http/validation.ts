@@ -67,21 +67,21 @@ function createAjv(coerceTypes: boolean | 'array') {
 }
 
 /**
- * Compiles the shape of one part of a request (`body`, `querystring`, `params`, `headers`). The check sets defaults in
- * the data and, except in a body, converts text.
+ * Compiles the shape of one part of a request (`body`, `querystring`, `params`). The check sets defaults in the data and,
+ * except in a body, converts text.
  */
 export function compileValidator({ schema, httpPart }: { schema: unknown; httpPart?: string }): Check {
-  const ajv = httpPart === 'body' ? strict : converting;
+  const isBody = httpPart === 'body';
+  const ajv = isBody ? strict : converting;
   const union = branchOf.get(schema as object);
   const schemas = union ? [...(schema as { anyOf: TSchema[] }).anyOf, ...union.otherwise] : [schema as TSchema];
   const branches = schemas.map((s) => ajv.compile(s));
-  const parameters = httpPart === 'body' ? {} : (schema as ParametersSchema);
+  const parameters = isBody ? {} : (schema as ParametersSchema);
   const numbers = numbersOf(parameters);
   const uuids = uuidsOf(parameters);
   const knownNames = httpPart === 'querystring' ? namesOf(parameters) : null;
   const single = httpPart === 'querystring' ? singleParametersOf(parameters) : [];
-  const isInUrl = httpPart === 'params' || httpPart === 'querystring';
-  const mayHaveText = !isInUrl || hasText(parameters);
+  const mayHaveText = isBody || hasText(parameters);
   return (data) => {
     const ofSpelling: FieldError[] = [];
     // Checked before the conversion.
