@@ -90,7 +90,7 @@ const longest = [
   'src/drivers/ganesha/ganesha.test.ts',
   'test/console/code-story.test.ts',
   'src/drivers/haproxy/health.test.ts',
-  'src/drivers/contract.test.ts',
+  'src/drivers/file-share.contract.test.ts',
   'src/tasks/worker.test.ts',
   'src/drivers/nginx/udp.test.ts',
   'src/drivers/storage-faults.test.ts',

@@ -4,7 +4,7 @@ export { DriverError } from '../errors/driver-error.ts';
 
 /**
  * Makes resources real on one host. A driver handles one kind of resource, and never uses the database, a task or a resource
- * folder. Invariants, which the contract tests (contract.test.ts, *.contract.test.ts) check:
+ * folder. Invariants, which the contract tests (*.contract.test.ts) check:
  *
  * - `apply` and `remove` are idempotent: after a crash at any instant, a second call with the same argument completes them.
  * - When `apply` resolves, the desired state exists and survives a crash of the host.

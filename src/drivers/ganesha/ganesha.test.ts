@@ -1,4 +1,4 @@
-/** A real Ganesha with NFS clients. ../contract.test.ts tests the contract of all drivers. */
+/** A real Ganesha with NFS clients. ../file-share.contract.test.ts tests the contract of all drivers. */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import {
