@@ -47,7 +47,8 @@ export interface DaemonOptions {
   startTimeout: number;
   /** Appended to; see daemon-log.ts. */
   logFile: string;
-  stopSignal: NodeJS.Signals;
+  /** Default: SIGTERM. */
+  stopSignal?: NodeJS.Signals;
   /** The time from `stopSignal` to SIGKILL. Default: 10. Unit: seconds. */
   stopTimeout?: number;
   /** Called before every start (not before an adoption), to clean up after a dead process. */
@@ -335,7 +336,7 @@ async function waitForResponse(
 }
 
 async function terminate(options: DaemonOptions, running: Running): Promise<void> {
-  send(running, options.stopSignal);
+  send(running, options.stopSignal ?? 'SIGTERM');
   const killAt = performance.now() + (options.stopTimeout ?? STOP_TIMEOUT) * 1000;
   let killed = false;
   while (!running.hasExited()) {

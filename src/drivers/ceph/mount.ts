@@ -77,7 +77,6 @@ export function createCephMount(options: CephMountOptions): CephMount {
         matches: (commandLine) => commandLine.startsWith('ceph-fuse ') && commandLine.endsWith(` ${target}`),
         probe: async () => void (await run('mountpoint', ['-q', target], { timeout: CHECK_SECONDS })),
         startTimeout: 30,
-        stopSignal: 'SIGTERM',
         beforeStart: () => unmount(target),
         onRestart: onRemount,
         log,

@@ -57,7 +57,6 @@ export function startConfigured(options: ConfiguredDaemon): Promise<Daemon> {
       pidFile,
       matches: (commandLine) => runsWith(commandLine, file),
       logFile: join(folder, `${name}.log`),
-      stopSignal: 'SIGTERM',
       log,
     });
   });

@@ -47,7 +47,6 @@ export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' |
       probe,
       startTimeout: 5,
       logFile: join(folder, 'rpcbind.log'),
-      stopSignal: 'SIGTERM',
       log,
     });
   return {

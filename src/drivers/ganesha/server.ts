@@ -196,7 +196,6 @@ function startGanesha(
       probe,
       startTimeout: 20,
       logFile: layout.logFile,
-      stopSignal: 'SIGTERM',
       async beforeStart() {
         // Something may have removed it.
         await writeConfiguration();

@@ -165,7 +165,6 @@ function startMaster(options: HaproxyProcessOptions, master: Ask, onStart: () =>
       },
       startTimeout: 60,
       logFile: layout.logFile,
-      stopSignal: 'SIGTERM',
       async beforeStart() {
         onStart();
         await options.beforeStart();

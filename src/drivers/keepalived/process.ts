@@ -87,7 +87,6 @@ function superviseKeepalived(options: KeepalivedProcessOptions, onStart: () => v
       },
       startTimeout: 10,
       logFile: join(folder, 'keepalived.log'),
-      stopSignal: 'SIGTERM',
       stopTimeout: 5,
       async beforeStart() {
         onStart();

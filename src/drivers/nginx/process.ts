@@ -229,7 +229,6 @@ function startNginx(
       },
       startTimeout: 10,
       logFile: errorLog(folder),
-      stopSignal: 'SIGTERM',
       async beforeStart() {
         adopted = false;
         const ended = await endOrphans(errorLog(folder));
