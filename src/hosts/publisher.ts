@@ -4,6 +4,7 @@
  */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { unlessAborted } from '../drivers/ends-within.ts';
 import type { Db } from '../platform/db.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';
@@ -49,18 +50,13 @@ export function createPublishers(deps: PublishersDeps): Publishers {
     onConnected: async () => watch.check(),
   });
 
-  const publish = (kind: PublishedKind, id: string, state: unknown, signal: AbortSignal) =>
-    new Promise<void>((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason as Error);
-      const aborted = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', aborted, { once: true });
-      const release = () => signal.removeEventListener('abort', aborted);
-      queue.add({
-        ...{ kind, id, signal, revision: 0, text: state === null ? null : JSON.stringify(state) },
-        resolve: () => (release(), resolve()),
-        reject: (error) => (release(), reject(error as Error)),
-      });
-    });
+  const publish = async (kind: PublishedKind, id: string, state: unknown, signal: AbortSignal) => {
+    signal.throwIfAborted();
+    const { promise: published, ...settle } = Promise.withResolvers<void>();
+    const text = state === null ? null : JSON.stringify(state);
+    queue.add({ ...{ kind, id, text, signal, revision: 0 }, ...settle });
+    await unlessAborted(published, signal);
+  };
 
   const readStates = async (kind: PublishedKind) => {
     const rows = await store.publishedOfKind(db, regionId, kind);

@@ -13,9 +13,11 @@
  * retried with backoff, until `stop` or `release`. If two processes supervise the same daemon and both start it, the
  * second program must exit by itself (a lock, a busy port); its supervisor then adopts the first one.
  */
+import { once } from 'node:events';
 import { closeSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { aborted } from 'node:util';
 import { spawnChild } from './child-process.ts';
 import { type DaemonHealth, watchHealth } from './daemon-health.ts';
 import { endOfLog, openDaemonLog } from './daemon-log.ts';
@@ -148,7 +150,7 @@ async function supervise(supervision: Supervision): Promise<void> {
     const { pid, exited } = supervision.current;
     const over = new AbortController();
     supervision.health = watchHealth(options, over.signal);
-    const ended = await Promise.race([exited, supervision.health.socketRemoved, aborted(ending)]);
+    const ended = await Promise.race([exited, supervision.health.socketRemoved, aborted(ending, supervision)]);
     over.abort();
     supervision.health = null;
     if (ending.aborted) return;
@@ -158,7 +160,7 @@ async function supervise(supervision: Supervision): Promise<void> {
         'the socket of a daemon was removed; restarting it',
       );
       await terminate(options, supervision.current);
-    } else log.warn({ daemon: name, daemonPid: pid, ...ended }, 'daemon died');
+    } else log.warn({ daemon: name, daemonPid: pid, ...(await exited) }, 'daemon died');
     supervision.current = null;
     backoff = backoffAfter(backoff, performance.now() - upSince);
 
@@ -276,9 +278,8 @@ async function start(options: DaemonOptions): Promise<{ running: Running; logTai
   const exited = new Promise<Record<string, unknown>>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (cause) => reject(new Error(`${options.name} cannot be started: ${cause.message}`, { cause })));
+  await once(child, 'spawn').catch((cause: Error) => {
+    throw new Error(`${options.name} cannot be started: ${cause.message}`, { cause });
   });
   child.on('error', (err) => options.log.warn({ daemon: options.name, err }, 'daemon process error'));
   const running: Running = {
@@ -362,13 +363,6 @@ function send(running: Running, signal: NodeJS.Signals): void {
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'ESRCH') throw err;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<Record<string, unknown>> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve({});
-    else signal.addEventListener('abort', () => resolve({}), { once: true });
-  });
 }
 
 const describe = ({ code, signal }: Record<string, unknown>) => (signal ? `signal ${signal}` : `code ${code}`);

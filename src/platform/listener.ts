@@ -5,6 +5,7 @@
  * follower must recover by itself. A connection that does not answer within `pingMs` counts as broken.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { aborted } from 'node:util';
 import type pg from 'pg';
 import { openUnboundedPool } from './db.ts';
 import type { Db } from './db.ts';
@@ -70,7 +71,7 @@ export function createListener({ db, log }: { db: Db; log: Logger }): Listener {
     over.addEventListener('abort', end);
     client.on('notification', ({ channel, payload }) => followers.get(channel)?.onNotification(payload ?? ''));
     connection = { client, lost };
-    const broken = new Promise((resolve) => lost.signal.addEventListener('abort', resolve, { once: true }));
+    const broken = aborted(lost.signal, client);
     if (over.aborted) lost.abort();
     for (const channel of followers.keys()) attach(channel, connection);
     void ping(connection);
