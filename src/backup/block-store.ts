@@ -221,15 +221,11 @@ async function writeDurably(path: string, bytes: Buffer | Buffer[]): Promise<voi
 /** Replaces what is at the path by a durable file of the owner of the folder. Links are not followed. */
 export async function writeNew(path: string, bytes: Buffer | Buffer[]): Promise<void> {
   await rm(path, { force: true });
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(bytes);
-    const owner = await ownerOfFolder(path);
-    if (owner) await file.chown(owner.uid, owner.gid);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'wx', 0o600);
+  await file.writeFile(bytes);
+  const owner = await ownerOfFolder(path);
+  if (owner) await file.chown(owner.uid, owner.gid);
+  await file.sync();
 }
 
 /**
@@ -248,8 +244,8 @@ async function ownerOfFolder(path: string): Promise<{ uid: number; gid: number }
 
 /** Makes new names in a folder survive a crash of the host. */
 export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  await handle.sync().finally(() => handle.close());
+  await using handle = await open(folder, 'r');
+  await handle.sync();
 }
 
 /** No blocks yet, or a folder above the store that this account may not open, whose names another one has made durable. */

@@ -128,21 +128,17 @@ interface Contents {
 /** Null if the file is not at its place. */
 async function copyBlocks(file: string, place: string, sink: BackupSink): Promise<Contents | null> {
   // Without O_NONBLOCK, opening a pipe waits for its writer.
-  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    if (!(await isAt(handle, place))) return null;
-    const blocks: (string | null)[] = [];
-    let size = 0;
-    const buffer = Buffer.alloc(maxBlockBytes);
-    for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, maxBlockBytes, blocks.length * maxBlockBytes);
-      if (bytesRead === 0) return { size, blocks };
-      size += bytesRead;
-      const block = buffer.subarray(0, bytesRead);
-      blocks.push(block.equals(zeros.subarray(0, bytesRead)) ? null : await sink.putBlock(Buffer.from(block)));
-    }
-  } finally {
-    await handle.close();
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  if (!(await isAt(handle, place))) return null;
+  const blocks: (string | null)[] = [];
+  let size = 0;
+  const buffer = Buffer.alloc(maxBlockBytes);
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, 0, maxBlockBytes, blocks.length * maxBlockBytes);
+    if (bytesRead === 0) return { size, blocks };
+    size += bytesRead;
+    const block = buffer.subarray(0, bytesRead);
+    blocks.push(block.equals(zeros.subarray(0, bytesRead)) ? null : await sink.putBlock(Buffer.from(block)));
   }
 }
 

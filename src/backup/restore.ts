@@ -227,16 +227,12 @@ async function writeCopy(folder: string, file: FileCopy, source: BackupSource): 
   if (file.link !== undefined) return symlink(file.link, path);
   if (!file.blocks) return void (await mkdir(path, { recursive: true }));
   await mkdir(dirname(path), { recursive: true });
-  const handle = await open(path, 'wx', 0o600);
-  try {
-    for (const [i, hash] of file.blocks.entries()) {
-      if (hash !== null) await writeAt(handle, await source.block(hash), i * maxBlockBytes);
-    }
-    await handle.truncate(file.size);
-    await handle.sync();
-  } finally {
-    await handle.close();
+  await using handle = await open(path, 'wx', 0o600);
+  for (const [i, hash] of file.blocks.entries()) {
+    if (hash !== null) await writeAt(handle, await source.block(hash), i * maxBlockBytes);
   }
+  await handle.truncate(file.size);
+  await handle.sync();
 }
 
 /** One write of a nearly full disk may write a part only. */

@@ -18,13 +18,9 @@ export async function truncateLong(file: string): Promise<number> {
 
 /** The text after an offset in bytes. @throws the error of the system call */
 export async function readFrom(file: string, offset: number): Promise<string> {
-  const log = await open(file, 'r');
-  try {
-    const { size } = await log.stat();
-    const buffer = Buffer.alloc(Math.max(0, size - offset));
-    const { bytesRead } = await log.read(buffer, 0, buffer.length, offset);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await log.close();
-  }
+  await using log = await open(file, 'r');
+  const { size } = await log.stat();
+  const buffer = Buffer.alloc(Math.max(0, size - offset));
+  const { bytesRead } = await log.read(buffer, 0, buffer.length, offset);
+  return buffer.toString('utf8', 0, bytesRead);
 }

@@ -127,10 +127,6 @@ export async function syncNewFolders(root: string): Promise<void> {
 
 /** Syncs a file or a folder. */
 export async function syncPath(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'r');
+  await file.sync();
 }

@@ -40,13 +40,9 @@ export async function makeFolders(
 
 /** Durably extends a file to at least `bytes`, as `extendFile`. Creates a missing one. @throws DriverError */
 export async function extend(path: string, bytes: number): Promise<void> {
-  const file = await open(path, 'a+', 0o600);
-  try {
-    await extendFile(file, bytes, 'volume');
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'a+', 0o600);
+  await extendFile(file, bytes, 'volume');
+  await file.sync();
 }
 
 /** Whether a data directory contains volumes or snapshots. Starts nothing. */

@@ -71,13 +71,9 @@ function storeCertificate({ distribution }: Layout, { certificate, key }: Certif
 /** @throws Error if the gate does not use it */
 async function sendCertificate({ distribution }: Layout, { certificate, key }: Certificate): Promise<void> {
   // The path of a socket is limited to about 100 characters.
-  const folder = await open(distribution);
-  try {
-    const answer = await exchange(`/proc/self/fd/${folder.fd}/${socketName}`, `${certificate}\n${key}\n`);
-    if (answer !== 'ok') throw new Error(`the gate refused the TLS certificate: ${answer}`);
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(distribution);
+  const answer = await exchange(`/proc/self/fd/${folder.fd}/${socketName}`, `${certificate}\n${key}\n`);
+  if (answer !== 'ok') throw new Error(`the gate refused the TLS certificate: ${answer}`);
 }
 
 function exchange(path: string, text: string): Promise<string> {

@@ -144,16 +144,12 @@ function configuration({ storage, socket }: Layout, hosting: RegistryHosting, bu
 
 /** Distribution has started with these settings once its responses contain the realm. */
 async function probe({ socket }: Layout, realm: string): Promise<void> {
-  const folder = await open(dirname(socket));
-  try {
-    const socketPath = `/proc/self/fd/${folder.fd}/${basename(socket)}`;
-    await expectRealm(
-      (onResponse) => httpRequest({ socketPath, path: '/v2/', timeout: 2000, agent: false }, onResponse),
-      realm,
-    );
-  } finally {
-    await folder.close();
-  }
+  await using folder = await open(dirname(socket));
+  const socketPath = `/proc/self/fd/${folder.fd}/${basename(socket)}`;
+  await expectRealm(
+    (onResponse) => httpRequest({ socketPath, path: '/v2/', timeout: 2000, agent: false }, onResponse),
+    realm,
+  );
 }
 
 /** @throws Error if the response is not from a registry with this token server */

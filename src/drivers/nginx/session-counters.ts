@@ -34,27 +34,23 @@ export function createSessionCounters(file: string) {
 const { O_RDONLY, O_WRONLY, O_NOFOLLOW } = constants;
 
 async function truncate(file: string): Promise<void> {
-  const handle = await open(file, O_WRONLY | O_NOFOLLOW);
-  await handle.truncate().finally(() => handle.close());
+  await using handle = await open(file, O_WRONLY | O_NOFOLLOW);
+  await handle.truncate();
 }
 
 /** Reads from the start if the file has become shorter. */
 async function readFrom(file: string, from: number): Promise<{ text: string; end: number }> {
-  const handle = await open(file, O_RDONLY | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
+  await using handle = await open(file, O_RDONLY | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     // The next call continues where the last one ended.
     throw error;
   });
   if (!handle) return { text: '', end: 0 };
-  try {
-    const { size } = await handle.stat();
-    const start = size < from ? 0 : from;
-    const buffer = Buffer.alloc(size - start);
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
-    return { text: buffer.subarray(0, bytesRead).toString('utf8'), end: start + bytesRead };
-  } finally {
-    await handle.close();
-  }
+  const { size } = await handle.stat();
+  const start = size < from ? 0 : from;
+  const buffer = Buffer.alloc(size - start);
+  const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
+  return { text: buffer.subarray(0, bytesRead).toString('utf8'), end: start + bytesRead };
 }
 
 function count(counters: Map<string, ListenerCounters>, line: string): void {

@@ -21,16 +21,12 @@ export async function sendBlob(
   if (request.headers.range !== undefined) return false;
   const answer = await forward.head(request, url).catch(() => null);
   if (answer?.statusCode !== 200) return false;
-  const file = await open(layout.data(reference)).catch(() => null);
+  await using file = await open(layout.data(reference)).catch(() => null);
   if (!file) return false;
-  try {
-    if ((await file.stat()).size !== Number(answer.headers['content-length'])) return false;
-    response.writeHead(200, headersOf(answer.rawHeaders));
-    await copy(file, request, response);
-    return true;
-  } finally {
-    await file.close();
-  }
+  if ((await file.stat()).size !== Number(answer.headers['content-length'])) return false;
+  response.writeHead(200, headersOf(answer.rawHeaders));
+  await copy(file, request, response);
+  return true;
 }
 
 /**
