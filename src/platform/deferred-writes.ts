@@ -8,7 +8,7 @@
  * The name of a function ends with a hash of its definition, so servers of different versions share a database during an
  * upgrade. Functions of earlier versions stay.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type pg from 'pg';
 import { nameStatement, PreparedQuery } from './prepared-query.ts';
 import type { Statement } from './prepared-query.ts';
@@ -63,8 +63,7 @@ export function defineWrite(name: string, options: WriteOptions): Definition {
 ${declare ? `declare ${declare}\n` : ''}begin
 ${body}
 end $cloudyard$`;
-  const hash = createHash('sha256').update(rest).digest('hex').slice(0, 8);
-  const qualified = `${schema}.${name}_${hash}`;
+  const qualified = `${schema}.${name}_${hash('sha256', rest).slice(0, 8)}`;
   const definition = { ...options, name: qualified, sql: `create or replace function ${qualified}${rest}` };
   definitions.set(name, definition);
   return definition;

@@ -13,7 +13,7 @@
  *
  * Failure modes: it throws an error that names the directory and what to do.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -153,7 +153,7 @@ function makePublic(dir: string): void {
 }
 
 function hashOf(path: string): string {
-  return createHash('sha256').update(path).digest('hex').slice(0, 12);
+  return hash('sha256', path).slice(0, 12);
 }
 
 /** `create` fills a temporary directory, which is then renamed. If another process was faster, its result is used. */

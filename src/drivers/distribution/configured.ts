@@ -3,7 +3,7 @@
  * survives a crash of the worker and is adopted without interrupting pushes and pulls. If it runs with other settings, it
  * is stopped and started again.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Daemon, type DaemonOptions, superviseDaemon } from '../../platform/daemon.ts';
@@ -31,8 +31,7 @@ interface ConfiguredDaemon
 /** Stops a daemon with other settings, writes the files, and starts or adopts the daemon. @throws DriverError */
 export function startConfigured(options: ConfiguredDaemon): Promise<Daemon> {
   const { name, folder, configuration = folder, log } = options;
-  const hash = createHash('sha256').update(JSON.stringify(options.settings)).digest('hex').slice(0, 12);
-  const hashedName = `${name}-${hash}`;
+  const hashedName = `${name}-${hash('sha256', JSON.stringify(options.settings)).slice(0, 12)}`;
   const command = options.command(hashedName);
   const pidFile = join(folder, `${name}.pid`);
   const file = command.args.at(-1)!;

@@ -11,7 +11,7 @@
  * Distribution writes the index entry of a tag before the tag itself, so the newest complete entry is the value that the tag
  * had or was about to get.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../platform/log.ts';
@@ -163,5 +163,5 @@ async function removeTruncatedManifests(layout: Layout): Promise<number> {
 /** Whether the bytes of a blob match its digest; true for one that does not exist. */
 async function matches(layout: Layout, digest: string): Promise<boolean> {
   const bytes = await readFile(layout.data(digest)).catch(() => null);
-  return !bytes || `sha256:${createHash('sha256').update(bytes).digest('hex')}` === digest;
+  return !bytes || `sha256:${hash('sha256', bytes)}` === digest;
 }

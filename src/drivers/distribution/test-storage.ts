@@ -1,5 +1,5 @@
 /** Writes storage in the format of distribution, for tests of pushes in progress. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { chown, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { accountFor } from '../confined.ts';
@@ -27,7 +27,7 @@ export function testStorage(layout: Layout): TestStorage {
   };
   const sizes = new Map<string, number>();
   const blob = async (text: string) => {
-    const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    const digest = `sha256:${hash('sha256', text)}`;
     await write(join(layout.blob(digest), 'data'), text);
     sizes.set(digest, Buffer.byteLength(text));
     return digest;

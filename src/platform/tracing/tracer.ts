@@ -7,7 +7,7 @@
  * A `traceparent` of a client becomes a link, not the parent: the trace ids of a public API are its own.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 export type Attributes = Record<string, string | number | boolean>;
 
@@ -101,7 +101,7 @@ export function createTracer(record: (span: EndedSpan) => void, ratio = 1): Trac
 
 /** A request id is a UUID, so it has as many digits as a trace id. */
 export function contextOfRequest(id: string): SpanContext {
-  return { traceId: id.replaceAll('-', ''), spanId: createHash('sha256').update(id).digest('hex').slice(0, 16) };
+  return { traceId: id.replaceAll('-', ''), spanId: hash('sha256', id).slice(0, 16) };
 }
 
 /** Null for a header that is absent or not valid. */
