@@ -1,4 +1,5 @@
 /** Whether the ports that a driver's programs need are free, and which process has them if they are not. */
+import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
 import { resolve, sep } from 'node:path';
 import { readExisting, readOrEmpty } from '../platform/read-or-empty.ts';
@@ -41,9 +42,7 @@ async function isFree(port: number, host?: string): Promise<boolean> {
 export async function tryToListen(options: ListenOptions): Promise<void> {
   const probe = createServer();
   try {
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject).listen(options, resolve);
-    });
+    await once(probe.listen(options), 'listening');
   } finally {
     await new Promise((closed) => probe.close(closed));
   }

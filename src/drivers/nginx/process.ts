@@ -8,6 +8,7 @@
  * has taken meanwhile: nginx starts with all of its ports or not at all. They are served again by a later `update`.
  */
 import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -277,9 +278,7 @@ const unbindable = async (spec: Spec): Promise<Error | null> => {
 async function tryToBind({ address, port }: Endpoint): Promise<void> {
   const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4');
   try {
-    await new Promise<void>((resolve, reject) => {
-      socket.once('error', reject).bind({ address, port, exclusive: true }, resolve);
-    });
+    await once(socket.bind({ address, port, exclusive: true }), 'listening');
   } catch (cause) {
     throw cannotListen(address, `UDP port ${port}`, cause);
   } finally {
