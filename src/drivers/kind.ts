@@ -1,10 +1,10 @@
 /** What an entry of kinds.ts declares. Everything that must know all drivers is derived from the entries (main/drivers.ts). */
-import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import type { MemberRules } from '../platform/member-networks.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { SettingDescription, SettingReader } from '../platform/setting-reader.ts';
+import type { Driver } from './driver.ts';
 import type { Peers } from './load-balancer.ts';
 import type { RegistryHosting } from './registry.ts';
 
@@ -75,13 +75,7 @@ interface DeliveryDriverKind<D, S> extends Declaration<S> {
   create(settings: S, context: { now(): Date }): D;
 }
 
-interface HostDriver {
-  readonly name: string;
-  status(): DriverStatus;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  release?(): Promise<void>;
-}
+type HostDriver = Pick<Driver<never, unknown>, 'name' | 'status' | 'start' | 'stop' | 'release'>;
 
 export interface Detection<D> {
   /** The name of the real driver. */

@@ -8,14 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../platform/log.ts';
 import { detailOf, type DriverStatus } from '../platform/driver-status.ts';
 import type { ShutdownMode } from '../platform/shutdown-mode.ts';
-import { DriverError } from './driver.ts';
+import { type Driver, DriverError } from './driver.ts';
 
-interface Startable {
-  readonly name: string;
-  status(): DriverStatus;
-  stop(): Promise<void>;
-  release?(): Promise<void>;
-}
+type Startable = Pick<Driver<never, unknown>, 'status' | 'stop' | 'release'>;
 
 interface RestartingOptions<D> {
   /** The kind of driver and its name, for logs, errors and the status. */

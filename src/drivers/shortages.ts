@@ -1,16 +1,12 @@
 /** Shows in the status of a driver that its host lacks space, memory or descriptors, until an operation succeeds again. */
-import { detailOf, type DriverStatus } from '../platform/driver-status.ts';
-import { DriverError } from './driver.ts';
-
-interface Watched {
-  status(): DriverStatus;
-}
+import { detailOf } from '../platform/driver-status.ts';
+import { type Driver, DriverError } from './driver.ts';
 
 /**
  * Returns the same driver. `apply` of the driver and of its snapshots is watched; an operation that fails for another reason
  * leaves the status unchanged.
  */
-export function withShortages<D extends Watched>(driver: D): D {
+export function withShortages<D extends Pick<Driver<never, unknown>, 'status'>>(driver: D): D {
   let shortage: string | null = null;
   const status = () => {
     const own = driver.status();
