@@ -23,8 +23,8 @@ export interface HostRouters {
   setBalancerAddresses(addresses: Iterable<string>): void;
   /** Whether this host may hold routers at all. */
   setServing(isServing: boolean): void;
-  /** Forgets what this process has written, and continues what the block files say. */
-  adopt(isAdopted: boolean): void;
+  /** Continues what the block files say, after keepalived was adopted. */
+  adopt(): void;
   /** This host gives a router up, or may hold it again. */
   setHandedOver(name: string, value: boolean): void;
   /** Files that cannot be written are written later. */
@@ -89,8 +89,7 @@ export function createHostRouters(options: HostRoutersOptions): HostRouters {
       if (value) handedOver.clear();
       blocks.update();
     },
-    adopt(isAdopted) {
-      if (!isAdopted) return;
+    adopt() {
       setRouters();
       isServing = routers.some(({ name }) => blocks.isUnblocked(name));
     },

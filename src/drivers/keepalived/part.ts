@@ -173,7 +173,7 @@ function createKeepalived(options: {
   return {
     start: () =>
       inTurn(async () => {
-        if (!daemon.isUp()) routers.adopt((await daemon.start()) === 'adopted');
+        if (!daemon.isUp() && (await daemon.start())) routers.adopt();
       }),
     load: shared(() =>
       inTurn(async () => {

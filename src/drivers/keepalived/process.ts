@@ -47,15 +47,15 @@ export function createKeepalivedProcess(options: KeepalivedProcessOptions) {
   let daemon: Daemon | null = null;
   return {
     /** Starts or adopts it. Returns whether it was adopted. @throws DriverError */
-    async start(): Promise<'adopted' | 'started'> {
+    async start(): Promise<boolean> {
       // A supervision that waits to restart keepalived would start a second one.
       await daemon?.release();
       daemon = null;
-      let how: 'adopted' | 'started' = 'adopted';
+      let isAdopted = true;
       daemon = await superviseKeepalived(options, () => {
-        how = 'started';
+        isAdopted = false;
       });
-      return how;
+      return isAdopted;
     },
     isUp: () => daemon?.pid() != null,
     /** Loads the configuration; routers that are in both keep their state. */
