@@ -94,15 +94,7 @@ export function createForward(socketPath: string) {
       if (name === 'content-length') return sends;
       return !(without.credentials && name === 'authorization') && !(without.type && name === 'content-type');
     });
-    const upstream = httpRequest({
-      agent,
-      socketPath,
-      method,
-      path: url,
-      headers,
-      setHost: false,
-      signal,
-    });
+    const upstream = httpRequest({ agent, socketPath, method, path: url, headers, setHost: false, signal });
     const answered = once(upstream, 'response') as Promise<[IncomingMessage]>;
     const failed = answered.catch(() => undefined);
     // Distribution may respond before the end of the body and then close the connection.
@@ -120,27 +112,13 @@ export function createForward(socketPath: string) {
       // A response to HEAD has no body. That of a server error is for `onAnswer`.
       let errors = method === 'HEAD' || isServerError ? null : await errorsOf(answer, method);
       const isOfStorage = isServerError || (errors !== null && areOfStorage(errors, method));
-      if (tries < repairTries && isOfStorage && forwarding.repair) {
-        const isSound = (await forwarding.repair()) === 'sound';
-        if (!sends && (!isSound || tries === 0)) {
-          answer.resume();
-          return true;
-        }
-        if (!isSound) throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
+      if (isOfStorage && (await repairsFor(forwarding, sends, tries))) {
+        answer.resume();
+        return true;
       }
       await forwarding.onAnswer?.(answer);
       if (method !== 'HEAD' && isServerError) errors = await publicErrors(answer);
-      const kept = headersOf(answer.rawHeaders, (name) => errors === null || !/^content-(length|type)$/.test(name));
-      if (errors !== null) {
-        kept.push(
-          'content-type',
-          'application/json; charset=utf-8',
-          'content-length',
-          String(Buffer.byteLength(errors)),
-        );
-      }
-      response.writeHead(answer.statusCode!, answer.statusMessage, kept);
-      await pipeline(errors === null ? answer : [errors], response, { end: false });
+      await sendAnswer(answer, errors, response);
       if (!upstream.writableEnded) upstream.destroy();
       await endAfterBody(request, response);
       return false;
@@ -154,6 +132,26 @@ export function createForward(socketPath: string) {
     }
   };
   return Object.assign(forward, { head });
+}
+
+/** After an error of the storage: whether the request must be sent again. `sends`: it has a body, which is used up. @throws Refusal */
+async function repairsFor(forwarding: Forwarding, sends: boolean, tries: number): Promise<boolean> {
+  if (tries >= repairTries || !forwarding.repair) return false;
+  const isSound = (await forwarding.repair()) === 'sound';
+  if (!sends) return !isSound || tries === 0;
+  if (isSound) return false;
+  throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
+}
+
+/** Sends the response of distribution, without ending it. `errors`: the body to send instead of its own; null: its own. */
+async function sendAnswer(answer: IncomingMessage, errors: string | null, response: ServerResponse): Promise<void> {
+  const kept = headersOf(answer.rawHeaders, (name) => errors === null || !/^content-(length|type)$/.test(name));
+  if (errors !== null) {
+    const bytes = String(Buffer.byteLength(errors));
+    kept.push('content-type', 'application/json; charset=utf-8', 'content-length', bytes);
+  }
+  response.writeHead(answer.statusCode!, answer.statusMessage, kept);
+  await pipeline(errors === null ? answer : [errors], response, { end: false });
 }
 
 const errorsOf = (answer: IncomingMessage, method: string): Promise<string | null> | string =>
