@@ -16,9 +16,6 @@ export interface Command {
   args: string[];
 }
 
-/** As `setpriv` names them, such as `net_bind_service`. */
-type Capability = string;
-
 export const ACCOUNTS = {
   haproxy: 'cloudyard-haproxy',
   nginx: 'cloudyard-nginx',
@@ -40,10 +37,11 @@ export function accountFor(program: keyof typeof ACCOUNTS): ServiceAccount | nul
 const known = new Map<keyof typeof ACCOUNTS, ServiceAccount>();
 
 /**
- * Returns the command that runs `command` as `account` (null: as root) with only these capabilities. Unless Cloudyard runs as
- * root, it is `command` itself. @throws Error if setpriv is not installed
+ * Returns the command that runs `command` as `account` (null: as root) with only these capabilities, which are named as for
+ * `setpriv`: `net_bind_service`. Unless Cloudyard runs as root, it is `command` itself.
+ * @throws Error if setpriv is not installed
  */
-export function confined(command: Command, account: ServiceAccount | null, capabilities: Capability[]): Command {
+export function confined(command: Command, account: ServiceAccount | null, capabilities: string[]): Command {
   if (!runsAsRoot()) return command;
   const setpriv = findProgram('setpriv');
   if (!setpriv) throw new Error('setpriv is not installed: apt-get install util-linux');

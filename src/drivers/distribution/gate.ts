@@ -54,11 +54,9 @@ export async function startGate(options: GateOptions, hosting: RegistryHosting):
   const account = accountFor('registry');
   const tls = hasTls ? { file: certificateFile(layout), socket: certificateSocket(layout) } : null;
   const configuration: GateConfiguration = {
-    ...{
-      root: layout.root,
-      runtime: runtimeFolder(layout.root),
-      account: account && { uid: account.uid, gid: account.gid },
-    },
+    root: layout.root,
+    runtime: runtimeFolder(layout.root),
+    account: account && { uid: account.uid, gid: account.gid },
     ...{ host, port, tls, certificate, issuer, service, patience, diskReserve, replica },
   };
   return startConfigured({

@@ -132,7 +132,6 @@ async function ensureMounted(
 }
 
 async function grow(image: string, device: string, path: string, bytes: number, signal?: AbortSignal): Promise<void> {
-  const options = signal ? { signal } : {};
   await onHost(`cannot grow ${image}`, async () => {
     const file = await open(image, 'r+');
     try {
@@ -141,8 +140,8 @@ async function grow(image: string, device: string, path: string, bytes: number, 
     } finally {
       await file.close();
     }
-    await run('losetup', ['-c', device], options);
-    await run('xfs_growfs', [path], options);
+    await run('losetup', ['-c', device], { signal });
+    await run('xfs_growfs', [path], { signal });
   });
 }
 

@@ -6,7 +6,7 @@
  *
  * Invariant: additions come before removals, so that a pool is never without servers.
  */
-import { command, endpoint } from './quote.ts';
+import { address, command, endpoint, whole } from './quote.ts';
 
 /** A desired server. */
 export interface Server {
@@ -96,8 +96,7 @@ function serverWords(pool: RenderedPool, server: Server): string[] {
   if (server.backup) words.push('backup');
   words.push(...pool.options);
   if (!pool.checked) return words;
-  const [checkAddress] = endpoint(server.checkAddress, server.checkPort).split(/:\d+$/);
-  return [...words, 'addr', checkAddress ?? '', 'port', String(server.checkPort)];
+  return [...words, 'addr', address(server.checkAddress), 'port', String(whole('port', server.checkPort, 1, 65_535))];
 }
 
 /** The line of the configuration file. `add server` takes the same words without `disabled`. */

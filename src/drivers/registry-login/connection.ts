@@ -25,7 +25,7 @@ export class VerificationEnded extends Error {
 }
 
 /** A host with its addresses, which are allowed. `isInside`: it is in a network of the operator, so plain HTTP is allowed. */
-export interface AllowedHost {
+interface AllowedHost {
   addresses: LookupAddress[];
   isInside: boolean;
 }
