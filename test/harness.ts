@@ -3,7 +3,6 @@
  * worker with the test's driver. Everything is removed afterwards.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, inject, vi } from 'vitest';
 import type { Role } from '../src/authz/actor.ts';
 import type { FileShareDriver } from '../src/drivers/file-share.ts';
@@ -32,6 +31,7 @@ import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
 import { defaultClientLimits } from '../src/platform/settings.ts';
 import type { CoreSettings } from '../src/platform/settings.ts';
+import { withClient } from '../src/platform/with-client.ts';
 import { createDeliveries } from '../src/resources/notifications/reconcile.ts';
 import { startWorker } from '../src/tasks/worker.ts';
 import type { Worker } from '../src/tasks/worker.ts';
@@ -133,11 +133,7 @@ export async function cloneDatabase(
   server: ConnectionOptions,
 ): Promise<{ connection: ConnectionOptions; drop(): Promise<void> }> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  const asAdmin = async (sql: string) => {
-    const admin = new pg.Client(server);
-    await admin.connect();
-    await admin.query(sql).finally(() => admin.end());
-  };
+  const asAdmin = (sql: string) => withClient(server, async (admin) => void (await admin.query(sql)));
   // The default, through the write-ahead log, takes 1.3 to 1.6 times the CPU time.
   await asAdmin(`create database ${name} template ${templateDatabase} strategy file_copy`);
   return { connection: inDatabase(server, name), drop: () => asAdmin(`drop database ${name} with (force)`) };

@@ -6,12 +6,12 @@
 import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../src/main/migrate.ts';
 import type { ConnectionOptions } from '../src/platform/db.ts';
 import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../src/platform/log.ts';
+import { withClient } from '../src/platform/with-client.ts';
 
 export const templateDatabase = 'cloudyard_test_template';
 const sharedMemory = '/dev/shm';
@@ -42,11 +42,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given = process.env.TEST_DATABASE_URL;
   const embedded = given ? null : await startEmbeddedPostgres({ dataDir, log: silentLogger, settings });
   const connection: ConnectionOptions = embedded?.connection ?? { connectionString: given! };
-  const admin = new pg.Client(connection);
-  await admin.connect();
-  await admin.query(`drop database if exists ${templateDatabase}`);
-  await admin.query(`create database ${templateDatabase}`);
-  await admin.end();
+  await withClient(connection, async (admin) => {
+    await admin.query(`drop database if exists ${templateDatabase}`);
+    await admin.query(`create database ${templateDatabase}`);
+  });
   await migrate(inDatabase(connection, templateDatabase));
   project.provide('postgres', connection);
   project.provide('preparedClusters', dataDir);

@@ -19,7 +19,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { freePort } from './free-port.ts';
 import { runtimeFolder } from '../src/drivers/confined.ts';
 import { egressTable } from '../src/drivers/egress-filter.ts';
@@ -27,6 +27,7 @@ import { layoutOf } from '../src/drivers/haproxy/layout.ts';
 import { readOrEmpty } from '../src/platform/read-or-empty.ts';
 import { descriptorsOf, liveProcess, pidsOfHost, processIn } from '../src/platform/running-processes.ts';
 import { root } from '../src/platform/program-files.ts';
+import { withClient } from '../src/platform/with-client.ts';
 import { httpClient } from './http-client.ts';
 import type { HttpClient } from './http-client.ts';
 import { compileCache, pinnedNode, preloadsOf, serverScript } from './server-program.ts';
@@ -230,19 +231,12 @@ function watch(child: ChildProcess): Running {
 }
 
 /** Runs one statement on a new connection. */
-export async function query<Row extends pg.QueryResultRow>(
+export function query<Row extends pg.QueryResultRow>(
   options: pg.ClientConfig,
   text: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
-  const client = new pg.Client(options);
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, values)).rows;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  return withClient(options, async (client) => (await client.query<Row>(text, values)).rows);
 }
 
 function postmasterFile(dataDir: string): string {

@@ -2,9 +2,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { freePort } from './free-port.ts';
 import { findServiceAccount } from '../src/platform/service-account.ts';
+import { succeeds } from '../src/platform/succeeds.ts';
+import { withClient } from '../src/platform/with-client.ts';
 import { until } from './until.ts';
 import { postgresPrograms } from './requires.ts';
 
@@ -37,22 +39,13 @@ export async function startSystemPostgres(folder: string): Promise<SystemPostgre
   const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()));
   const urlOf = (name: string) => `postgres://operator:pa55word@127.0.0.1:${port}/${name}`;
   let version = 0;
+  const prepare = async (client: pg.Client) => {
+    await client.query(`create database cloudyard`);
+    const { rows } = await client.query(`select current_setting('server_version_num')::int / 10000 as version`);
+    version = rows[0].version;
+  };
   await until(
-    async () => {
-      const client = new pg.Client({ connectionString: urlOf('postgres') });
-      client.on('error', () => undefined);
-      try {
-        await client.connect();
-        await client.query(`create database cloudyard`);
-        const { rows } = await client.query(`select current_setting('server_version_num')::int / 10000 as version`);
-        version = rows[0].version;
-        return true;
-      } catch {
-        return false;
-      } finally {
-        await client.end().catch(() => undefined);
-      }
-    },
+    () => succeeds(withClient({ connectionString: urlOf('postgres') }, prepare)),
     30,
     'PostgreSQL of the machine',
   );

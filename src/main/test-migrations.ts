@@ -1,19 +1,13 @@
 /** Helpers for the tests of migrations. */
-import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { inDatabase } from '../../test/postgres.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { withClient } from '../platform/with-client.ts';
 
 const name = `migrations_${process.pid}`;
 
-export async function queryOnce(connection: ConnectionOptions, text: string): Promise<unknown[]> {
-  const client = new pg.Client(connection);
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
+export function queryOnce(connection: ConnectionOptions, text: string): Promise<unknown[]> {
+  return withClient(connection, async (client) => (await client.query(text)).rows);
 }
 
 /** Dropped after the test. */

@@ -2,8 +2,9 @@
  * Detects a connection pooler that gives a session of PostgreSQL to another client after each transaction. Behind one, advisory
  * locks exclude nobody and stay when their process ends, and notifications reach nobody.
  */
-import pg from 'pg';
+import type pg from 'pg';
 import { backendOf } from './lost-servers.ts';
+import { withClient } from './with-client.ts';
 
 /** For messages, after the name of the database. */
 export const sharedSessions =
@@ -19,19 +20,13 @@ const answerMs = 3000;
 export async function sharesSessions(client: pg.Client, config: pg.ClientConfig): Promise<boolean> {
   // A pooler announces a number of its own.
   if ((await sessionOf(client)) === backendOf(client)) return false;
-  const other = new pg.Client({ ...config, query_timeout: answerMs });
-  other.on('error', () => {});
-  try {
-    await other.connect();
+  const sharesWith = async (other: pg.Client) => {
     for (let attempt = 0; attempt < attempts; attempt++) {
       if ((await sessionOf(client)) === (await sessionOf(other))) return true;
     }
     return false;
-  } catch {
-    return false;
-  } finally {
-    await other.end().catch(() => {});
-  }
+  };
+  return withClient({ ...config, query_timeout: answerMs }, sharesWith).catch(() => false);
 }
 
 async function sessionOf(client: pg.Client): Promise<number> {

@@ -7,6 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../../src/platform/program-files.ts';
+import { succeeds } from '../../src/platform/succeeds.ts';
 import { until } from '../until.ts';
 import { postgresPrograms } from '../requires.ts';
 import { findServiceAccount } from '../../src/platform/service-account.ts';
@@ -123,11 +124,7 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
     );
     return leader!;
   };
-  const fromLab = (url: string) =>
-    lab.clients[0]!.run('curl', ['-sf', '-m', '1', '-o', '/dev/null', url]).then(
-      () => true,
-      () => false,
-    );
+  const fromLab = (url: string) => succeeds(lab.clients[0]!.run('curl', ['-sf', '-m', '1', '-o', '/dev/null', url]));
   const psql = async (host: LabNode, database: string, statement: string) => {
     const { DATABASE_PORT, SUPERUSER_PASSWORD } = variablesIn(join(host.folder, 'hosts.env'));
     const url = `postgres://postgres:${SUPERUSER_PASSWORD}@127.0.0.1:${DATABASE_PORT}/${database}`;
@@ -142,15 +139,7 @@ export async function startDatabase(lab: Lab): Promise<SharedDatabase> {
   await replicating(lab.hosts);
   const [first] = lab.hosts;
   const { DATABASE_PASSWORD } = variablesIn(join(first!.folder, 'hosts.env'));
-  await until(
-    () =>
-      psql(first!, 'postgres', 'select').then(
-        () => true,
-        () => false,
-      ),
-    30,
-    'HAProxy',
-  );
+  await until(() => succeeds(psql(first!, 'postgres', 'select')), 30, 'HAProxy');
   await psql(first!, 'postgres', `create role cloudyard login password '${DATABASE_PASSWORD}'`);
   await psql(first!, 'postgres', 'grant pg_read_all_stats to cloudyard');
   await psql(first!, 'postgres', 'create database cloudyard owner cloudyard');

@@ -1,7 +1,7 @@
 /** Reads the database of a release for its fixture. */
 import { readFileSync } from 'node:fs';
-import pg from 'pg';
 import type { ConnectionOptions } from '../../src/platform/db.ts';
+import { withClient } from '../../src/platform/with-client.ts';
 
 interface Dump {
   /** The host's time of the dump. */
@@ -16,11 +16,8 @@ interface Dump {
 
 /** Begins to record the statements in the log of PostgreSQL. */
 export async function openDump(connection: ConnectionOptions, logFile: string): Promise<{ read(): Promise<Dump> }> {
-  const query = async <Row extends object>(text: string): Promise<Row[]> => {
-    const client = new pg.Client(connection);
-    await client.connect();
-    return (await client.query(text).finally(() => client.end())).rows as Row[];
-  };
+  const query = <Row extends object>(text: string): Promise<Row[]> =>
+    withClient(connection, async (client) => (await client.query<Row>(text)).rows);
   await query(`alter system set log_statement = 'all'`);
   await query('alter system set log_parameter_max_length = 0');
   await query('select pg_reload_conf()');
