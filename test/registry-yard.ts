@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { accountFor } from '../src/drivers/confined.ts';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { type Layout, layoutOf } from '../src/drivers/distribution/layout.ts';
@@ -73,8 +73,7 @@ export async function openRegistryYard(settings: Record<string, string> = {}) {
     port,
     call,
     /** Starts a request whose body the test sends. */
-    begin: (method: string, path: string, options: CallOptions, answered?: (reply: Reply) => void): ClientRequest =>
-      start(method, path, options, answered),
+    begin: start,
 
     async make(name: string) {
       const { body } = await yard.post(all, { name });

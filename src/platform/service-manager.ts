@@ -14,9 +14,8 @@ export function findServiceManager(env: Record<string, string | undefined>, log:
   if (!socket) return null;
   let watchdog: NodeJS.Timeout | undefined;
   const send = (...messages: string[]) =>
-    runChild('systemd-notify', messages, { env: { NOTIFY_SOCKET: socket } }).then(
-      () => {},
-      (error: Error) => log.warn({ err: error }, 'cannot notify systemd'),
+    runChild('systemd-notify', messages, { env: { NOTIFY_SOCKET: socket } }).catch((error: Error) =>
+      log.warn({ err: error }, 'cannot notify systemd'),
     );
   return {
     /** Also starts the watchdog's messages: an event loop that is blocked for a whole interval ends the process. */

@@ -42,20 +42,12 @@ function place(dataDir: string, defaults: Omit<DiskDriverOptions, 'dataDir'>, cl
 }
 
 export async function write(path: string, at: number, text: string | Buffer): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    await file.write(Buffer.from(text), 0, null, at);
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'r+');
+  await file.write(Buffer.from(text), 0, null, at);
 }
 
 export async function read(path: string, at: number, length: number): Promise<string> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'r');
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at);
+  return buffer.toString('utf8', 0, bytesRead);
 }
