@@ -43,7 +43,7 @@ const CAPABILITIES = ['dac_read_search', 'net_bind_service', 'setgid', 'setuid']
 const nodeOptions = ['--no-incremental-marking', '--single-threaded-gc', '--disable-sigusr1'];
 const main = programFile('drivers/distribution/gate/main.ts');
 /** Increment it with a change that must replace running gates instead of adopting them. */
-const version = 7;
+const version = 8;
 
 /** Starts or adopts the gate. @throws DriverError */
 export async function startGate(options: GateOptions, hosting: RegistryHosting): Promise<Daemon> {

@@ -18,6 +18,7 @@ import { createForward } from './forward.ts';
 import { createGrants } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
 import { createRepairs } from './repairs.ts';
+import { createTagLists } from './tags.ts';
 import { targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
 import { acceptCertificates, readTls } from './tls.ts';
@@ -59,6 +60,7 @@ function start(configuration: GateConfiguration): void {
   const layout = layoutIn('.', { runtime, replica });
   const forward = createForward(layout.socket);
   const repairFor = createRepairs(layout);
+  const sendTags = createTagLists({ layout, forward });
   let full = false;
   const writes = createWrites({
     ...{ layout, forward, repairFor, patience: configuration.patience, isShared: replica !== null },
@@ -74,6 +76,7 @@ function start(configuration: GateConfiguration): void {
     const method = request.method ?? '';
     if (method === 'GET' && target.kind === 'blob' && (await sendBlob(request, response, target, { layout, forward })))
       return;
+    if (method === 'GET' && target.kind === 'tags' && (await sendTags(request, response, target))) return;
     const repair = repairFor(target);
     const forwarding = { method, url: target.url, repair };
     if (readMethods.has(method)) return forward(request, response, forwarding);

@@ -1,0 +1,63 @@
+/** Requests of the OCI Distribution Specification that distribution 2.8 does not handle as it requires, through the gate. */
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startSkopeo } from '../images.ts';
+import { manifestOf, openRegistryYard, type RegistryYard } from '../registry-yard.ts';
+import { requires, skipReason } from '../requires.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
+
+const parts = ['docker-registry', 'skopeo'] as const;
+const config = '{"architecture":"amd64","os":"linux"}';
+
+describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'clients of the OCI specification', () => {
+  let yard: RegistryYard;
+  let prefix: string;
+
+  /** A repository with the configuration of an image, and a token for it. */
+  const begin = async (repository: string) => {
+    const name = `${prefix}/${repository}`;
+    const token = await yard.tokenFor('ci:pw-app', name);
+    await yard.putBlob(token, name, config);
+    return { name, token };
+  };
+
+  beforeAll(async () => {
+    yard = await openRegistryYard();
+    ({ prefix } = await yard.make('app'));
+  });
+  afterAll(() => yard?.cleanUp());
+
+  it('get tags in lexical order and in pages, as skopeo follows them', async () => {
+    const { name, token } = await begin('tags');
+    const path = `/v2/${name}/tags/list`;
+    for (const tag of ['v2', 'latest', 'v10', 'V3', 'v1']) {
+      expect((await yard.putManifest(token, name, tag, manifestOf(config, []))).status).toBe(201);
+    }
+    const first = await yard.call('GET', `${path}?n=2`, { token });
+    expect([first.status, JSON.parse(first.text)]).toEqual([200, { name, tags: ['V3', 'latest'] }]);
+    expect(first.headers.link).toBe(`<${path}?n=2&last=latest>; rel="next"`);
+    const next = await yard.call('GET', `${path}?n=3&last=latest`, { token });
+    expect([JSON.parse(next.text).tags, next.headers.link]).toEqual([['v1', 'v10', 'v2'], undefined]);
+    expect(await yard.call('GET', `${path}?n=-1`, { token })).toMatchObject({
+      status: 400,
+      code: 'PAGINATION_NUMBER_INVALID',
+    });
+    // Access is checked first.
+    for (const query of ['', '?n=1', '?n=-1']) {
+      const refused = await yard.call('GET', `${path}${query}`);
+      expect([refused.status, refused.headers['www-authenticate']]).toEqual([
+        401,
+        expect.stringContaining(`${name}:pull`),
+      ]);
+    }
+    const other = await yard.tokenFor('ci:pw-app', `${prefix}/other`);
+    expect((await yard.call('GET', path, { token: other })).status).toBe(401);
+    expect(await yard.call('GET', `/v2/${prefix}/other/tags/list`, { token: other })).toMatchObject({
+      status: 404,
+      code: 'NAME_UNKNOWN',
+    });
+    const listing = ['list-tags', '--tls-verify=false', '--creds', 'ci:pw-app'];
+    const { code, output } = await startSkopeo([...listing, `docker://127.0.0.1:${yard.port}/${name}`]).ended;
+    expect([code, JSON.parse(output).Tags]).toEqual([0, ['V3', 'latest', 'v1', 'v10', 'v2']]);
+  });
+});
