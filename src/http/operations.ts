@@ -21,7 +21,7 @@ import type { Access } from '../authz/access.ts';
 import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
 import type { FieldError } from '../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../errors/valid-fields.ts';
-import type { App, Routes } from './app.ts';
+import type { Routes } from './app.ts';
 import { pathParameters } from './path-parameters.ts';
 
 declare module 'fastify' {
@@ -32,11 +32,6 @@ declare module 'fastify' {
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/** An entry of the table, ready to be registered. */
-export interface Operation {
-  register(app: App): void;
-}
 
 /**
  * The query of an operation that has no parameters. validation.ts rejects unknown parameters: a misspelt filter that is
@@ -126,8 +121,9 @@ export interface OperationTag {
 }
 
 /**
- * Makes the function that declares the operations of one resource. `parameters` are the shapes of the path parameters
- * that only this resource has; `project_id`, `region_id` and `client_id` are known (path-parameters.ts).
+ * Makes the function that declares the operations of one resource; an operation registers its route. `parameters` are the
+ * shapes of the path parameters that only this resource has; `project_id`, `region_id` and `client_id` are known
+ * (path-parameters.ts).
  * @throws Error for a path parameter without a shape
  */
 export function operationsOf<const Own extends Shapes = Record<never, never>>(
@@ -143,7 +139,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
     method: Method,
     path: Path,
     definition: OperationDefinition<Path, Own, Query, Body, ResponseBody>,
-  ): Operation => {
+  ): Routes => {
     const { id, summary, description, access, deprecated, query, body, response, produces, alsoProduces, route } =
       definition;
     const { bodyErrors } = definition;
@@ -161,32 +157,23 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(body && { body }),
       response: { [status]: response ?? Type.Null({ description: status === 302 ? 'Redirect' : 'No content' }) },
     };
-    return {
-      register(app) {
-        app.declaredTags.set(tag.name, tag.description);
-        app.route({
-          ...route,
-          method,
-          url: path,
-          config: { ...route?.config, access, bodyErrors },
-          schema,
-          // Not async: a promise for each request would cost a tenth of a small response.
-          handler: (request: FastifyRequest, reply: FastifyReply): any => {
-            reply.code(status);
-            const result = definition.handle(request as never, reply);
-            // Fastify sends null as `null`, and undefined as an empty body.
-            return response || status === 302 ? result : Promise.resolve(result).then(() => reply.send());
-          },
-        } as RouteOptions);
-      },
+    return (app) => {
+      app.declaredTags.set(tag.name, tag.description);
+      app.route({
+        ...route,
+        method,
+        url: path,
+        config: { ...route?.config, access, bodyErrors },
+        schema,
+        // Not async: a promise for each request would cost a tenth of a small response.
+        handler: (request: FastifyRequest, reply: FastifyReply): any => {
+          reply.code(status);
+          const result = definition.handle(request as never, reply);
+          // Fastify sends null as `null`, and undefined as an empty body.
+          return response || status === 302 ? result : Promise.resolve(result).then(() => reply.send());
+        },
+      } as RouteOptions);
     };
-  };
-}
-
-/** Registers the operations of a table. */
-export function routesOf(operations: Operation[]): Routes {
-  return (app) => {
-    for (const { register } of operations) register(app);
   };
 }
 

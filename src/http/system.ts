@@ -10,7 +10,7 @@ import { within } from '../platform/within.ts';
 import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
-import { noQuery, operationsOf, routesOf } from './operations.ts';
+import { noQuery, operationsOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
 import { DateTime, Described, Nullable } from './shapes.ts';
 import { sendContent, storeContent } from './stored-content.ts';
@@ -147,7 +147,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
   return (app) => {
     const { version, consoleFolder } = deps;
     indexRoute(app, describeServer(version, consoleFolder && consolePath));
-    routesOf(operations)(app);
+    for (const register of operations) register(app);
     plainRoutes(app, deps.metrics, metricsText);
     referencePage(app);
     if (consoleFolder) consoleRoutes(consoleFolder)(app);

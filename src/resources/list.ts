@@ -1,7 +1,5 @@
 /** Every resource: one line each. The index.ts of a resource has its registration. */
 import type { Routes } from '../http/app.ts';
-import { routesOf } from '../http/operations.ts';
-import type { Operation } from '../http/operations.ts';
 import { apiKeys } from './api-keys/index.ts';
 import { audit } from './audit/index.ts';
 import { clients } from './clients/index.ts';
@@ -85,6 +83,4 @@ export type ReencryptionServices = ParametersOf<Listed, 'reencrypt'>;
 export type ResourceDrivers = ParametersOf<Listed, 'driver'>;
 
 export const resourceRoutes = (services: ResourceServices): Routes[] =>
-  resources
-    .flatMap(({ operations }): (Routes | Operation)[] | Routes => operations(services as never, names))
-    .map((each) => (typeof each === 'function' ? each : routesOf([each])));
+  resources.flatMap(({ operations }) => operations(services as never, names));

@@ -7,7 +7,6 @@
  */
 import type { EventSource } from '../events/source.ts';
 import type { Routes } from '../http/app.ts';
-import type { Operation } from '../http/operations.ts';
 import type { UsageOfRows } from '../quota/audit.ts';
 import type { Duty } from '../tasks/duties.ts';
 import type { Reconciler } from '../tasks/reconcile.ts';
@@ -30,7 +29,7 @@ export interface Names {
 }
 
 export interface Resource {
-  operations(services: never, names: Names): Routes | Routes[] | Operation[];
+  operations(services: never, names: Names): Routes | Routes[];
   /** Its tables whose changes are events. */
   events: readonly EventSource[];
   usageOfRows?: UsageOfRows;

@@ -3,8 +3,9 @@ import { Type } from 'typebox';
 import type { TSchema } from 'typebox';
 import { projectMember, projectReader } from '../authz/access.ts';
 import type { RequestContext, Scope } from '../authz/actor.ts';
+import type { Routes } from '../http/app.ts';
 import { operationsOf } from '../http/operations.ts';
-import type { Operation, OperationTag } from '../http/operations.ts';
+import type { OperationTag } from '../http/operations.ts';
 import { Described, Page } from '../http/shapes.ts';
 import {
   AnyTagKey,
@@ -48,7 +49,7 @@ export function metadataOperations(
   tagged: Tagged,
   resourcePath: `${string}/:project_id/:region_id/${string}`,
   { tag, parameter, name, noun, withReplace = true, v1Bodies }: MetadataOptions,
-): Operation[] {
+): Routes[] {
   const [suffix, version] = v1Bodies ? ['V1', ' (v1)'] : ['', ''];
   const { create, replace } = v1Bodies ?? { create: CreateTags, replace: CreateTags };
   const operation = operationsOf(tag, parameter);

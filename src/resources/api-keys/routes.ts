@@ -5,7 +5,7 @@ import { everyone, projectMember, projectReader } from '../../authz/access.ts';
 import type { App, Routes } from '../../http/app.ts';
 import { declaresBody } from '../../http/connection-limits.ts';
 import type { QuickAnswer } from '../../http/connection-limits.ts';
-import { operationsOf, routesOf } from '../../http/operations.ts';
+import { operationsOf } from '../../http/operations.ts';
 import { Described, Page } from '../../http/shapes.ts';
 import { sendInGroups } from '../../http/streamed-list.ts';
 import type { ContainerRequest } from './key-cache.ts';
@@ -46,7 +46,7 @@ const containerPath = `${authorize}/:project_id/:region_id/:namespace/:name` as 
 const route = { bodyLimit: 4 * 1024 * 1024 };
 
 export const apiKeyRoutes = ({ apiKeys }: { apiKeys: ApiKeys }): Routes[] => [
-  routesOf(apiKeyOperations(apiKeys)),
+  ...apiKeyOperations(apiKeys),
   authorizeRoutes(apiKeys),
 ];
 
@@ -115,7 +115,7 @@ function authorizeRoutes(apiKeys: ApiKeys): Routes {
         if (declaresBody(request)) reply.header('connection', 'close');
         done();
       });
-      routesOf(authorizeOperations(apiKeys))(scoped as unknown as App);
+      for (const register of authorizeOperations(apiKeys)) register(scoped as unknown as App);
       authorizeAnyRequest(scoped as unknown as App, apiKeys);
     });
   };

@@ -2,7 +2,7 @@
 import { projectMember, projectReader } from '../../authz/access.ts';
 import type { Routes } from '../../http/app.ts';
 import { NumberOf } from '../../http/path-parameters.ts';
-import { operationsOf, routesOf } from '../../http/operations.ts';
+import { operationsOf } from '../../http/operations.ts';
 import { Page } from '../../http/shapes.ts';
 import { registryContentsOperations } from './contents/routes.ts';
 import {
@@ -35,9 +35,9 @@ const all = '/cloud/v1/registries/:project_id/:region_id';
 const one = `${all}/:registry_id`;
 
 export const registryRoutes = ({ registries }: { registries: Registries }): Routes[] => [
-  routesOf(registryOperations(registries)),
-  routesOf(registryUserOperations(registries.users)),
-  routesOf(registryContentsOperations(registries.contents)),
+  ...registryOperations(registries),
+  ...registryUserOperations(registries.users),
+  ...registryContentsOperations(registries.contents),
   registryHostRoutes(registries.tokenServer, registries.events),
 ];
 

@@ -7,7 +7,7 @@ import { type Static, Type } from 'typebox';
 import { everyone } from '../../../authz/access.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { App, Routes } from '../../../http/app.ts';
-import { operationsOf, routesOf } from '../../../http/operations.ts';
+import { operationsOf } from '../../../http/operations.ts';
 import { DateTime, Described, ShortText } from '../../../http/shapes.ts';
 import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
@@ -95,7 +95,7 @@ function tokenRoutes(app: App, tokenServer: TokenServer): void {
       return answer(request, reply, (client) => tokenServer.issue({ ...basicOf(request), ...client, service, scopes }));
     },
   });
-  routesOf([getToken])(app);
+  getToken(app);
   app.post(
     registryPaths.token,
     {
