@@ -99,10 +99,11 @@ interface OperationDefinition<
   ): FieldError[] | Promise<FieldError[]>;
   /** The shape of the response body. Without one the body is empty. */
   response?: ResponseBody;
-  /** The media type of the response, if it is not JSON. `response` is then the shape of its parts. */
-  produces?: string;
-  /** Further media types of the response; the description of the operation says what they contain. */
-  alsoProduces?: string[];
+  /**
+   * The media types of the response; default: JSON. `response` is the shape of JSON, or of the parts of a stream; the description
+   * of the operation says what other types contain.
+   */
+  produces?: string[];
   /** Default: 200 with `response`, 204 without it. With 302, the handler sends the response. */
   status?: 200 | 201 | 204 | 302;
   /** Options of Fastify that few routes need, such as `bodyLimit`. */
@@ -140,9 +141,8 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
     path: Path,
     definition: OperationDefinition<Path, Own, Query, Body, ResponseBody>,
   ): Routes => {
-    const { id, summary, description, access, deprecated, query, body, response, produces, alsoProduces, route } =
-      definition;
-    const { bodyErrors } = definition;
+    const { id, summary, description, access, deprecated, query, body, bodyErrors } = definition;
+    const { response, produces, route } = definition;
     const status = definition.status ?? (response ? 200 : 204);
     const params = shapeOfPath(path, parameters);
     const schema = {
@@ -151,8 +151,7 @@ export function operationsOf<const Own extends Shapes = Record<never, never>>(
       ...(deprecated && { deprecated }),
       ...(access.reach === 'public' && { security: [] }),
       ...(params && { params }),
-      ...(produces && { produces: [produces] }),
-      ...(alsoProduces && { produces: ['application/json', ...alsoProduces] }),
+      ...(produces && { produces }),
       querystring: query ?? noQuery,
       ...(body && { body }),
       response: { [status]: response ?? Type.Null({ description: status === 302 ? 'Redirect' : 'No content' }) },

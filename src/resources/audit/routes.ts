@@ -22,7 +22,7 @@ export const auditOperations = ({ auditLog }: { auditLog: AuditLog }) => [
     access: tokenAdmin,
     query: ListAudit,
     response: AuditPage,
-    alsoProduces: ['text/csv', 'application/x-ndjson'],
+    produces: ['application/json', 'text/csv', 'application/x-ndjson'],
     handle: async ({ by, query }, reply) => {
       const format = query.format ?? formatOf(reply.request.headers.accept);
       reply.header('vary', 'accept');

@@ -21,7 +21,7 @@ export const eventOperations = (events: Events, kinds: string[]) => [
     access: tokenReader,
     query: StreamEvents(kinds),
     response: ResourceEvent,
-    produces: 'text/event-stream',
+    produces: ['text/event-stream'],
     route: { config: { isStream: true } },
     handle: async ({ by, query }, reply) => {
       const header = reply.request.headers['last-event-id'];
