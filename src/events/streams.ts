@@ -113,8 +113,10 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
   });
 
   return {
-    /** Open streams, in total or of one client. */
-    count: (clientId?: number) => (clientId === undefined ? open.size : (counts.get(clientId) ?? 0)),
+    /** Open streams. */
+    count: () => open.size,
+    /** Those of a client. */
+    countOf: (clientId: number) => counts.get(clientId) ?? 0,
     isStopped: () => isStopped,
 
     /** Starts with the events after the given ID, or with the next event. Call `feed.open` before. */

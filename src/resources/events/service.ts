@@ -44,7 +44,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
     /** Starts to receive changes. */
     start(): void {
       feed.start(() => streams.count() > 0);
-      metrics.watchEventStreams(() => streams.count());
+      metrics.watchEventStreams(streams.count);
     },
 
     /** Ends all streams. */
@@ -80,7 +80,7 @@ export function createEvents({ listener, log, sources, clientOfProject, metrics 
       return {
         requireRoom() {
           const limit = maxStreams * (actor.weight ?? 1);
-          if (streams.count(actor.clientId) < limit) return;
+          if (streams.countOf(actor.clientId) < limit) return;
           metrics.countRefusal('event_streams');
           const message = `the client has ${limit} open event streams on this server, its limit; close some, then try again`;
           throw tooManyRequests(message);
