@@ -45,7 +45,7 @@ declare module 'fastify' {
   }
 }
 
-export type TimeLimit = ReturnType<typeof createTimeLimit>;
+type TimeLimit = ReturnType<typeof createTimeLimit>;
 
 /**
  * The time of one piece of work, in a ring of all that run. Every request has one. A Set, which lives long, would keep ended

@@ -195,7 +195,7 @@ const readUsage = prepared<kit.Found<Usage>>(
 export async function listUsage(
   db: Db,
   { projectId, regionId }: ProjectRegion,
-  filter: { file_share_id?: string; limit?: number; offset?: number },
+  filter: kit.PageQuery & { file_share_id?: string },
 ): Promise<kit.Found<Usage>> {
   const { file_share_id: id, limit = 1000, offset = 0 } = filter;
   const [found] = await readUsage(db, projectId, regionId, id ?? null, limit, offset);

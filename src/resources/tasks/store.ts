@@ -18,7 +18,7 @@ interface TaskFilter {
   types?: string[];
   resourceId?: string;
   order: 'asc' | 'desc';
-  page: { limit?: number; offset?: number };
+  page: kit.PageQuery;
 }
 
 const readRow = kit.rowById<TaskRow>(tasks);
