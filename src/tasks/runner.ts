@@ -43,16 +43,13 @@ const retryMs = 250;
 const idleFactor = 10;
 const longestBlockedMs = 50;
 
-export interface Runner {
-  /** Fetches no more jobs and waits for the running ones. */
-  stop(): Promise<void>;
-}
+export type Runner = ReturnType<typeof startRunner>;
 
 /**
  * Starts to fetch and run jobs. When `shutdown` aborts, it fetches no more and aborts the running ones; then call
  * `stop`, which waits for them and records how they ended.
  */
-export function startRunner(options: RunnerOptions, run: RunJob, shutdown: AbortSignal): Runner {
+export function startRunner(options: RunnerOptions, run: RunJob, shutdown: AbortSignal) {
   const { db, log, workerId, queues, concurrency } = options;
   const pool = openUnboundedPool(db, log);
   const slots = createClientSlots(options.slotsPerClient || Math.ceil(concurrency * 0.75));
@@ -156,7 +153,8 @@ export function startRunner(options: RunnerOptions, run: RunJob, shutdown: Abort
   const poll = setInterval(() => queues.forEach(wake), options.pollMs ?? 1000);
   const looping = loop();
   return {
-    async stop() {
+    /** Fetches no more jobs and waits for the running ones. */
+    async stop(): Promise<void> {
       clearInterval(poll);
       for (const end of endServing) end();
       announceChange();

@@ -28,17 +28,10 @@ export interface Scope {
 /** Names a project and a region: a resource, or the context if it has no kind. */
 type Placed = Partial<Pick<Resource, 'kind' | 'project' | 'region'>>;
 
-export interface Scopes {
-  /** The ID of the project, or the name of one that the files create. @throws CommandError if it does not exist */
-  project(of: Placed): Promise<string>;
-  /** The ID of the region. @throws CommandError if it does not exist */
-  region(of: Placed): Promise<string>;
-  of(project: string, region: string): Scope;
-  all(): Scope[];
-}
+export type Scopes = ReturnType<typeof createScopes>;
 
 /** Resources that name no project or region are in those of `target`. */
-export function createScopes(target: Target, resources: Resource[]): Scopes {
+export function createScopes(target: Target, resources: Resource[]) {
   const known = new Map<string, Scope>();
   const api = createApi(target);
   const names = createNames(api);
@@ -55,7 +48,8 @@ export function createScopes(target: Target, resources: Resource[]): Scopes {
     return id;
   };
   return {
-    async project({ kind, project: given }) {
+    /** The ID of the project, or the name of one that the files create. @throws CommandError if it does not exist */
+    async project({ kind, project: given }: Placed): Promise<string> {
       const project = given ?? target.project;
       const id = await names.id('project_id', project).catch((error: CommandError) => {
         if (error.exitCode !== exitCodes.notFound || !isCreated(project)) throw error;
@@ -64,10 +58,11 @@ export function createScopes(target: Target, resources: Resource[]): Scopes {
       });
       return id === undefined ? project : existing('project_id', id, given, kind);
     },
-    async region({ kind, region: given }) {
+    /** The ID of the region. @throws CommandError if it does not exist */
+    async region({ kind, region: given }: Placed): Promise<string> {
       return existing('region_id', await names.id('region_id', given ?? target.region), given, kind);
     },
-    of: (project, region) =>
+    of: (project: string, region: string) =>
       memoized(known, JSON.stringify([project, region]), () =>
         createScope({ ...target, project, region }, created.has(project)),
       ),
