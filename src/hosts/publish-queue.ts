@@ -78,7 +78,7 @@ async function publishBatch(options: PublishQueueOptions, batch: PublishRequest[
   if (changed.length === 0) return;
   const states = changed.map(({ kind, id, text }) => ({
     ...{ kind, id },
-    state: text === null ? null : codec.encode({ kind, id }, JSON.parse(text)),
+    state: text === null ? null : codec.encode({ kind, id }, text),
   }));
   const revisions = await store.insertPublished(db, options, states);
   if (revisions.length === 0) {

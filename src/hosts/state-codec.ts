@@ -6,7 +6,8 @@ import type { Key } from './store.ts';
 export const contextOf = (place: [regionId: number, kind: string, id: string]) => `published:${place.join(':')}`;
 
 export interface StateCodec {
-  encode(key: Key, state: unknown): Buffer;
+  /** `text`: JSON. */
+  encode(key: Key, text: string): Buffer;
   /** @throws EncryptionError */
   decode(key: Key, ciphertext: Uint8Array): unknown;
   /** The JSON of a state, to compare states. @throws EncryptionError */
@@ -18,7 +19,7 @@ export function createStateCodec(keyring: Keyring, regionId: number): StateCodec
   const context = ({ kind, id }: Key) => contextOf([regionId, kind, id]);
   const text = (key: Key, ciphertext: Uint8Array) => keyring.decrypt(ciphertext, context(key)).toString('utf8');
   return {
-    encode: (key, state) => keyring.encrypt(Buffer.from(JSON.stringify(state)), context(key)),
+    encode: (key, json) => keyring.encrypt(Buffer.from(json), context(key)),
     decode: (key, ciphertext) => JSON.parse(text(key, ciphertext)) as unknown,
     text,
   };
