@@ -19,7 +19,7 @@ import { createGrants } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
 import { createRepairs } from './repairs.ts';
 import { createTagLists } from './tags.ts';
-import { targetOf } from './target.ts';
+import { type Target, targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
 import { acceptCertificates, readTls } from './tls.ts';
 import { createWrites } from './writes.ts';
@@ -52,6 +52,12 @@ const stalledMs = 300_000;
 /** As many as the API accepts. Clients of registries pipeline none. */
 const pipelinedRequests = 16;
 const readMethods = new Set(['GET', 'HEAD']);
+const writeMethods: Partial<Record<Target['kind'], string[]>> = {
+  manifest: ['PUT', 'DELETE'],
+  blob: ['DELETE'],
+  uploads: ['POST'],
+  upload: ['PATCH', 'PUT', 'DELETE'],
+};
 
 function start(configuration: GateConfiguration): void {
   const { root, runtime, account, host, port, tls, replica } = configuration;
@@ -80,7 +86,8 @@ function start(configuration: GateConfiguration): void {
     const repair = repairFor(target);
     const forwarding = { method, url: target.url, repair };
     if (readMethods.has(method)) return forward(request, response, forwarding);
-    if (!isAllowed(method, target.kind)) throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');
+    if (!writeMethods[target.kind]?.includes(method))
+      throw new Refusal(405, 'UNSUPPORTED', 'the operation is not supported');
     if (method === 'DELETE' && target.kind === 'manifest' && !isDigest(target.reference)) {
       throw new Refusal(405, 'UNSUPPORTED', 'delete the manifest by its digest, or the tag with the API of registries');
     }
@@ -128,13 +135,6 @@ function start(configuration: GateConfiguration): void {
     await report(writes);
   });
   every(5000, () => checkUploads(layout, writes));
-}
-
-function isAllowed(method: string, kind: string): boolean {
-  if (kind === 'manifest' || kind === 'upload')
-    return ['PUT', 'DELETE', ...(kind === 'upload' ? ['PATCH'] : [])].includes(method);
-  if (kind === 'uploads') return method === 'POST';
-  return kind === 'blob' && method === 'DELETE';
 }
 
 /** Called once the port is bound and the key of the certificate is read. */
