@@ -83,7 +83,7 @@ export async function applySnapshot(
 ): Promise<ObservedSnapshot> {
   refuseAborted(signal);
   const [volume, snapshot] = [imageName(desired.volumeId), snapshotName(desired.id)];
-  if (await findSnapshot(images, desired.id)) return { copying: false, changed: [] };
+  if (await imageWith(images, desired.id)) return { copying: false, changed: [] };
   if (desired.settled) throw dataMissing('snapshot', snapshot);
   const image = await images.find({ name: volume });
   // Retryable, because the volume may follow: resources of a simulated host become real in any order.
@@ -122,8 +122,8 @@ export async function quarantineVolume({ images, longCalls }: VolumeStore, id: s
 /** Renames the snapshot, and frees its id. */
 export async function quarantineSnapshot({ images }: VolumeStore, id: string): Promise<void> {
   const snapshot = snapshotName(id);
-  const found = await findSnapshot(images, id);
-  if (found) await images.renameSnapshot(found.image.id, snapshot, quarantined(snapshot));
+  const image = await imageWith(images, id);
+  if (image) await images.renameSnapshot(image.id, snapshot, quarantined(snapshot));
   await images.pairs.remove(INDEX, id);
 }
 
@@ -135,8 +135,8 @@ async function revert(
   signal: AbortSignal,
 ): Promise<boolean> {
   const snapshot = snapshotName(revertTo!);
-  const found = await findSnapshot(images, revertTo!);
-  if (!image || found?.image.id !== image.id) throw dataMissing('snapshot', snapshot);
+  const found = await imageWith(images, revertTo!);
+  if (!image || found?.id !== image.id) throw dataMissing('snapshot', snapshot);
   return longCalls.run(id, `revert to ${revertTo}`, () => images.rollBack(imageName(id), snapshot), signal);
 }
 
@@ -176,11 +176,11 @@ async function finishRename(images: Images, name: string, image: Image): Promise
 
 async function cloneOf({ images, maxAncestors }: VolumeStore, source: string) {
   const snapshot = snapshotName(source);
-  const found = await findSnapshot(images, source);
-  if (!found) throw dataMissing('snapshot', snapshot);
+  const image = await imageWith(images, source);
+  if (!image) throw dataMissing('snapshot', snapshot);
   return {
-    deep: (await ancestorsOf(images, found.image)) >= maxAncestors,
-    clone: (name: string) => images.clone(found.image.name, snapshot, name),
+    deep: (await ancestorsOf(images, image)) >= maxAncestors,
+    clone: (name: string) => images.clone(image.name, snapshot, name),
   };
 }
 
@@ -193,10 +193,10 @@ async function ancestorsOf(images: Images, image: Image): Promise<number> {
 }
 
 /** The image that has the snapshot; null: it does not exist. */
-async function findSnapshot(images: Images, id: string): Promise<{ image: Image } | null> {
+async function imageWith(images: Images, id: string): Promise<Image | null> {
   const place = await readPlace(images, id);
   const image = place && (await images.find({ id: place.imageId }));
-  return image?.snapshots.has(snapshotName(id)) ? { image } : null;
+  return image?.snapshots.has(snapshotName(id)) ? image : null;
 }
 
 async function readPlace(images: Images, id: string): Promise<SnapshotPlace | null> {

@@ -234,7 +234,7 @@ async function hasLiveUpload(repository: Repository, isOld: (file: string) => Pr
 /** The digests that repositories in quarantine refer to: their blobs are kept. */
 async function quarantined({ quarantine }: Layout): Promise<string[]> {
   const digests = [];
-  for await (const { repository } of repositoriesBelow(quarantine)) digests.push(...(await linkedDigests(repository)));
+  for await (const repository of repositoriesBelow(quarantine)) digests.push(...(await linkedDigests(repository)));
   return digests;
 }
 
@@ -274,7 +274,7 @@ async function sweepBlobs(options: CollectOptions, linked: Set<string>): Promise
     });
   }
   if (moved.size === 0) return;
-  for await (const { repository } of repositoriesBelow(layout.repositories)) {
+  for await (const repository of repositoriesBelow(layout.repositories)) {
     for (const digest of await linkedDigests(repository)) if (moved.delete(digest)) await untrash(layout, digest);
   }
   log.info({ blobs: moved.size }, 'unreferenced blobs moved to the trash');

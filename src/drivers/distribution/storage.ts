@@ -45,10 +45,8 @@ export async function repositoriesIn(registry: string, above = ''): Promise<Repo
 }
 
 /** The repositories of all registries in a folder, sorted by prefix. */
-export async function* repositoriesBelow(folder: string): AsyncGenerator<{ prefix: string; repository: Repository }> {
-  for (const prefix of (await namesIn(folder)).sort()) {
-    for (const repository of await repositoriesIn(join(folder, prefix))) yield { prefix, repository };
-  }
+export async function* repositoriesBelow(folder: string): AsyncGenerator<Repository> {
+  for (const prefix of (await namesIn(folder)).sort()) yield* await repositoriesIn(join(folder, prefix));
 }
 
 /** The folders of a repository with its links to blobs and to manifests, its tags, and its unfinished uploads. */
