@@ -6,7 +6,7 @@
  *
  * Invariant: additions come before removals, so that a pool is never without servers.
  */
-import { address, command, endpoint, whole } from './quote.ts';
+import { address, command, endpoint } from './quote.ts';
 
 /** A desired server. */
 export interface Server {
@@ -96,7 +96,7 @@ function serverWords(pool: RenderedPool, server: Server): string[] {
   if (server.backup) words.push('backup');
   words.push(...pool.options);
   if (!pool.checked) return words;
-  return [...words, 'addr', address(server.checkAddress), 'port', String(whole('port', server.checkPort, 1, 65_535))];
+  return [...words, 'addr', address(server.checkAddress), 'port', String(server.checkPort)];
 }
 
 /** The line of the configuration file. `add server` takes the same words without `disabled`. */
