@@ -4,8 +4,7 @@
  * Invariant: a request is resolved only when no host, reachable or not, can still serve an older state. The request
  * waits for each host until the host has observed the revision, or its lease ended so long ago that it cannot serve.
  *
- * Failure modes: a revision that is not published any more, because a standby was promoted that had not received it, fails, so that
- * it is published again.
+ * Failure modes: a revision that the database lost in a failover fails with a retryable error, so that the state is published again.
  */
 import { shared } from '../platform/turns.ts';
 import { DriverError } from '../errors/driver-error.ts';

@@ -159,3 +159,9 @@ function weeksOf(firstWeekday: number, leap: boolean): number {
 function weekdayOf(day: number): number {
   return (((day + 3) % 7) + 7) % 7;
 }
+
+/**
+ * Runs after this instant were made before the clock was set back, so they, and their snapshots, are older than all others. A
+ * requested run may be a moment ahead.
+ */
+export const lastInstant = (now: Date): Date => new Date(now.getTime() + 60_000);

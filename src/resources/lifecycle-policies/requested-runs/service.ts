@@ -7,6 +7,7 @@ import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import { requireFound, requireUnlocked } from '../../service-kit.ts';
 import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
+import { lastInstant } from '../fire-times.ts';
 import { uniqueIds, unknownIdErrors } from '../requested-ids.ts';
 import * as runs from '../runs/store.ts';
 import { newRunVolumes } from '../schedule-rules.ts';
@@ -25,9 +26,10 @@ export function createRequestedRuns({ db, clock, tasks, idempotency }: ServiceDe
       idempotency.auditedTransaction(db, context, async (tx) => {
         const policy = requireFound(await policies.lock(tx, scope, id), 'lifecycle policy', id);
         const schedules = schedulesToRun(policy, await policies.findSchedules(tx, id), body.schedule_ids);
-        const last = new Map((await store.findLastRuns(tx, id)).map((run) => [run.scheduleId, run]));
-        for (const { id } of schedules) requireUnlocked(last.get(id)?.openTaskId ?? null, 'schedule', id);
         const now = clock.now();
+        const found = await store.findLastRuns(tx, id, lastInstant(now));
+        const last = new Map(found.map((run) => [run.scheduleId, run]));
+        for (const { id } of schedules) requireUnlocked(last.get(id)?.openTaskId ?? null, 'schedule', id);
         const volumes = await runs.findVolumeIdsOfPolicies(tx, [id]);
         const started = schedules.map((schedule) => ({
           id: randomUUID(),
@@ -67,7 +69,7 @@ function schedulesToRun(policy: PolicyRow, all: ScheduleRow[], ids: string[] | u
  * whole seconds, so a requested one is not.
  */
 function instantAfter(last: LastRun | undefined, now: Date): Date {
-  const time = Math.max(now.getTime(), last ? last.scheduledAt.getTime() + 1 : 0);
+  const time = Math.max(now.getTime(), last?.scheduledAt ? last.scheduledAt.getTime() + 1 : 0);
   return new Date(time % 1000 === 0 ? time + 1 : time);
 }
 

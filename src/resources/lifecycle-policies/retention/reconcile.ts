@@ -7,6 +7,7 @@
 import type { RequestContext } from '../../../authz/actor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Tx } from '../../../platform/db.ts';
+import { lastInstant } from '../fire-times.ts';
 import * as runs from '../runs/store.ts';
 import type { PendingRunVolume, RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedule/schema.ts';
@@ -110,8 +111,8 @@ export async function makeRoom(
     ({ status }) => status === 'available',
   );
   const now = clock.now();
-  // See `isOfFuture`.
-  const oldest = available.findLast(({ scheduledAt }) => scheduledAt! > now) ?? available.at(-1);
+  const last = lastInstant(now);
+  const oldest = available.findLast(({ scheduledAt }) => scheduledAt! > last) ?? available.at(-1);
   if (!oldest || quantity < 2 || available.length < quantity) {
     if (await store.isRoomComing(tx, id, now)) return true;
     // The room may have come since the quota refused, so the request is repeated once.

@@ -212,7 +212,10 @@ describe('snapshots that were made while the clock was ahead', () => {
   /** As if the clock had been set back by this time since the snapshots were made. */
   const setBack = (volume: string, by: string) =>
     cloud.db.$client.query(
-      `update snapshots set scheduled_at = scheduled_at + $2::interval, created_at = created_at + $2::interval
+      `with runs as (
+         update lifecycle_policy_runs r set scheduled_at = scheduled_at + $2::interval
+         from lifecycle_policy_run_volumes rv where rv.run_id = r.id and rv.volume_id = $1)
+       update snapshots set scheduled_at = scheduled_at + $2::interval, created_at = created_at + $2::interval
        where volume_id = $1`,
       [volume, by],
     );
@@ -231,6 +234,19 @@ describe('snapshots that were made while the clock was ahead', () => {
     const ids = new Set(ahead.map(({ id }) => id));
     expect((await snapshotsOf(volume)).filter(({ id }) => ids.has(id))).toEqual([]);
     expect(await statusesOf(volume)).toEqual(['available', 'available']);
+  });
+
+  it('do not make the snapshot of a requested run one of the future', async () => {
+    const volume = await newVolume();
+    const policy = await newPolicy(1, [volume]);
+    await hours(1, [volume]);
+    await setBack(volume, '30 days');
+    await hours(1, [volume]);
+    const [before] = await snapshotsOf(volume);
+    const run = await cloud.post(`${policy.path.replace('/cloud/', '/cloudyard/')}/run`, {}, client);
+    expect(await cloud.ended(run, client)).toMatchObject({ body: { state: 'FINISHED' } });
+    await expect.poll(() => statusesOf(volume), soon).toEqual(['available']);
+    expect((await snapshotsOf(volume))[0]!.id).not.toBe(before!.id);
   });
 
   it('are deleted first when the quota is exhausted', async () => {

@@ -1,6 +1,7 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
 import { columnsOf, deferred, prepared, preparedColumn, preparedExists } from '../../../platform/db.ts';
 import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
+import { lastInstant } from '../fire-times.ts';
 import type { PendingRunVolume, RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedule/schema.ts';
 
@@ -33,13 +34,7 @@ interface SurplusSnapshot {
   newest: string;
 }
 
-/**
- * SQL: whether the snapshot `n` is of the future. It was made before the clock was set back, so it is older than all others: as the
- * newest it would have each later one deleted.
- */
-const isOfFuture = (now: string) => `n.scheduled_at > ${now}::timestamptz`;
-
-/** A snapshot whose creation is not yet recorded is handled again when it is. */
+/** $6: see `lastInstant`. A snapshot whose creation is not yet recorded is handled again when it is. */
 const readSurplus = prepared<SurplusSnapshot>(
   'lifecycle_policy_surplus',
   `select s.id, g.schedule_id as "scheduleId", g.volume_id as "volumeId", s.newest
@@ -49,7 +44,7 @@ const readSurplus = prepared<SurplusSnapshot>(
        from snapshots n
        where n.schedule_id = g.schedule_id and n.volume_id = g.volume_id and n.deleted_at is null
          and n.status = 'available'
-       window newest_first as (order by ${isOfFuture('$5')}, n.scheduled_at desc, n.id desc)) s
+       window newest_first as (order by n.scheduled_at > $6::timestamptz, n.scheduled_at desc, n.id desc)) s
    where s.position > 1
      and (s.position > coalesce(g.quantity, ${defaultQuantity}) or s.created_at + g.retention_seconds * interval '1 second' <= $5::timestamptz)
      and not exists (
@@ -70,7 +65,7 @@ export function findSurplus(
     'maxQuantity',
     'retentionSeconds',
   );
-  return readSurplus(tx, schedules, volumes, quantities, seconds, now);
+  return readSurplus(tx, schedules, volumes, quantities, seconds, now, lastInstant(now));
 }
 
 const addExpired = deferred('lifecycle_policy_note_expired', {
