@@ -12,6 +12,28 @@ function startProcess() {
   return deliveries;
 }
 
+it.each([
+  ['10 minutes', 0],
+  // Written before the clock of PostgreSQL was set back.
+  ['1 year', 2],
+])('that ends in %s: calls of the receiver: %i', async (busyFor, calls) => {
+  const receiver = await startWebhookReceiver();
+  onTestFinished(receiver.stop);
+  const client = await cloud.newClient();
+  const header = { auth_header_name: 'X-Key', auth_header_value: 'the key' };
+  await cloud.post('/cloud/v1/user_actions/subscribe', { url: receiver.url, ...header }, client);
+  for (const name of ['one', 'two']) await cloud.post('/cloud/v1/projects', { name }, client);
+  await cloud.db.$client.query(
+    'update user_action_subscriptions set busy_until = now() + $2::interval where client_id = $1',
+    [client.clientId, busyFor],
+  );
+  const { deliverDue, stop } = startProcess();
+  await deliverDue();
+  if (calls > 0) await expect.poll(() => receiver.calls.length).toBe(calls);
+  await stop();
+  expect(receiver.calls).toHaveLength(calls);
+});
+
 it('stays with its process after a batch without calls, although an action is replayed', async () => {
   const receiver = await startWebhookReceiver();
   onTestFinished(receiver.stop);

@@ -4,6 +4,7 @@ import { auditEntries } from '../../audit/table.ts';
 import { columnsOf, type Db, prepared, preparedExists, preparedValue, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { changedRows, type EntryRow, isAmong } from '../audit/store.ts';
+import { maxDelayMs } from '../notifications/desired.ts';
 import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
 import { officialOperations } from './actions.ts';
@@ -182,13 +183,14 @@ export async function requestDelivery(tx: Tx, clientId: number, entryId: number)
 
 /**
  * Leases subscriptions with due deliveries that no other process is working on. The row of a leased subscription has no
- * failures, so that a replay ends a pause but not a lease.
+ * failures, so that a replay ends a pause but not a lease. A lease or pause that is longer than one can be is of a time before the
+ * clock of PostgreSQL was set back.
  */
 export const claimDue = prepared<SubscriptionRow, [limit: number, leaseSeconds: number], Db>(
   'user_action_subscriptions_claim',
   `with claimed as materialized (
      select id, failures from user_action_subscriptions c
-     where (c.busy_until is null or c.busy_until < now()) and exists (
+     where (c.busy_until is null or c.busy_until not between now() and now() + interval '${maxDelayMs} milliseconds') and exists (
        select from user_action_deliveries d
        where d.subscription_id = c.id and d.state = 'pending' and d.next_attempt_at <= now())
      order by c.busy_until nulls first limit $1 for update skip locked)
