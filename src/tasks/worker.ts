@@ -35,6 +35,8 @@ const rebaseSeconds = 10;
 const distantScanSeconds = 10;
 /** Twice the longest delay of a job of a region (running-jobs.ts). A later one is of a time before the clock was set back. */
 const distantSeconds = 300;
+/** The same of a notification: a receiver may ask for an hour, and a message may wait for others as long. */
+const distantNotificationSeconds = 7200;
 const cleanupSeconds = 3600;
 /** Lets live workers take their locks again after a restart of PostgreSQL. */
 const graceSeconds = 4;
@@ -81,7 +83,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     every(heartbeatSeconds, releaseDeadJobs),
     every(pendingScanSeconds, () => requeuePending(options)),
     every(rebaseSeconds, () => rebasePriorities(db, queues)),
-    every(distantScanSeconds, () => runDistantJobs(db, options.regionIds.map(regionQueue), distantSeconds)),
+    every(distantScanSeconds, async () => {
+      await runDistantJobs(db, options.regionIds.map(regionQueue), distantSeconds);
+      if (options.handlers) await runDistantJobs(db, [notificationQueue], distantNotificationSeconds);
+    }),
     // It has just run.
     every(options.sweepSeconds, () => requeueDrifted(options), options.sweepSeconds),
     ...(options.duties ?? []).map((duty) => repeat(duty, { signal: shutdown.signal, log, pace: options.dutyPace })),

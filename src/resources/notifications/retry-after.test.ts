@@ -39,3 +39,19 @@ it.each([
   await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
   expect(waitOf(await delivery())).toBe(seconds);
 });
+
+it('do not wait for a time before the clock was set back', async () => {
+  receiver.answer((response) => void response.writeHead(503).end());
+  const client = await cloud.newClient();
+  const path = `/cloudyard/v1/clients/${client.clientId}`;
+  await cloud.post(`${path}/webhooks`, { url: receiver.url }, client);
+  const message = { clientId: client.clientId, subject: 'a message', body: { paragraphs: [] }, data: {} };
+  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, { ...message, type: 'quota_threshold' }));
+  const delivery = async () => (await cloud.get(`${path}/notifications`, client)).body.results[0].deliveries[0];
+  await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
+  receiver.answer((response) => void response.writeHead(200).end());
+  await cloud.db.$client.query(`update jobs set run_at = now() + interval '1 year' where client_id = $1`, [
+    client.clientId,
+  ]);
+  await expect.poll(delivery).toMatchObject({ state: 'delivered' });
+});
