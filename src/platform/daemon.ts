@@ -353,8 +353,14 @@ async function terminate(options: DaemonOptions, running: Running): Promise<void
   options.log.info({ daemon: options.name, daemonPid: running.pid }, 'daemon stopped');
 }
 
-function removeOwnPidFile({ pidFile, writesPidFile }: DaemonOptions, pid: number): void {
-  if (!writesPidFile && Number.parseInt(readOrEmpty(pidFile), 10) === pid) rmSync(pidFile, { force: true });
+/** A file that cannot be removed, because storage became read-only, is stale for the next start. */
+function removeOwnPidFile({ name, pidFile, writesPidFile, log }: DaemonOptions, pid: number): void {
+  if (writesPidFile || Number.parseInt(readOrEmpty(pidFile), 10) !== pid) return;
+  try {
+    rmSync(pidFile, { force: true });
+  } catch (err) {
+    log.warn({ daemon: name, err }, 'cannot remove the pid file of a daemon');
+  }
 }
 
 function send(running: Running, signal: NodeJS.Signals): void {
