@@ -176,7 +176,7 @@ export const differences: Difference[] = [
     test: ['test/row-limits.test.ts', 'has at most 200 listeners, 200 pools and 10,000 members'],
   },
   {
-    here: 'A load balancer that was created without a `flavor` shows the default flavor',
+    here: 'A load balancer that was created without a `flavor` shows the default flavor, so configurations of the Terraform provider (0.x) must name it',
     official: 'documents null for the default flavor',
     reason: 'the flavor decides the price',
     test: [

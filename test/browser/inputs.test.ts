@@ -155,3 +155,18 @@ describe('a request for limits', () => {
     ]);
   });
 });
+
+describe('the flavor of a new load balancer', () => {
+  // Terraform plans to remove a flavor that its configuration does not name, and cannot.
+  it('is in the request and in its code, although it was not changed', async () => {
+    const page = await open('load-balancers/new');
+    const flavor = page.getByLabel(/^Flavor/);
+    await page.getByLabel('Name', { exact: true }).fill('flavored');
+    await page.getByText('a month').waitFor();
+    const shown = await flavor.inputValue();
+    await page.getByText('The same by code').click();
+    await page.getByRole('tab', { name: 'Terraform' }).click();
+    const code = await page.getByRole('tabpanel', { name: 'Terraform' }).innerText();
+    expect(code).toMatch(new RegExp(`flavor += "${shown}"`));
+  });
+});

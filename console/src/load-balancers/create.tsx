@@ -10,7 +10,7 @@ import type { Form, Values } from '../ui/form/use-form.ts';
 import { useLeave } from '../ui/form/use-leave.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
-import { BALANCERS, KIND } from './data.ts';
+import { BALANCERS, flavorsQuery, KIND } from './data.ts';
 import { fittingListener } from './fitting.ts';
 import { FlavorField } from './flavor-field.tsx';
 import { newListener, NestedListeners } from './nested-listeners.tsx';
@@ -21,11 +21,18 @@ export function CreateLoadBalancer() {
   const scope = useScope();
   const leave = useLeave();
   const params = scopeParams(scope);
+  // The request names the flavor that the form shows, also an unchanged one: without it the code for Terraform would plan
+  // to remove the flavor of the response.
+  const flavor = useQuery(flavorsQuery(scope)).data?.results[0]?.flavor_name;
   const form = useForm({
     schema,
     initial: { name: '', listeners: [newListener([])] },
     toBody: ({ listeners, ...values }) =>
-      compact({ ...values, listeners: (listeners as readonly Values[]).map(fittingListener) }),
+      compact({
+        ...values,
+        flavor: values['flavor'] ?? flavor,
+        listeners: (listeners as readonly Values[]).map(fittingListener),
+      }),
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(BALANCERS, { params: { path: params }, body: body as never }));
       const name = String(body['name']);
