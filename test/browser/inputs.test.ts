@@ -170,3 +170,23 @@ describe('the flavor of a new load balancer', () => {
     expect(code).toMatch(new RegExp(`flavor += "${shown}"`));
   });
 });
+
+describe('a new pool of a listener', () => {
+  // Terraform replaces a pool whose configuration does not name the load balancer.
+  it('names the load balancer, too', async () => {
+    const { yard } = consoleOf;
+    const listeners = [{ name: 'free', protocol: 'HTTP', protocol_port: 80 }];
+    const made = await yard.ended(await yard.post('/cloud/v1/loadbalancers/1/1', { name: 'pooled', listeners }));
+    const [balancer, listener] = [made.created_resources.loadbalancers[0], made.created_resources.listeners[0]];
+    const page = await open(`load-balancers/${balancer}/pools/new`);
+    await page.getByLabel(/^Listener/).selectOption(listener);
+    await page.getByLabel('Pool name').fill('chosen');
+    await page.getByText('The same by code').click();
+    await page.getByRole('tab', { name: 'Terraform' }).click();
+    const code = await page.getByRole('tabpanel', { name: 'Terraform' }).innerText();
+    expect(code).toContain(`loadbalancer_id = "${balancer}"`);
+    expect(code).toContain(`listener_id     = "${listener}"`);
+    await submit(page, 'Create pool');
+    await page.getByText('Created pool chosen').waitFor();
+  });
+});

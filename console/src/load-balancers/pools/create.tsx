@@ -27,9 +27,8 @@ function CreateDialog({ balancer, tree }: Current) {
   const form = useForm({
     schema,
     initial: { name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [] },
-    // The server takes the load balancer from the listener.
-    toBody: (values) =>
-      compact({ ...fittingPool(values), ...(values['listener_id'] ? {} : { load_balancer_id: balancer.id }) }),
+    // Also with a listener: the Terraform provider replaces a pool whose load balancer its configuration does not name.
+    toBody: (values) => compact({ ...fittingPool(values), load_balancer_id: balancer.id }),
     send: (body) => {
       const name = String(body['name']);
       return send(call, body, { busy: `Creating pool ${name}`, done: `Created pool ${name}`, tab: 'pools' });
