@@ -186,6 +186,30 @@ describe.skipIf(reason !== null)(reason ?? 'the Terraform text', () => {
     expect(await one('createVolume', { name: 'a', source: 'snapshot', snapshot_id: 's' })).not.toHaveProperty('source');
   });
 
+  it('writes the defaults of the API that the provider requires or has otherwise', async () => {
+    const block = async (operationId: string, body: JsonObject) =>
+      (await resourcesOf(terraformOf(operationId, body)))[0]!.block;
+    const volume = { name: 'a', source: 'new-volume', size: 1 };
+    expect(await block('createVolume', volume)).toMatchObject({ type_name: 'standard' });
+    expect(await block('createVolume', { ...volume, type_name: 'cold' })).toMatchObject({ type_name: 'cold' });
+    const common = {
+      max_quantity: 2,
+      resource_name_template: 'Snapshot of volume {volume_id} created by policy {lifecycle_policy_id}',
+    };
+    const schedules = [
+      { type: 'interval', hours: 3 },
+      { type: 'cron', month: '1' },
+      { type: 'cron', day_of_week: 'mon' },
+      { type: 'cron', day: '1', minute: '5' },
+    ];
+    expect((await block('createLifecyclePolicy', { name: 'a', schedules })).schedule).toMatchObject([
+      { ...common, interval: [{ hours: 3 }] },
+      { ...common, cron: [{ month: '1', day: '1', hour: '0' }] },
+      { ...common, cron: [{ day_of_week: 'mon', hour: '0' }] },
+      { ...common, cron: [{ day: '1', minute: '5' }] },
+    ]);
+  });
+
   it('keeps any text', async () => {
     for (const name of [
       `it's "quoted" \\ \${a} $\${b} %{if true} \\\${c} $ %`,

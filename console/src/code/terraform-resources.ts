@@ -97,7 +97,10 @@ const volume: Resource = {
   attributes: words('name size type_name image_id snapshot_id metadata_map'),
   // The identifier of a snapshot or an image shows it.
   implied: ['source'],
-  prepare: withMetadataMap,
+  prepare(body) {
+    const fields = withMetadataMap(body);
+    return body['source'] === 'new-volume' ? { type_name: 'standard', ...fields } : fields;
+  },
 };
 
 const snapshot: Resource = {
@@ -172,11 +175,24 @@ function withLoadBalancerId({ load_balancer_id, loadbalancer_id, ...rest }: Json
   return { loadbalancer_id: loadbalancer_id ?? load_balancer_id, ...rest };
 }
 
-/** The fields of its type are in a block of that name. */
+/** The fields of its type are in a block of that name. Omitted fields have other defaults in the provider than in the API. */
 function scheduleOf(schedule: Json): Json {
   if (!isObject(schedule)) return schedule;
   const { type, max_quantity, resource_name_template, retention_time, ...fields } = schedule;
-  return { max_quantity, resource_name_template, retention_time, [String(type)]: fields };
+  return {
+    max_quantity: max_quantity ?? 2,
+    resource_name_template:
+      resource_name_template ?? 'Snapshot of volume {volume_id} created by policy {lifecycle_policy_id}',
+    retention_time,
+    [String(type)]: type === 'cron' ? { ...finerCronFields(fields), ...fields } : fields,
+  };
+}
+
+/** Fields finer than the least significant one that is given have their minimum; the provider writes `*` for the hour and day. */
+function finerCronFields(fields: JsonObject): JsonObject {
+  const isGiven = (name: string) => (fields[name] ?? '') !== '';
+  if (isGiven('minute') || isGiven('hour')) return {};
+  return words('day week day_of_week').some(isGiven) ? { hour: '0' } : { day: '1', hour: '0' };
 }
 
 export function listOf(value: Json | undefined): Json[] {
