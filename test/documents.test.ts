@@ -66,3 +66,11 @@ describe('the packages of the drivers in drivers/kinds.ts', () => {
     expect(packages.filter((name) => !words.includes(name))).toEqual([]);
   });
 });
+
+describe('settings in code blocks', () => {
+  const files = globSync(['*.md', 'docs/**/*.md', 'packaging/**/*.md']);
+  it.each(files)('of %s have no comment on their line, which systemd reads as a part of the value', (file) => {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    expect(lines.filter((line) => /^ *(CLOUDYARD_\w+|DATABASE_URL)=('[^']*'|\S+) +#/.test(line))).toEqual([]);
+  });
+});
