@@ -9,6 +9,8 @@ import { isOwnAddress } from './own-host.ts';
 
 interface BusyPort {
   port: number;
+  /** The process that has it; null if /proc does not say. */
+  pid: number | null;
   detail: string;
   /** A command that starts Cloudyard with a free port. */
   remedy: string;
@@ -25,7 +27,7 @@ export async function findBusyPort(ports: readonly DriverPort[], dataDir: string
     if (holder && writesBelow(holder.pid, dataDir)) continue;
     const program = holder ? `${holder.name} (process ${holder.pid})` : 'another program';
     const remedy = `${setting}=${await freePortLike(port, host)} npm start`;
-    return { port, detail: `port ${port} is in use by ${program}`, remedy };
+    return { port, pid: holder?.pid ?? null, detail: `port ${port} is in use by ${program}`, remedy };
   }
   return null;
 }

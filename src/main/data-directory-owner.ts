@@ -6,8 +6,8 @@
  * Failure modes: if the file cannot be written (a full disk), and between containers, only the locks in the database count.
  */
 import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { liveProcess } from '../platform/running-processes.ts';
+import { dirname, join } from 'node:path';
+import { descriptorsOf, liveProcess } from '../platform/running-processes.ts';
 import type { Logger } from '../platform/log.ts';
 import { readExisting, readOrEmpty } from '../platform/read-or-empty.ts';
 
@@ -20,6 +20,17 @@ export function findOtherOwner(dataDir: string): number | null {
   const text = readExisting(fileOf(dataDir));
   const pid = Number.parseInt(text, 10);
   return pid !== process.pid && text === textOf(pid, dataDir) ? pid : null;
+}
+
+/** The data directory that a worker of this host works with and that this daemon logs to; null if there is none. */
+export function findWorkedDirectory(daemon: number): string | null {
+  for (const target of descriptorsOf(daemon)) {
+    if (!target.startsWith('/')) continue;
+    for (let folder = dirname(target); folder !== '/'; folder = dirname(folder)) {
+      if (findOtherOwner(folder) !== null) return folder;
+    }
+  }
+  return null;
 }
 
 /**

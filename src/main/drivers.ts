@@ -4,6 +4,7 @@ import type { Detection, DriverContext, HostDriverKind, SimulatedContext, Simula
 import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
 import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
 import { findBusyPort } from '../drivers/ports.ts';
+import { findWorkedDirectory } from './data-directory-owner.ts';
 import { endDriver, restartingDriver } from '../drivers/restarting.ts';
 import { withShortages } from '../drivers/shortages.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -155,7 +156,7 @@ export function simulatedDrivers(
   return Object.fromEntries(kindNames.map((name) => [name, simulatedDriver(name, settings, context, why)])) as Drivers;
 }
 
-/** What `start` would choose on this host, by kind, without starting anything. */
+/** What `start` would choose on this host, by kind, without starting anything, and what a running worker uses. */
 export async function detectDrivers(
   settings: DriverOptions,
   egressGap: EgressGap | null,
@@ -173,7 +174,11 @@ async function detectDriver(entry: Entry, dataDir: string): Promise<DriverStatus
   const simulated = { driver: 'simulated', real: false, healthy: true };
   if (!found) return { ...simulated, ...simulatedBySetting(kind) };
   const { driver, create, detail, remedy } = found;
-  const problem = create ? await findBusyPort(kind.ports?.(settings) ?? [], dataDir) : found;
+  const busy = create && (await findBusyPort(kind.ports?.(settings) ?? [], dataDir));
+  // `doctor` with the data directory of the API server, beside a worker with another one.
+  const worked = busy && busy.pid !== null ? findWorkedDirectory(busy.pid) : null;
+  if (worked !== null) return { driver, real: true, healthy: true, detail: `used by the worker of ${worked}` };
+  const problem = create ? busy : found;
   if (!problem) return { driver, real: true, healthy: true, detail, remedy };
   const status = mustBeReal ? { driver, real: true, healthy: false } : simulated;
   return { ...status, detail: problem.detail, remedy: problem.remedy };
