@@ -1,7 +1,8 @@
 /** Requests of the OCI Distribution Specification that distribution 2.8 does not handle as it requires, through the gate. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { removeContents } from '../../src/drivers/distribution/storage.ts';
 import { startSkopeo } from '../images.ts';
-import { manifestOf, openRegistryYard, type RegistryYard } from '../registry-yard.ts';
+import { digestOf, manifestOf, openRegistryYard, type RegistryYard } from '../registry-yard.ts';
 import { requires, skipReason } from '../requires.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
@@ -59,5 +60,28 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'clients of the OCI
     const listing = ['list-tags', '--tls-verify=false', '--creds', 'ci:pw-app'];
     const { code, output } = await startSkopeo([...listing, `docker://127.0.0.1:${yard.port}/${name}`]).ended;
     expect([code, JSON.parse(output).Tags]).toEqual([0, ['V3', 'latest', 'v1', 'v10', 'v2']]);
+  });
+
+  it('push the tags of an image while the API deletes it', async () => {
+    const { name, token } = await begin('races');
+    const manifest = manifestOf(config, []);
+    const digest = digestOf(JSON.stringify(manifest));
+    const replies = new Map<number, number>();
+    let isOver = false;
+    const push = async (tag: string) => {
+      for (let i = 0; i < 150; i += 1) {
+        const { status } = await yard.putManifest(token, name, tag, manifest);
+        replies.set(status, (replies.get(status) ?? 0) + 1);
+      }
+    };
+    // As the worker does for a deletion of the API, but all the time.
+    const remove = async () => {
+      while (!isOver) await removeContents(yard.layout, { prefix, repository: 'races', digest, tag: null });
+    };
+    const removals = [remove(), remove()];
+    await Promise.all(['v0', 'v1', 'v2', 'v3'].map(push));
+    isOver = true;
+    await Promise.all(removals);
+    expect([...replies]).toEqual([[201, 600]]);
   });
 });

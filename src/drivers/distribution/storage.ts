@@ -194,19 +194,22 @@ function descriptorsIn(...values: unknown[]): Map<string, number> {
   return found;
 }
 
-/** Removes a repository, or a manifest with its tags, or a tag unless a push has moved it to another manifest. */
+/**
+ * Removes a repository, or a manifest with its tags, or a tag unless a push has moved it to another manifest. Folders are moved away
+ * first, because a push may write to them.
+ */
 export async function removeContents(layout: Layout, removal: RegistryRemoval): Promise<void> {
   const { prefix, digest, tag } = removal;
   const repository = { name: removal.repository, folder: layout.repository(prefix, removal.repository) };
   if (tag !== null) {
     const isCurrent = (await digestOfTag(repository, checkedTag(tag))) === digest;
-    return isCurrent ? removeLink(tagsOf(repository), tag) : undefined;
+    return isCurrent ? removeFolder(layout, join(tagsOf(repository), tag)) : undefined;
   }
   if (digest !== null) {
     for (const each of await tagsWithDigests(repository)) {
-      if (each.digest === digest) await removeLink(tagsOf(repository), each.name);
+      if (each.digest === digest) await removeFolder(layout, join(tagsOf(repository), each.name));
     }
-    return removeLink(revisionsOf(repository), hexOf(digest));
+    return removeFolder(layout, join(revisionsOf(repository), hexOf(digest)));
   }
   // Repositories below it are kept. Manifests go first, so that none refers to a layer that is gone.
   for (const part of ['_manifests', '_layers', '_uploads']) await removeFolder(layout, join(repository.folder, part));
@@ -236,7 +239,7 @@ export async function sweepLink(folder: string, digest: string): Promise<void> {
   await syncPath(join(folder, hexOf(digest)));
 }
 
-/** Removes a link or tag; succeeds as well if it does not exist. Survives a crash of the host. */
+/** Removes a link; succeeds as well if it does not exist. Survives a crash of the host. */
 export async function removeLink(folder: string, name: string): Promise<void> {
   await rm(join(folder, name), { recursive: true, force: true });
   await syncPath(folder).catch((error: NodeJS.ErrnoException) => {

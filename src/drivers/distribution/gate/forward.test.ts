@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer as createTcpServer } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createForward, type Forwarding } from './forward.ts';
 import { refuse, Refusal } from './refusal.ts';
 
@@ -31,7 +31,7 @@ const listening = async (server: Server, where: string | number): Promise<Server
 interface GateOptions extends Partial<Forwarding> {
   onRequest?(request: IncomingMessage): void;
   /** Gets the body that distribution has received before it answers. Default: it answers at once. */
-  onBody?(body: Buffer): void;
+  onBody?(body: Buffer): unknown;
   /** The body of the responses with `statuses`. */
   body?: string;
 }
@@ -124,6 +124,43 @@ it('repairs after the refusal of a deletion with an invalid digest, which the li
 it('asks the client to repeat a request with a body', async () => {
   expect(await statusOf('PUT', [500], async () => 'repaired')).toBe(503);
   expect(await statusOf('PUT', [500], async () => 'sound')).toBe(500);
+});
+
+describe('a request whose body is kept', () => {
+  const error = (enclosed: object) =>
+    JSON.stringify({ errors: [{ code: 'UNKNOWN', detail: { DriverName: 'filesystem', Enclosed: enclosed } }] });
+  const lost = error({
+    Op: 'open',
+    Path: 'docker/registry/v2/repositories/app-1/a/_manifests/tags/v1/current/link',
+    Err: 2,
+  });
+  /** The status for a body of 3 KiB, and the bodies that distribution received. */
+  const put = async (statuses: number[], options: Partial<GateOptions>) => {
+    const bodies: Buffer[] = [];
+    const onBody = (body: Buffer) => bodies.push(body);
+    const port = await openGate(statuses, { keeps: 4096, repair: async () => 'sound', onBody, ...options });
+    const sent = randomBytes(3 * 1024);
+    const { status } = await fetch(`http://127.0.0.1:${port}/v2/`, { method: 'PUT', body: sent });
+    return { status, sent, bodies };
+  };
+
+  it('is sent again after a deletion has removed the folder that distribution writes to', async () => {
+    const { status, sent, bodies } = await put([500, 500], { body: lost });
+    expect([status, bodies]).toEqual([404, [sent, sent, sent]]);
+  });
+
+  it('is sent again after a repair', async () => {
+    expect(await put([500], { repair: async () => 'repaired' })).toMatchObject({ status: 404, bodies: { length: 2 } });
+  });
+
+  it('is not sent again after another error', async () => {
+    const body = error({ Op: 'open', Path: 'docker/registry/v2/repositories', Err: 13 });
+    expect(await put([500], { body })).toMatchObject({ status: 500, bodies: { length: 1 } });
+  });
+
+  it('is not sent again if it was too long to be kept', async () => {
+    expect(await put([500], { body: lost, keeps: 1024 })).toMatchObject({ status: 500, bodies: { length: 1 } });
+  });
 });
 
 it.each([

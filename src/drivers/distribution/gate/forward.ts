@@ -9,6 +9,7 @@ import {
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isLostFolder } from './lost-folder.ts';
 import { areOfStorage, publicErrors, rangeErrors } from './public-errors.ts';
 import { endAfterBody, Refusal } from './refusal.ts';
 
@@ -30,6 +31,11 @@ export interface Forwarding {
    * sent again once after `sound`, because another request may have repaired the file in the meantime.
    */
   repair?(): Promise<'repaired' | 'pending' | 'sound'>;
+  /**
+   * Bytes of the body that are kept, so that the request can be sent again after the loss of a folder (lost-folder.ts) and, instead of
+   * 503, after a repair. Default: 0.
+   */
+  keeps?: number;
   /** Ends the request to distribution. If its reason is a Refusal, the client gets that. */
   signal?: AbortSignal;
   /** Parts of the request to omit. */
@@ -76,17 +82,19 @@ export function createForward(socketPath: string) {
   };
 
   const forward = async (request: IncomingMessage, response: ServerResponse, forwarding: Forwarding): Promise<void> => {
-    for (let tries = 0; await sendOnce(request, response, forwarding, tries); tries += 1) {
-      await sleep(repairPauseMs);
-    }
+    const attempt: Attempt = { tries: 0, kept: [], isKept: false };
+    for (; await sendOnce(request, response, forwarding, attempt); attempt.tries += 1) await sleep(repairPauseMs);
   };
 
-  /** Resolves with true if the request must be sent again, because a file was repaired or may be written at the moment. */
+  /**
+   * Resolves with true if the request must be sent again, because a file was repaired or may be written at the moment, or a folder was
+   * lost.
+   */
   const sendOnce = async (
     request: IncomingMessage,
     response: ServerResponse,
     forwarding: Forwarding,
-    tries: number,
+    attempt: Attempt,
   ): Promise<boolean> => {
     const { method, url, signal, without = {} } = forwarding;
     const sends = !without.body && hasBody(request, method);
@@ -102,7 +110,8 @@ export function createForward(socketPath: string) {
     const onClose = () => response.writableFinished || upstream.destroy();
     response.once('close', onClose);
     try {
-      if (sends) await sendBody(request, upstream, forwarding, failed);
+      if (attempt.isKept) upstream.end(Buffer.concat(attempt.kept));
+      else if (sends) await sendBody(request, upstream, forwarding, { attempt, answered: failed });
       else {
         forwarding.onSent?.();
         upstream.end();
@@ -112,7 +121,7 @@ export function createForward(socketPath: string) {
       // A response to HEAD has no body. That of a server error is for `onAnswer`.
       let errors = method === 'HEAD' || isServerError ? null : await errorsOf(answer, method);
       const isOfStorage = isServerError || (errors !== null && areOfStorage(errors, method));
-      if (isOfStorage && (await repairsFor(forwarding, sends, tries))) {
+      if (isOfStorage && (await mustRepeat(answer, forwarding, sends, attempt))) {
         answer.resume();
         return true;
       }
@@ -134,12 +143,32 @@ export function createForward(socketPath: string) {
   return Object.assign(forward, { head });
 }
 
-/** After an error of the storage: whether the request must be sent again. `sends`: it has a body, which is used up. @throws Refusal */
-async function repairsFor(forwarding: Forwarding, sends: boolean, tries: number): Promise<boolean> {
-  if (tries >= repairTries || !forwarding.repair) return false;
-  const isSound = (await forwarding.repair()) === 'sound';
-  if (!sends) return !isSound || tries === 0;
-  if (isSound) return false;
+/** The state of a request that may be sent several times. */
+interface Attempt {
+  /** How often it was sent before. */
+  tries: number;
+  /** The parts of its body, if `isKept`. */
+  kept: Buffer[];
+  /** Whether the whole body was received and is kept. */
+  isKept: boolean;
+}
+
+/**
+ * After an error of the storage: whether the request must be sent again. `sends`: it has a body, which is used up unless it is kept.
+ * @throws Refusal
+ */
+async function mustRepeat(
+  answer: IncomingMessage,
+  { repair }: Forwarding,
+  sends: boolean,
+  { tries, isKept }: Attempt,
+): Promise<boolean> {
+  if (tries >= repairTries) return false;
+  const canRepeat = !sends || isKept;
+  if (canRepeat && answer.statusCode! >= 500 && (await isLostFolder(answer))) return true;
+  if (!repair) return false;
+  if ((await repair()) === 'sound') return !sends && tries === 0;
+  if (canRepeat) return true;
   throw new Refusal(503, 'UNAVAILABLE', 'an incomplete file was found; try again in a moment', 1);
 }
 
@@ -161,15 +190,20 @@ const errorsOf = (answer: IncomingMessage, method: string): Promise<string | nul
 async function sendBody(
   request: IncomingMessage,
   upstream: ClientRequest,
-  { admit, onSent }: Forwarding,
-  answered: Promise<unknown>,
+  { admit, onSent, keeps = 0 }: Forwarding,
+  { attempt, answered }: { attempt: Attempt; answered: Promise<unknown> },
 ): Promise<void> {
   let admitting: Promise<void> | null = null;
+  let bytes = 0;
   const resume = () => {
     if (!admitting && !upstream.writableNeedDrain) request.resume();
   };
   const send = (part: Buffer) => {
     if (upstream.destroyed) return;
+    bytes += part.length;
+    // A copy, because the part is freed.
+    if (bytes <= keeps) attempt.kept.push(Buffer.from(part));
+    else if (attempt.kept.length > 0) attempt.kept = [];
     const isSent = upstream.write(part, (error) => {
       if (!error) release(part);
     });
@@ -201,6 +235,7 @@ async function sendBody(
     upstream.off('drain', resume);
   }
   if (!request.readableEnded) return;
+  attempt.isKept = bytes <= keeps;
   onSent?.();
   upstream.end();
 }

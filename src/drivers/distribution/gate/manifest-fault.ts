@@ -5,8 +5,8 @@
  * Its response is sufficient, so the manifest (up to 4 MiB) is not parsed again, which would block other requests. `detail` is
  * the error with its fields: that of a manifest has none, that of the storage has at least `DriverName`.
  */
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { startOf } from './start-of-body.ts';
 
 const versionFault = /^\{"errors":\[\{"code":"UNKNOWN","message":"unknown error","detail":\{\}\}\]\}/;
 
@@ -23,13 +23,4 @@ export async function manifestFault(answer: Readable): Promise<string | null> {
   if (versionFault.test(start)) return 'schemaVersion must be 2';
   const found = descriptorFault.exec(start);
   return found && `the digest or the urls of ${found[1] ?? 'a descriptor'} are malformed`;
-}
-
-/** The first part of a body. Distribution writes the first errors and the headers at once. */
-async function startOf(answer: Readable): Promise<string> {
-  await once(answer, 'readable');
-  const start = answer.read() as Buffer | null;
-  // In the same tick, because a stream whose last part was read may end in the next one.
-  if (start) answer.unshift(start);
-  return start?.toString('latin1') ?? '';
 }

@@ -39,6 +39,8 @@ interface Push {
   account: Account;
 }
 
+/** Of a manifest: the size of those of almost all images. */
+const keptBytes = 64 * 1024;
 /** How long a manifest may take to arrive. */
 const manifestMs = 60_000;
 /** Bytes of a body between two checks for a closed registry or a full disk. */
@@ -181,7 +183,7 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
   try {
     await admit(deps, push, null, 0);
     await deps.forward(request, response, {
-      ...{ method: request.method!, url: target.url, signal: controller.signal },
+      ...{ method: request.method!, url: target.url, signal: controller.signal, keeps: keptBytes },
       repair: deps.repairFor(target),
       async admit(bytes) {
         await admit(deps, push, null, bytes);
