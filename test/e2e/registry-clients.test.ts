@@ -84,4 +84,32 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'clients of the OCI
     await Promise.all(removals);
     expect([...replies]).toEqual([[201, 600]]);
   });
+
+  it('get 416 for a chunk out of order, and continue where the upload ends', async () => {
+    const { name, token } = await begin('chunks');
+    const bytes = Buffer.from('0123456789');
+    const digest = digestOf(bytes);
+    const { location } = await yard.beginUpload(token, name);
+    const chunk = (path: string, first: number, last: number, method = 'PATCH') =>
+      yard.call(method, path, {
+        token,
+        body: bytes.subarray(first, last + 1),
+        headers: { 'content-range': `${first}-${last}` },
+      });
+    expect(await chunk(location, 4, 6)).toMatchObject({ status: 416, code: 'RANGE_INVALID' });
+    const begun = await chunk(location, 0, 3);
+    expect([begun.status, begun.headers.range]).toEqual([202, '0-3']);
+    const after = String(begun.headers.location);
+    for (const [first, last] of [
+      [0, 3],
+      [7, 9],
+    ] as const) {
+      expect((await chunk(after, first, last)).status).toBe(416);
+    }
+    expect((await chunk(`${after}&digest=${digest}`, 7, 9, 'PUT')).status).toBe(416);
+    const state = await yard.call('GET', after, { token });
+    expect([state.status, state.headers.range]).toEqual([204, '0-3']);
+    expect((await chunk(`${state.headers.location}&digest=${digest}`, 4, 9, 'PUT')).status).toBe(201);
+    expect((await yard.call('GET', `/v2/${name}/blobs/${digest}`, { token })).text).toBe(String(bytes));
+  });
 });

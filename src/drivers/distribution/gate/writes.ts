@@ -9,8 +9,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
-import { uploadsOf } from '../storage.ts';
+import { readableBytes, uploadsOf } from '../storage.ts';
 import { type Account, createAccount, limits } from './account.ts';
+import { requireInOrder } from './content-range.ts';
 import type { Forward } from './forward.ts';
 import type { Grant } from './grants.ts';
 import { manifestFault } from './manifest-fault.ts';
@@ -138,6 +139,10 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
   writers.add(writer);
   let unchecked = 0;
   try {
+    const range = request.headers['content-range'];
+    const stored =
+      range === undefined ? null : await readableBytes(join(uploadFolder(layout, prefix, repository, id), 'data'));
+    if (stored !== null) requireInOrder(range!, stored);
     await admit(deps, push, id, 0);
     await forward(request, response, {
       ...{ method: request.method!, url, signal: controller.signal, repair: deps.repairFor(target) },
