@@ -112,4 +112,16 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'clients of the OCI
     expect((await chunk(`${state.headers.location}&digest=${digest}`, 4, 9, 'PUT')).status).toBe(201);
     expect((await yard.call('GET', `/v2/${name}/blobs/${digest}`, { token })).text).toBe(String(bytes));
   });
+
+  it('get 400 for a push with a digest that is malformed or of another algorithm', async () => {
+    const { name, token } = await begin('digests');
+    const sha512 = `sha512:${'0'.repeat(128)}`;
+    const { location } = await yard.beginUpload(token, name);
+    const refused = { status: 400, code: 'DIGEST_INVALID' };
+    expect(await yard.putManifest(token, name, 'sha256:malformed', manifestOf(config, []))).toMatchObject(refused);
+    expect(await yard.call('PUT', `${location}&digest=${sha512}`, { token, body: 'x' })).toMatchObject(refused);
+    for (const path of [`/v2/${name}/manifests/sha256:malformed`, `/v2/${name}/blobs/${sha512}`]) {
+      expect((await yard.call('GET', path, { token })).status).toBe(404);
+    }
+  });
 });

@@ -109,7 +109,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
     expect((await yard.call('PUT', path, { token, body: 'poison' })).status).toBe(400);
     expect(await readable(mine, digest)).toBe(404);
     const sha512 = `${location}&digest=sha512:${'0'.repeat(128)}`;
-    expect((await yard.call('PUT', sha512, { token, body: 'x' })).status).toBe(404);
+    expect(await yard.call('PUT', sha512, { token, body: 'x' })).toMatchObject({ status: 400, code: 'DIGEST_INVALID' });
   });
 
   it('cannot leave its registry through a repository name', async () => {
@@ -170,8 +170,7 @@ describe.skipIf(!requires('docker-registry'))(skipReason('docker-registry') ?? '
   it('cannot send an endless manifest', async () => {
     const huge = JSON.stringify(manifestOf(config, [], { annotations: { filler: 'x'.repeat(5 * 1024 * 1024) } }));
     const reply = await yard.putManifest(token, mine, 'huge', huge);
-    expect(reply.status).toBeGreaterThanOrEqual(400);
-    expect(reply.status).toBeLessThan(500);
+    expect(reply).toMatchObject({ status: 413, code: 'MANIFEST_INVALID' });
   });
 
   it('learns no path of the host from errors of the storage', async () => {

@@ -19,7 +19,7 @@ import { createGrants } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
 import { createRepairs } from './repairs.ts';
 import { createTagLists } from './tags.ts';
-import { type Target, targetOf } from './target.ts';
+import { hasInvalidDigest, type Target, targetOf } from './target.ts';
 import { checkUploads, createReport, isDiskFull } from './watch.ts';
 import { acceptCertificates, readTls } from './tls.ts';
 import { createWrites } from './writes.ts';
@@ -76,10 +76,9 @@ function start(configuration: GateConfiguration): void {
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     if (hasUnknownCoding(request)) throw new Refusal(501, 'UNSUPPORTED', `Transfer-Encoding ${onlyChunked}`);
-    const target = targetOf(request.url ?? '');
-    if (!target)
-      throw new Refusal(404, 'NAME_INVALID', 'not a path of the registry API, or not a valid name or digest');
-    const method = request.method ?? '';
+    const { method = '', url = '' } = request;
+    const target = targetOf(url);
+    if (!target) throw pathRefusal(method, url);
     if (method === 'GET' && target.kind === 'blob' && (await sendBlob(request, response, target, { layout, forward })))
       return;
     if (method === 'GET' && target.kind === 'tags' && (await sendTags(request, response, target))) return;
@@ -135,6 +134,13 @@ function start(configuration: GateConfiguration): void {
     await report(writes);
   });
   every(5000, () => checkUploads(layout, writes));
+}
+
+/** What does not exist cannot be read; a write with a digest of another algorithm is refused by itself. */
+function pathRefusal(method: string, url: string): Refusal {
+  if (readMethods.has(method) || !hasInvalidDigest(url))
+    return new Refusal(404, 'NAME_INVALID', 'not a path of the registry API, or not a valid name or digest');
+  return new Refusal(400, 'DIGEST_INVALID', 'the digest is malformed, or its algorithm is not sha256');
 }
 
 /** Called once the port is bound and the key of the certificate is read. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { targetOf } from './target.ts';
+import { hasInvalidDigest, targetOf } from './target.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const id = '01234567-89ab-4cde-8f01-23456789abcd';
@@ -55,4 +55,19 @@ describe('targetOf', () => {
   ])('returns null for %s', (url) => {
     expect(targetOf(url)).toBeNull();
   });
+});
+
+describe('hasInvalidDigest', () => {
+  it.each([
+    '/v2/app-1/a/manifests/sha256:short',
+    `/v2/app-1/a/blobs/sha512:${'0'.repeat(128)}`,
+    '/v2/app-1/a/blobs/sha512%3A00',
+    `/v2/app-1/a/blobs/uploads/${id}?digest=sha512:00`,
+    '/v2/app-1/a/blobs/uploads/?mount=x&from=app-1/b',
+  ])('is true for %s', (url) => expect(hasInvalidDigest(url)).toBe(true));
+
+  it.each(['/', '/v2/app-1/A/manifests/v1', `/v2/app-1/../a/blobs/uploads/?digest=${digest}`])(
+    'is false for %s',
+    (url) => expect(hasInvalidDigest(url)).toBe(false),
+  );
 });

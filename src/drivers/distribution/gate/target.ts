@@ -36,10 +36,8 @@ const parameters = ['digest', 'mount', 'from', 'n', 'last', '_state'];
 
 /** Null for a path that is not part of the distribution API. */
 export function targetOf(url: string): Target | null {
-  const at = url.indexOf('?');
-  // Some clients escape the colon of a digest. No other character of a valid path needs escaping.
-  const path = (at < 0 ? url : url.slice(0, at)).replaceAll(/%3a/gi, ':');
-  const query = queryOf(at < 0 ? '' : url.slice(at + 1));
+  const [path, text] = partsOf(url);
+  const query = queryOf(text);
   const none = { name: '', prefix: '', repository: '', reference: '', mount: null };
   if (path === '/v2/' || path === '/v2') return { ...none, kind: 'base', url: '/v2/' };
   if (path === '/v2/_catalog') return { ...none, kind: 'catalog', url: '/v2/_catalog' };
@@ -57,6 +55,15 @@ export function targetOf(url: string): Target | null {
   return null;
 }
 
+/** Whether the path names a digest that is malformed, or of an algorithm that is not supported. */
+export function hasInvalidDigest(url: string): boolean {
+  const [path, query] = partsOf(url);
+  const given = queryOf(query);
+  return (
+    /\/(?:blobs|manifests)\/[^/]*:[^/]*$/.test(path) || !isSha256(given.get('digest')) || !isSha256(given.get('mount'))
+  );
+}
+
 function pathOf(kind: Target['kind'], reference: string): string {
   if (kind === 'tags') return 'tags/list';
   if (kind === 'uploads') return 'blobs/uploads/';
@@ -68,6 +75,14 @@ function mountOf(query: URLSearchParams, prefix: string): string | null {
   const [digest, from] = [query.get('mount'), query.get('from')];
   if (digest === null || from === null || !isName(from) || from.startsWith(`${prefix}/`)) return null;
   return `/v2/${from}/blobs/${digest}`;
+}
+
+/** The path and the query. */
+function partsOf(url: string): [string, string] {
+  const at = url.indexOf('?');
+  // Some clients escape the colon of a digest. No other character of a valid path needs escaping.
+  const path = (at < 0 ? url : url.slice(0, at)).replaceAll(/%3a/gi, ':');
+  return [path, at < 0 ? '' : url.slice(at + 1)];
 }
 
 /** The parameters that distribution reads, each once. */

@@ -158,4 +158,11 @@ describe('a manifest', () => {
     await handled.catch((error: unknown) => expect(error).toBe(lost));
     expect(used()).toBe(bytes);
   });
+
+  it('above 4 MiB is rejected with 413 and counts nothing', async () => {
+    const manifest = targetOf('/v2/app-1/a/manifests/v1')!;
+    const { handled, used } = write('PUT', manifest, 10 * mib, ({ admit }) => sendForever(admit!, () => {}));
+    await expect(handled).rejects.toMatchObject({ status: 413, code: 'MANIFEST_INVALID' });
+    expect(used()).toBe(0);
+  });
 });

@@ -42,6 +42,8 @@ interface Push {
 
 /** Of a manifest: the size of those of almost all images. */
 const keptBytes = 64 * 1024;
+/** The limit of distribution, which reports it as 400. */
+const manifestBytes = 4 * 1024 ** 2;
 /** How long a manifest may take to arrive. */
 const manifestMs = 60_000;
 /** Bytes of a body between two checks for a closed registry or a full disk. */
@@ -191,6 +193,10 @@ async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {
       ...{ method: request.method!, url: target.url, signal: controller.signal, keeps: keptBytes },
       repair: deps.repairFor(target),
       async admit(bytes) {
+        if (taken + bytes > manifestBytes) {
+          mayBeStored = false;
+          throw new Refusal(413, 'MANIFEST_INVALID', `the manifest has more than ${manifestBytes / 1024 ** 2} MiB`);
+        }
         await admit(deps, push, null, bytes);
         taken += bytes;
         mayBeStored = true;
