@@ -20,10 +20,11 @@ it.each([
 });
 
 it.each([
-  ['could not extend file "base/5/16385": Disk quota exceeded', 'has exceeded its disk quota'],
-  ['cache lookup failed for type 16385', null],
-])('an internal error of PostgreSQL is a shortage only for a quota: %s', (message, shortage) => {
-  const cause = Object.assign(new pg.DatabaseError(message, 100, 'error'), { code: 'XX000' });
+  ['could not extend file "base/5/16385": Disk quota exceeded', 'mdextend', 'has exceeded its disk quota'],
+  ['could not write init file', 'write_item', 'cannot write to its disk'],
+  ['cache lookup failed for type 16385', 'format_type_extended', null],
+])('an internal error of PostgreSQL is a shortage only if the disk is full: %s', (message, routine, shortage) => {
+  const cause = Object.assign(new pg.DatabaseError(message, 100, 'error'), { code: 'XX000', routine });
   const error = new Error('Failed query', { cause });
   expect([isUnavailable(error), shortageOf(error)]).toEqual([shortage !== null, shortage]);
 });

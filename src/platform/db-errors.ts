@@ -80,14 +80,21 @@ const shortages: Record<string, string> = {
   '58030': 'cannot access its disk',
 };
 
+const internalError = 'XX000';
 /** PostgreSQL has no SQLSTATE for it. Its message ends with that of the system, in the language of the server. */
-const overQuota = { code: 'XX000', message: /: Disk quota exceeded$/ };
+const overQuota = /: Disk quota exceeded$/;
+/**
+ * Functions of PostgreSQL that save the cache of the catalog for later sessions. A session that begins on a full disk fails in
+ * them, in older versions (15) as an internal error.
+ */
+const savesCatalogCache = new Set<string | undefined>(['write_item', 'write_relcache_init_file']);
 
 /** Why the database could not run a statement although it responds, for example `has no space left on its disk`; or null. */
 export function shortageOf(error: unknown): string | null {
-  const { code = '', message = '' } = postgresError(error) ?? {};
-  if (code === overQuota.code && overQuota.message.test(message)) return 'has exceeded its disk quota';
-  return shortages[code] ?? null;
+  const { code = '', message = '', routine } = postgresError(error) ?? {};
+  if (code !== internalError) return shortages[code] ?? null;
+  if (overQuota.test(message)) return 'has exceeded its disk quota';
+  return savesCatalogCache.has(routine) ? 'cannot write to its disk' : null;
 }
 
 /** Statement timeouts, and the serialization failures and deadlocks that the retries of `transaction` did not resolve. */
