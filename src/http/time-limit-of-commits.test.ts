@@ -2,12 +2,14 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openCloudyard } from '../../test/harness.ts';
 import { copyPreparedCluster } from '../../test/prepared-cluster.ts';
 import { until } from '../../test/until.ts';
 import { createApi } from '../main/api.ts';
+import { connect, transaction } from '../platform/db.ts';
 import { startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import { createKeyring } from '../platform/encryption.ts';
 import { silentLogger } from '../platform/log.ts';
@@ -52,6 +54,9 @@ describe('a request whose commit waits for a standby that is away', () => {
     await until(async () => (await isRead()) === names, 30, 'the configuration');
   };
 
+  const waiting = async () =>
+    (await operator.query(`select from pg_stat_activity where wait_event = 'SyncRep'`)).rowCount;
+
   it('gets 503, and takes effect when the standby is back; one that has sent no commit changes nothing', async () => {
     const { cloudyard } = opened;
     const app = await createApi(cloudyard.services, { log: silentLogger, timeLimit: { ms: 500, checkMs: 20 } });
@@ -69,8 +74,7 @@ describe('a request whose commit waits for a standby that is away', () => {
     onTestFinished(() => setStandby(''));
     const uncertain = { status: 503, body: { message: messageOf(', and may have taken effect or may still do so') } };
     expect(await send('PATCH', `${networks}/${id}`, 'renamed')).toMatchObject(uncertain);
-    const waiting = `select from pg_stat_activity where wait_event = 'SyncRep'`;
-    expect((await operator.query(waiting)).rowCount).toBe(1);
+    expect(await waiting()).toBe(1);
     // The row is locked by the first request.
     const unchanged = { status: 503, body: { message: messageOf('; nothing was changed') } };
     expect(await send('PATCH', `${networks}/${id}`, 'renamed again')).toMatchObject(unchanged);
@@ -80,5 +84,21 @@ describe('a request whose commit waits for a standby that is away', () => {
 
     await setStandby('');
     await expect.poll(names, soon).toEqual(['created', 'renamed']);
+  });
+
+  it('is not ended by the limit of its statement: the change would be visible without being replicated', async () => {
+    const db = connect({ ...postgres.connection, statementTimeout: '300ms', log: silentLogger });
+    onTestFinished(() => db.$client.end());
+    await operator.query('create table notes (note text)');
+    await setStandby('away');
+    onTestFinished(() => setStandby(''));
+    const insert = `insert into notes values ('a note')`;
+    const alone = db.$client.query(insert);
+    const inTransaction = transaction(db, (tx) => tx.$client.query(insert));
+    await expect.poll(waiting, soon).toBe(2);
+    await sleep(900);
+    expect(await waiting()).toBe(2);
+    await setStandby('');
+    await expect(Promise.all([alone, inTransaction])).resolves.toBeDefined();
   });
 });
