@@ -29,6 +29,15 @@ it.each([
   expect([isUnavailable(error), shortageOf(error)]).toEqual([shortage !== null, shortage]);
 });
 
+it.each([
+  ['53000', 'has no file descriptors left'],
+  ['53100', 'has no space left on its disk'],
+  ['58030', 'cannot access its disk'],
+])('a database that fails with %s %s', (code, shortage) => {
+  const error = Object.assign(new pg.DatabaseError('could not open file', 100, 'error'), { code });
+  expect([isUnavailable(error), shortageOf(error)]).toEqual([true, shortage]);
+});
+
 it.each(['timeout expired', 'Query read timeout', 'Connection terminated unexpectedly'])(
   'an error of the client, %s, is temporary',
   (message) => expect(isUnavailable(new Error('Failed query', { cause: new Error(message) }))).toBe(true),

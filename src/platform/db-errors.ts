@@ -73,6 +73,8 @@ export function hostShortageOf(error: unknown): string | null {
 
 /** What a database that responds lacks, by SQLSTATE (class 53, and 58030). */
 const shortages: Record<string, string> = {
+  // Of a system call that failed with EMFILE or ENFILE.
+  '53000': 'has no file descriptors left',
   '53100': 'has no space left on its disk',
   '53200': 'is out of memory',
   '53300': 'has too many connections',
