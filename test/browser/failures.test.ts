@@ -87,3 +87,21 @@ describe('a successful response without a body, as of a faulty proxy', () => {
     expect(await page.getByLabel(label, { exact: true }).inputValue()).toBe('typed');
   });
 });
+
+describe('a refused form', () => {
+  it('lists in its message only what belongs to no field', async () => {
+    const page = await open('networks/new');
+    page.on('dialog', (dialog) => void dialog.accept());
+    const errors = [
+      { path: 'name', message: 'is taken' },
+      { path: 'router', message: 'is full' },
+    ];
+    const message = errors.map((error) => `${error.path}: ${error.message}`).join('; ');
+    await page.route('**/cloud/v1/networks/1/1', (route) => route.fulfill({ status: 400, json: { message, errors } }));
+    await page.getByLabel('Name', { exact: true }).fill('typed');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create network' }).click();
+    await page.locator('.field .error').getByText('is taken').waitFor();
+    const notice = page.locator('.form > .notice.bad');
+    expect((await notice.innerText()).split(/\n+/)).toEqual(['Correct the marked fields', 'router: is full']);
+  });
+});

@@ -97,7 +97,7 @@ export function useForm({
       setFromServer(named);
       const others = withoutField(named, fields);
       // The message of invalid input repeats those of the fields.
-      const isMarked = error instanceof ApiError && error.status === 400 && named.length > 0 && others.length === 0;
+      const isMarked = error instanceof ApiError && error.status === 400 && others.length < named.length;
       setFailure(failureOf(isMarked ? MARKED : messageOf(error), others));
     } finally {
       setSubmitting(false);
