@@ -105,3 +105,14 @@ describe('a refused form', () => {
     expect((await notice.innerText()).split(/\n+/)).toEqual(['Correct the marked fields', 'router: is full']);
   });
 });
+
+describe('the check of an API key', () => {
+  it('does not say that the key is refused if the server cannot check it', async () => {
+    await consoleOf.yard.insist('POST', '/cloud/v1/caas/keys/1/1', { name: 'unchecked', containers: [] });
+    const page = await open('api-keys/unchecked/verify');
+    await page.route('**/cloudyard/v1/authorize/**', (route) => route.fulfill({ status: 503, body: '' }));
+    for (const label of ['Secret', 'Namespace', 'Container']) await page.getByLabel(label, { exact: true }).fill('x');
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page.getByText('the server or a proxy responded with status 503').waitFor();
+  });
+});

@@ -1,5 +1,5 @@
 import { type SubmitEvent, useId, useRef, useState } from 'react';
-import { ConnectionError, messageOf } from '../api/errors.ts';
+import { ApiError, ConnectionError, messageOf } from '../api/errors.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { type Scope, useScope } from '../ui/scope.tsx';
@@ -103,6 +103,8 @@ async function authorize(path: string, secret: string): Promise<Outcome> {
     throw new ConnectionError();
   });
   if (response.ok) return { isOpen: true, text: 'The key opens the container.' };
-  const reason = response.headers.get('X-Cloudyard-Reason') ?? 'refused';
+  const reason = response.headers.get('X-Cloudyard-Reason');
+  // Every refusal has a reason. Another response says nothing about the key.
+  if (reason === null) throw new ApiError(response.status, null);
   return { isOpen: false, text: `${response.status}: ${reason.replaceAll('_', ' ')}` };
 }

@@ -13,7 +13,9 @@ export class ApiError extends Error {
 
   constructor(status: number, body: unknown) {
     const known = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
-    super(typeof known['message'] === 'string' ? known['message'] : `the server answered ${status}`);
+    super(
+      typeof known['message'] === 'string' ? known['message'] : `the server or a proxy responded with status ${status}`,
+    );
     this.status = status;
     this.code = typeof known['exception_class'] === 'string' ? known['exception_class'] : null;
     this.requestId = typeof known['request_id'] === 'string' ? known['request_id'] : null;
