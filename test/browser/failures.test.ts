@@ -116,3 +116,29 @@ describe('the check of an API key', () => {
     await page.getByText('the server or a proxy responded with status 503').waitFor();
   });
 });
+
+describe('a revert of a volume', () => {
+  it('that failed before it could be followed is not reported as done', async () => {
+    const { yard } = consoleOf;
+    const made = await yard.ended(
+      await yard.insist('POST', '/cloud/v1/volumes/1/1', { name: 'ledger', size: 1, source: 'new-volume' }),
+    );
+    const [volume_id] = made.created_resources.volumes;
+    await yard.ended(await yard.insist('POST', '/cloud/v1/snapshots/1/1', { name: 'newest', volume_id }));
+    const fault = { resource: 'volume', operation: 'apply', mode: 'fail', message: 'the disk is gone' };
+    await yard.insist('POST', '/cloudyard/v1/dev/faults', fault);
+    const page = await open(`volumes/${volume_id}/revert`);
+    // The response arrives when the task has ended.
+    await page.route('**/revert', async (route) => {
+      const response = await route.fetch();
+      const filter = `resource_id=${volume_id}&state=ERROR`;
+      const ended = async () => (await yard.get(`/cloud/v1/tasks?${filter}`)).body.count;
+      await expect.poll(ended, { timeout: 20_000 }).toBe(1);
+      await route.fulfill({ response });
+    });
+    await page.getByLabel('Type ledger to confirm').fill('ledger');
+    await page.getByRole('button', { name: 'Revert volume' }).click();
+    await page.locator('.toast.bad').getByText('Reverting volume ledger failed').waitFor();
+    await page.locator('main .notice.bad').getByText('the disk is gone').waitFor();
+  });
+});

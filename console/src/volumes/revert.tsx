@@ -30,10 +30,11 @@ function RevertDialog({ volume }: { volume: Volume }) {
     initial: {},
     send: async () => {
       await succeeded(api.POST(PATH, { params: { path: params } }));
-      // The answer names no task; the volume does while the revert runs.
-      const { task_id } = await queryClient.fetchQuery({ ...volumeQuery(scope, volume.id), staleTime: 0 });
-      const done = `Reverted volume ${volume.name}`;
-      if (task_id) trackTasks([task_id], scope, { busy: `Reverting volume ${volume.name}`, done });
+      // The response names no task; the volume does while the revert runs, and its page says why a revert has failed.
+      const { task_id, status } = await queryClient.fetchQuery({ ...volumeQuery(scope, volume.id), staleTime: 0 });
+      const [busy, done] = [`Reverting volume ${volume.name}`, `Reverted volume ${volume.name}`];
+      if (task_id) trackTasks([task_id], scope, { busy, done });
+      else if (status === 'error_restoring') showToast({ tone: 'bad', text: `${busy} failed` });
       else showToast({ tone: 'ok', text: done });
       void queryClient.invalidateQueries({ queryKey: [KIND] });
       await leave({ to: scope.path('volumes', volume.id) });
