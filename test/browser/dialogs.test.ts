@@ -77,6 +77,27 @@ describe('the sign-in of a session that ended', () => {
   });
 });
 
+describe('the page below a dialog', () => {
+  it('stays where it was scrolled to', async () => {
+    const limits = { global_limits: { project_count_limit: 50 } };
+    const request = { description: 'more', requested_limits: limits };
+    await consoleOf.yard.insist('POST', '/cloud/v2/limits_request', request);
+    const page = await open('quotas', { viewport: { width: 1280, height: 300 } });
+    const decline = page.getByRole('link', { name: /^Decline request/ });
+    await decline.scrollIntoViewIfNeeded();
+    const scrolled = () => page.evaluate<number>('scrollY');
+    const before = await scrolled();
+    expect(before).toBeGreaterThan(0);
+    await decline.click();
+    await page.locator('dialog[open] form').waitFor();
+    await expect.poll(() => page.title()).toContain('Decline');
+    expect(await scrolled()).toBe(before);
+    await page.keyboard.press('Escape');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+    expect(await scrolled()).toBe(before);
+  });
+});
+
 describe('the title', () => {
   it('is that of the dialog again after a sign-in', async () => {
     const page = await open('networks/new');

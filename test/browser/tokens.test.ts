@@ -10,6 +10,15 @@ const listed = async (name: string) => {
 };
 
 describe('the page of tokens', () => {
+  it('has the choice of the client beside the button that creates a token', async () => {
+    await consoleOf.yard.insist('POST', '/cloudyard/v1/clients', { name: 'c'.repeat(255) });
+    const page = await open('tokens');
+    const choice = (await page.getByRole('combobox', { name: 'Client' }).boundingBox())!;
+    const create = (await page.getByRole('link', { name: 'Create token' }).boundingBox())!;
+    expect(Math.abs(choice.y - create.y)).toBeLessThan(4);
+    expect(choice.x + choice.width).toBeLessThan(create.x);
+  });
+
   it('creates a token with role, project and expiry, and shows the secret once', async () => {
     const page = await open('tokens');
     await page.getByRole('link', { name: 'Create token' }).click();

@@ -159,6 +159,7 @@ function Deletion({ registry, what, search, children }: DeletionProps) {
       className={className}
       to={scope.path('registries', registry.id, `delete-${what}`)}
       search={{ tab: 'repositories', ...search } as never}
+      resetScroll={false}
     >
       {children}
     </Link>

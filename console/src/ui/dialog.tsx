@@ -52,7 +52,7 @@ export function useClose(segments = 1): () => void {
     .split('/')
     .slice(0, -segments)
     .join('/');
-  return () => void navigate({ to: parent, search: (search: object) => search } as never);
+  return () => void navigate({ to: parent, search: (search: object) => search, resetScroll: false } as never);
 }
 
 /** A dialog that is a route: closing it opens the page below. `segments`: how many of the URL belong to it. */

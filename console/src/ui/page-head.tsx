@@ -68,7 +68,14 @@ export function ActionLink({ to, children, className = '', disabledReason, short
     );
   }
   return (
-    <Link to={to} search={keepSearch} className={`button ${className}`} data-shortcut={shortcut}>
+    <Link
+      to={to}
+      search={keepSearch}
+      className={`button ${className}`}
+      data-shortcut={shortcut}
+      // The page below the dialog stays where it is.
+      resetScroll={false}
+    >
       {children}
     </Link>
   );

@@ -76,7 +76,11 @@ const columnsOf = (scope: Scope): Column<UserAction>[] => [
     title: 'Action',
     kind: 'name',
     render: (action) => (
-      <Link to={scope.path('user-actions', action.id)} search={((search: object) => search) as never}>
+      <Link
+        to={scope.path('user-actions', action.id)}
+        search={((search: object) => search) as never}
+        resetScroll={false}
+      >
         {`${action.action_type} ${action.api_group}`.replaceAll('_', ' ')}
       </Link>
     ),
