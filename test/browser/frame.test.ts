@@ -203,6 +203,29 @@ describe('sign-in', () => {
     expect(await second.getByLabel('Name', { exact: true }).inputValue()).toBe('in-second-tab');
   });
 
+  it('of another client in a second tab leaves nothing of the last one on the first', async () => {
+    const { yard } = consoleOf;
+    const client = (await yard.insist('POST', '/cloudyard/v1/clients', { name: 'other' })).body;
+    const other = { name: 'other', role: 'admin', client_id: client.id };
+    const { token } = (await yard.insist('POST', '/cloudyard/v1/tokens', other)).body;
+    await yard.insist('POST', '/cloud/v1/projects', { name: 'of the first' });
+    const page = await open('networks');
+    await page.getByRole('table', { name: 'Networks' }).waitFor();
+    const second = await page.context().newPage();
+    await second.goto(`${yard.url}/console/p/1/r/1/overview`);
+    await second.getByRole('button', { name: 'Account and settings' }).click();
+    await second.getByRole('button', { name: 'Sign out' }).click();
+    await second.getByLabel('API token').fill(token);
+    // Also while its reads fail.
+    await page.route('**/cloud/v1/projects*', (route) => route.fulfill({ status: 503 }));
+    await second.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('table', { name: 'Networks' }).waitFor({ state: 'detached' });
+    await page.unroute('**/cloud/v1/projects*');
+    await page.getByRole('heading', { name: 'Project not found' }).waitFor();
+    const projects = page.getByRole('combobox', { name: 'Project' }).getByRole('option');
+    expect(await projects.allInnerTexts()).not.toContain('of the first');
+  });
+
   it('keeps the page and what was typed when the session ends', async () => {
     const token = await newToken(consoleOf.yard, 'admin');
     const page = await open('file-shares/new', { token });

@@ -1,4 +1,4 @@
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { type Query, queryOptions, useQuery } from '@tanstack/react-query';
 import { request, sessionState } from './client.ts';
 import { ApiError } from './errors.ts';
 import { queryClient } from './query-client.ts';
@@ -134,8 +134,16 @@ let lastSession: Session | null = null;
 
 function keep(session: Session | null): Session | null {
   sessionState.csrfToken = session?.csrf_token ?? null;
+  if (session && lastSession) discardOthersData(lastSession, session);
   if (session) lastSession = session;
   return session;
+}
+
+/** Another token may have signed in, also in another tab. What one client has read is not shown to the next one. */
+function discardOthersData(last: Session, next: Session): void {
+  const predicate = ({ queryKey }: Query) => queryKey[0] !== 'session';
+  if (next.client_id !== last.client_id) void queryClient.resetQueries({ predicate });
+  else if (next.token_id !== last.token_id) void queryClient.invalidateQueries({ predicate });
 }
 
 sessionState.reportExpiry = () => queryClient.setQueryData(sessionQuery.queryKey, null);
