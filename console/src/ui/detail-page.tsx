@@ -41,7 +41,7 @@ export function DetailPage<T>(props: DetailPageProps<T>) {
         <PageHead title="Not available" crumbs={crumbs} />
         <ErrorState error={query.error} retry={() => void query.refetch()} />
         {query.data !== undefined && (
-          <Dialogs deleted={query.error instanceof ApiError && query.error.status === 404} />
+          <Dialogs key="dialogs" deleted={query.error instanceof ApiError && query.error.status === 404} />
         )}
       </>
     );
@@ -63,12 +63,12 @@ export function DetailPage<T>(props: DetailPageProps<T>) {
       />
       {props.notice?.(resource)}
       <Tabs tabs={props.tabs(resource)} />
-      <Dialogs deleted={false} />
+      <Dialogs key="dialogs" deleted={false} />
     </>
   );
 }
 
-/** At the same place in both states of the page, so that the dialog is not mounted again and keeps its text. */
+/** With the same key in both states of the page, so that the dialog is not mounted again and keeps its text. */
 function Dialogs({ deleted }: { deleted: boolean }) {
   return (
     <DeletedElsewhere what={deleted ? 'resource' : null}>
