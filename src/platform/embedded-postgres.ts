@@ -50,8 +50,12 @@ const NAME = 'cloudyard';
 const PORT = 5432;
 const SOCKET_FILE = `.s.PGSQL.${PORT}`;
 const LINGERING_BACKENDS_MS = 10_000;
-/** Failures of a start that do not last. PostgreSQL exits with 0 only after an orderly stop. */
-const passing = /shared memory block .* is still in use|postgres exited \(code 0\)/;
+/**
+ * Failures of a start that do not last. PostgreSQL exits with 0 only after an orderly stop. Its file exists if another process has
+ * started it at the same moment.
+ */
+const passing =
+  /shared memory block .* is still in use|postgres exited \(code 0\)|lock file "postmaster.pid" already exists/;
 const DISCONNECT_MS = 1000;
 const SHUTDOWN_POLL_MS = 1000;
 const REGISTER_TIMEOUT_MS = 30_000;
