@@ -320,14 +320,19 @@ describe('a crossing', () => {
   it('waits for the process with a mail server if this one has none', async () => {
     const client = await limited();
     await cloud.patch(`/cloudyard/v1/clients/${client.clientId}`, { emails: ['a@example.com'] }, client);
-    await cloud.db.$client.query(
-      `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at)
-       values ('another', 'another', 1, '{}', '[{"driver": "smtp", "real": true}]', now(), now() + interval '1 hour')`,
-    );
+    const heartbeat = () =>
+      cloud.db.$client.query(
+        `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at)
+         values ('another', 'another', 1, '{}', '[{"driver": "smtp", "real": true}]', now(), now())
+         on conflict (id) do update set seen_at = now()`,
+      );
+    await heartbeat();
     await reserve(client, { volume_count: 9 });
     await settled(client);
-    const attempted = async () =>
-      (await cloud.db.$client.query(`select from jobs where kind = 'deliver' and attempts > 0`)).rowCount;
+    const attempted = async () => {
+      await heartbeat();
+      return (await cloud.db.$client.query(`select from jobs where kind = 'deliver' and attempts > 0`)).rowCount;
+    };
     await expect.poll(attempted, { timeout: 30_000 }).toBe(1);
     expect((await feed(client))[0].deliveries).toMatchObject([{ state: 'pending', attempt_count: 0 }]);
     await cloud.db.$client.query(`delete from workers where id = 'another'`);
