@@ -84,6 +84,15 @@ describe('the page below a dialog', () => {
     await consoleOf.yard.insist('POST', '/cloud/v2/limits_request', request);
     const page = await open('quotas', { viewport: { width: 1280, height: 300 } });
     const decline = page.getByRole('link', { name: /^Decline request/ });
+    await decline.waitFor();
+    // Tables above it load, and move it.
+    let height = 0;
+    const isStill = async () => {
+      const before = height;
+      height = await page.evaluate<number>('document.documentElement.scrollHeight');
+      return height === before;
+    };
+    await expect.poll(isStill, { interval: 500 }).toBe(true);
     await decline.scrollIntoViewIfNeeded();
     const scrolled = () => page.evaluate<number>('scrollY');
     const before = await scrolled();
