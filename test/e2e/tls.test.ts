@@ -54,12 +54,11 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl', 'docker-registry'))('regi
         });
         socket.once('error', () => resolve(null));
       });
-    // On a busy machine the first attempt may fail; the next one is after a minute.
-    await until(async () => (await certificateAt(registryPort)) !== null, 150, 'the certificate of registries');
+    await until(async () => (await certificateAt(registryPort)) !== null, 60, 'the certificate of registries');
     const [ofApi, ofRegistries] = [await certificateAt(yard.port), await certificateAt(registryPort)];
     expect(ofRegistries!.subjectaltname).toContain('DNS:registry.example.com');
     expect(ofRegistries!.fingerprint256).toBe(ofApi!.fingerprint256);
-  }, 240_000);
+  }, 120_000);
 });
 
 describe.skipIf(!requires('openssl'))('HTTPS', () => {
