@@ -24,31 +24,31 @@ function waitOf({ attempts, next_attempt_at: next }: { attempts: { at: string }[
   return (Date.parse(next) - Date.parse(attempts.at(-1)!.at)) / 1000;
 }
 
+/** Sends a message to the receiver, which refuses it once. Returns the client, and what reads the delivery. */
+async function attempted() {
+  const client = await cloud.newClient();
+  const path = `/cloudyard/v1/clients/${client.clientId}`;
+  await cloud.post(`${path}/webhooks`, { url: receiver.url }, client);
+  const message = { clientId: client.clientId, subject: 'a message', body: { paragraphs: [] }, data: {} };
+  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, { ...message, type: 'quota_threshold' }));
+  const delivery = async () => (await cloud.get(`${path}/notifications`, client)).body.results[0].deliveries[0];
+  await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
+  return { client, delivery };
+}
+
 it.each([
   ['2', 5],
   ['120', 120],
   ['86400', 3600],
 ])('with Retry-After: %s have their next attempt after %i s', async (retryAfter, seconds) => {
   receiver.answer((response) => void response.writeHead(429, { 'retry-after': retryAfter }).end());
-  const client = await cloud.newClient();
-  const path = `/cloudyard/v1/clients/${client.clientId}`;
-  await cloud.post(`${path}/webhooks`, { url: receiver.url }, client);
-  const message = { clientId: client.clientId, subject: 'a message', body: { paragraphs: [] }, data: {} };
-  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, { ...message, type: 'quota_threshold' }));
-  const delivery = async () => (await cloud.get(`${path}/notifications`, client)).body.results[0].deliveries[0];
-  await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
+  const { delivery } = await attempted();
   expect(waitOf(await delivery())).toBe(seconds);
 });
 
 it('do not wait for a time before the clock was set back', async () => {
   receiver.answer((response) => void response.writeHead(503).end());
-  const client = await cloud.newClient();
-  const path = `/cloudyard/v1/clients/${client.clientId}`;
-  await cloud.post(`${path}/webhooks`, { url: receiver.url }, client);
-  const message = { clientId: client.clientId, subject: 'a message', body: { paragraphs: [] }, data: {} };
-  await transaction(cloud.db, (tx) => cloud.services.notifications.issue(tx, { ...message, type: 'quota_threshold' }));
-  const delivery = async () => (await cloud.get(`${path}/notifications`, client)).body.results[0].deliveries[0];
-  await expect.poll(delivery).toMatchObject({ state: 'pending', attempt_count: 1 });
+  const { client, delivery } = await attempted();
   receiver.answer((response) => void response.writeHead(200).end());
   await cloud.db.$client.query(`update jobs set run_at = now() + interval '1 year' where client_id = $1`, [
     client.clientId,
