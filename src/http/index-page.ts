@@ -7,12 +7,15 @@ import { hash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { escapeHtml } from '../platform/html.ts';
+import { Component } from './shapes.ts';
 
-export const Index = Type.Object(
+export const Index = Component(
+  'ServerIndex',
   {
     name: Type.String({ description: 'The name of the software' }),
     version: Type.String({ description: 'The version of the server' }),
-    links: Type.Object(
+    links: Component(
+      'ServerLinks',
       {
         console: Type.Optional(
           Type.String({ description: 'The web console; absent if this server does not serve it' }),
@@ -23,10 +26,10 @@ export const Index = Type.Object(
         readiness: Type.String({ description: 'Readiness' }),
         drivers: Type.String({ description: 'The drivers of all workers and their status' }),
       },
-      { title: 'ServerLinks', description: 'Paths on this server' },
+      'Paths on this server',
     ),
   },
-  { title: 'ServerIndex', description: 'Name, version and links of the server' },
+  'Name, version and links of the server',
 );
 
 /** `consolePath`: where the server serves the console, if it does. */

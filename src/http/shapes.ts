@@ -2,7 +2,7 @@
  * Shapes that the schemas of many resources share. A shape with a `title` becomes a component of the OpenAPI document, and
  * a type of that name in generated clients.
  */
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { pattern } from './patterns.ts';
 
 /** The same shape with a description, and with an example for the API reference. */
@@ -17,6 +17,20 @@ export const Named = <T extends TSchema>(title: string, schema: T, description: 
   ...Described(schema, description),
   title,
 });
+
+const describing = (description: string | undefined) => (description === undefined ? {} : { description });
+
+/** An object, as a component of the API document. */
+export const Component = <P extends TProperties>(title: string, properties: P, description?: string) =>
+  Type.Object(properties, { title, ...describing(description) });
+
+/** An object in a request, as a component of the API document. Unknown fields are errors. */
+export const Input = <P extends TProperties>(title: string, properties: P, description?: string) =>
+  Type.Object(properties, { title, additionalProperties: false, ...describing(description) });
+
+/** The body of a request: an `Input` with examples for the API reference. */
+export const Body = <P extends TProperties>(title: string, examples: object[], properties: P, description?: string) =>
+  Type.Object(properties, { title, additionalProperties: false, ...describing(description), examples });
 
 /** Option of a shape with all fields of these named shapes: the API document refers to them and does not repeat their fields. */
 export const extending = (...bases: TSchema[]) => ({
@@ -120,10 +134,7 @@ export const CurrentSizeGib = Type.Optional(
 );
 /** The body of the operation `extend`. */
 export const ExtendBody = (title: string) =>
-  Type.Object(
-    { size: Described(SizeGib, 'New size in GiB; larger than the current one') },
-    { title, additionalProperties: false, examples: [{ size: 2 }] },
-  );
+  Body(title, [{ size: 2 }], { size: Described(SizeGib, 'New size in GiB; larger than the current one') });
 
 export const IpNetwork = Type.String({ format: 'ip-network', description: 'IP address or network in CIDR notation' });
 export const IpAddress = Type.String({ format: 'ip-address', description: 'IPv4 or IPv6 address' });

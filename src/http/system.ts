@@ -12,7 +12,7 @@ import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 import { noQuery, operationsOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
-import { DateTime, Described, Nullable } from './shapes.ts';
+import { Component, DateTime, Described, Nullable } from './shapes.ts';
 import { sendContent, storeContent } from './stored-content.ts';
 import type { StoredContent } from './stored-content.ts';
 
@@ -29,68 +29,50 @@ export interface SystemDeps {
   tlsStatus?: (() => CertificateStatus) | undefined;
 }
 
-const Readiness = Type.Object({ status: Type.String({ description: '`ready`' }) }, { title: 'Readiness' });
-const Tls = Type.Object(
-  {
-    healthy: Type.Boolean({ description: 'false: the certificate has expired, or a new one cannot be used' }),
-    detail: Type.String({ description: 'The names of the certificate, or its problem' }),
-    expires_at: Described(Nullable(DateTime), 'When the certificate expires; null: there is none yet'),
-  },
-  { title: 'TlsStatus' },
-);
-const Health = Type.Object(
-  {
-    status: Type.String({ description: '`ok`' }),
-    version: Type.String({ description: 'The version of the server' }),
-    tls: Type.Optional(Described(Tls, 'The certificate of this server, if it serves HTTPS')),
-  },
-  { title: 'Health' },
-);
+const Readiness = Component('Readiness', { status: Type.String({ description: '`ready`' }) });
+const Tls = Component('TlsStatus', {
+  healthy: Type.Boolean({ description: 'false: the certificate has expired, or a new one cannot be used' }),
+  detail: Type.String({ description: 'The names of the certificate, or its problem' }),
+  expires_at: Described(Nullable(DateTime), 'When the certificate expires; null: there is none yet'),
+});
+const Health = Component('Health', {
+  status: Type.String({ description: '`ok`' }),
+  version: Type.String({ description: 'The version of the server' }),
+  tls: Type.Optional(Described(Tls, 'The certificate of this server, if it serves HTTPS')),
+});
 const ofWorker = {
   worker: Type.String({ description: 'The ID of the worker process' }),
   region_ids: Type.Array(Type.Integer(), { description: 'The regions of the worker; empty: deliveries only' }),
 };
-const Driver = Type.Object(
-  {
-    driver: Type.String({ description: 'The name of the driver: `ganesha`, `simulated`' }),
-    kind: Type.Optional(Type.String({ description: 'The kind of driver: `file shares`, `load balancers`' })),
-    real: Type.Boolean({ description: 'false: it is simulated' }),
-    healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
-    detail: Type.String({ description: 'Function of the driver on its host, or the reason for the simulation' }),
-    remedy: Type.Optional(Type.String({ description: 'Command that fixes the driver or replaces the simulation' })),
-    port: Type.Optional(Type.Integer({ description: 'The port that clients of NFS connect to' })),
-    ...ofWorker,
-  },
-  { title: 'DriverStatus' },
-);
-const TimeZones = Type.Object(
-  {
-    detail: Type.String({
-      description: 'Release of the IANA time zone database that schedules follow, and its source',
-    }),
-    ...ofWorker,
-  },
-  { title: 'TimeZoneStatus' },
-);
-const DataDirectory = Type.Object(
-  {
-    healthy: Type.Boolean({ description: 'false: creates and pushes are refused with 507' }),
-    detail: Type.String({ description: 'The folder, its free space and the reserve' }),
-    free_bytes: Type.Number({ description: 'Free bytes of its filesystem' }),
-    total_bytes: Type.Number({ description: 'Size of its filesystem in bytes' }),
-    reserve_bytes: Type.Number({ description: 'The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size' }),
-    ...ofWorker,
-  },
-  { title: 'DataDirectoryStatus' },
-);
-const Drivers = Type.Object(
-  {
-    drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }),
-    time_zones: Type.Array(TimeZones, { description: 'One entry for each live worker of a region' }),
-    data_directories: Type.Array(DataDirectory, { description: 'One entry for each live worker of a region' }),
-  },
-  { title: 'DriverStatuses' },
-);
+const Driver = Component('DriverStatus', {
+  driver: Type.String({ description: 'The name of the driver: `ganesha`, `simulated`' }),
+  kind: Type.Optional(Type.String({ description: 'The kind of driver: `file shares`, `load balancers`' })),
+  real: Type.Boolean({ description: 'false: it is simulated' }),
+  healthy: Type.Boolean({ description: 'Whether it works at the moment' }),
+  detail: Type.String({ description: 'Function of the driver on its host, or the reason for the simulation' }),
+  remedy: Type.Optional(Type.String({ description: 'Command that fixes the driver or replaces the simulation' })),
+  port: Type.Optional(Type.Integer({ description: 'The port that clients of NFS connect to' })),
+  ...ofWorker,
+});
+const TimeZones = Component('TimeZoneStatus', {
+  detail: Type.String({
+    description: 'Release of the IANA time zone database that schedules follow, and its source',
+  }),
+  ...ofWorker,
+});
+const DataDirectory = Component('DataDirectoryStatus', {
+  healthy: Type.Boolean({ description: 'false: creates and pushes are refused with 507' }),
+  detail: Type.String({ description: 'The folder, its free space and the reserve' }),
+  free_bytes: Type.Number({ description: 'Free bytes of its filesystem' }),
+  total_bytes: Type.Number({ description: 'Size of its filesystem in bytes' }),
+  reserve_bytes: Type.Number({ description: 'The reserve in bytes: `CLOUDYARD_DISK_RESERVE` percent of the size' }),
+  ...ofWorker,
+});
+const Drivers = Component('DriverStatuses', {
+  drivers: Type.Array(Driver, { description: 'One entry for each driver of each live worker' }),
+  time_zones: Type.Array(TimeZones, { description: 'One entry for each live worker of a region' }),
+  data_directories: Type.Array(DataDirectory, { description: 'One entry for each live worker of a region' }),
+});
 export type StatusOfWorkers = Static<typeof Drivers>;
 
 const operation = operationsOf({
@@ -161,7 +143,7 @@ function tlsOf(status: CertificateStatus | undefined): { tls?: Static<typeof Tls
 }
 
 const MetricsText = Type.String({ description: 'One line for each metric, with its help and type' });
-const OpenApi = Type.Object({}, { title: 'OpenApiDocument', description: 'OpenAPI 3.1' });
+const OpenApi = Component('OpenApiDocument', {}, 'OpenAPI 3.1');
 
 const plain = { config: { access: everyone, isCounted: true } };
 const described = (operationId: string, summary: string) => ({ operationId, summary, tags: ['System'], security: [] });

@@ -8,7 +8,7 @@ import { type Static, Type } from 'typebox';
 import { pattern } from '../http/patterns.ts';
 import { type FieldError, notFound, requireNoErrors } from '../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../errors/valid-fields.ts';
-import { Collection, Described, Page } from '../http/shapes.ts';
+import { Collection, Component, Described, Page } from '../http/shapes.ts';
 
 export const maxTags = 64;
 export const maxTagLength = 255;
@@ -74,14 +74,11 @@ export const UpdateTags = Type.Union(
 );
 export type UpdateTags = Static<typeof UpdateTags>;
 
-export const Tag = Type.Object(
-  {
-    key: Type.String({ description: 'Key of the tag' }),
-    read_only: Type.Boolean({ description: 'Whether the system manages the tag' }),
-    value: Type.String({ description: 'Value of the tag' }),
-  },
-  { title: 'Tag' },
-);
+export const Tag = Component('Tag', {
+  key: Type.String({ description: 'Key of the tag' }),
+  read_only: Type.Boolean({ description: 'Whether the system manages the tag' }),
+  value: Type.String({ description: 'Value of the tag' }),
+});
 export type Tag = Static<typeof Tag>;
 
 export const TagCollection = Collection(Tag);

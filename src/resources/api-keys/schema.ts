@@ -2,10 +2,13 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
   extending,
+  Input,
   Instant,
   IntegerId,
   noControlCharacters,
@@ -27,13 +30,10 @@ export const Namespace = Type.String({
   pattern: noControlCharacters,
   description: namespaceRule,
 });
-const Container = Type.Object(
-  {
-    name: Described(PlatformName, `Name of the container: ${nameRule}`),
-    namespace: Described(Namespace, `Namespace of the container: ${namespaceRule}`),
-  },
-  { title: 'ApiKeyContainerInput', additionalProperties: false },
-);
+const Container = Input('ApiKeyContainerInput', {
+  name: Described(PlatformName, `Name of the container: ${nameRule}`),
+  namespace: Described(Namespace, `Namespace of the container: ${namespaceRule}`),
+});
 export type Container = Static<typeof Container>;
 
 const containersRule = 'Containers that the key opens, at most 10,000; a key without containers opens none';
@@ -43,7 +43,9 @@ const Expire = Described(Nullable(Instant), 'When the key expires, ISO 8601, UTC
 const isDisabled = 'Whether the key opens nothing for now';
 const container = { name: 'web', namespace: 'default' };
 
-export const CreateApiKey = Type.Object(
+export const CreateApiKey = Body(
+  'CreateApiKey',
+  [{ name: 'first-key', containers: [container], expire: '2030-01-01T00:00:00Z' }],
   {
     name: Described(PlatformName, `${nameRule}; unique in the project and region`),
     containers: Containers,
@@ -51,37 +53,26 @@ export const CreateApiKey = Type.Object(
     expire: Type.Optional(Expire),
     is_disabled: Type.Optional(Type.Boolean({ default: false, description: isDisabled })),
   },
-  {
-    title: 'CreateApiKey',
-    additionalProperties: false,
-    examples: [{ name: 'first-key', containers: [container], expire: '2030-01-01T00:00:00Z' }],
-  },
 );
 export type CreateApiKey = Static<typeof CreateApiKey>;
 
-export const UpdateApiKey = Type.Object(
+export const UpdateApiKey = Body(
+  'UpdateApiKey',
+  [{ containers: [container, { name: 'api', namespace: 'default' }], expire: null }],
   {
     containers: Type.Optional(Described(Nullable(Containers), `${containersRule}; null: none`)),
     description: Type.Optional(Described(Nullable(Description), 'Any text; null: none')),
     expire: Type.Optional(Expire),
     is_disabled: Type.Optional(Described(Nullable(Type.Boolean()), `${isDisabled}; null: unchanged`)),
   },
-  {
-    title: 'UpdateApiKey',
-    additionalProperties: false,
-    description: 'Omitted fields are unchanged',
-    examples: [{ containers: [container, { name: 'api', namespace: 'default' }], expire: null }],
-  },
+  'Omitted fields are unchanged',
 );
 export type UpdateApiKey = Static<typeof UpdateApiKey>;
 
-const ApiKeyContainer = Type.Object(
-  {
-    name: Type.String({ description: 'Name of the container' }),
-    namespace: Type.String({ description: 'Namespace of the container' }),
-  },
-  { title: 'ApiKeyContainer' },
-);
+const ApiKeyContainer = Component('ApiKeyContainer', {
+  name: Type.String({ description: 'Name of the container' }),
+  namespace: Type.String({ description: 'Namespace of the container' }),
+});
 const keyFields = {
   name: Type.String({ description: 'Name of the key' }),
   containers: Type.Array(ApiKeyContainer, { description: 'Containers that the key opens' }),
@@ -94,7 +85,7 @@ const keyFields = {
     description: 'State of the key; `pending`: this server has not read the key yet',
   }),
 };
-export const ApiKey = Type.Object(keyFields, { title: 'ApiKey' });
+export const ApiKey = Component('ApiKey', keyFields);
 export type ApiKey = Static<typeof ApiKey>;
 export const CreatedApiKey = Type.Object(
   {

@@ -1,6 +1,6 @@
 /** Requests and responses of the audit log. */
 import { type Static, Type } from 'typebox';
-import { Described, Instant, IntegerId, Nullable, OrNull } from '../../http/shapes.ts';
+import { Component, Described, Instant, IntegerId, Nullable, OrNull } from '../../http/shapes.ts';
 
 /** In addition to JSON (export.ts). */
 export const exportFormats = ['csv', 'jsonl'] as const;
@@ -50,47 +50,35 @@ const Row = (when: string) =>
     `The changed columns ${when} the change, or null; secrets are redacted`,
   );
 
-const AuditToken = Type.Object(
-  {
-    id: Type.Integer({ description: 'ID of the token' }),
-    name: OrNull.text('Name of the token'),
-  },
-  { title: 'AuditToken' },
-);
+const AuditToken = Component('AuditToken', {
+  id: Type.Integer({ description: 'ID of the token' }),
+  name: OrNull.text('Name of the token'),
+});
 
-const AuditChange = Type.Object(
-  {
-    table: Type.String({ description: 'Table of the row, such as `file_shares`' }),
-    id: Type.Unknown({ description: 'ID of the row; null: it has none, and all its columns are listed' }),
-    before: Row('before'),
-    after: Row('after'),
-  },
-  { title: 'AuditChange' },
-);
+const AuditChange = Component('AuditChange', {
+  table: Type.String({ description: 'Table of the row, such as `file_shares`' }),
+  id: Type.Unknown({ description: 'ID of the row; null: it has none, and all its columns are listed' }),
+  before: Row('before'),
+  after: Row('after'),
+});
 
-const AuditEntry = Type.Object(
-  {
-    id: Type.Integer({ description: 'ID of the entry' }),
-    at: Type.String({ format: 'date-time', description: 'When the change was made' }),
-    operation: Type.String({ description: 'operationId of the request, or name of the command' }),
-    token: Described(Nullable(AuditToken), 'Token of the request; null for a command on the host'),
-    client_id: OrNull.integer('ID of the client'),
-    project_id: OrNull.integer('ID of the project'),
-    region_id: OrNull.integer('ID of the region'),
-    request_id: OrNull.text('ID of the request'),
-    origin: Type.Record(Type.String(), Type.String(), {
-      description: 'Address, method, path and user agent, where known',
-    }),
-    changes: Type.Array(AuditChange, { description: 'The rows that changed' }),
-  },
-  { title: 'AuditEntry' },
-);
+const AuditEntry = Component('AuditEntry', {
+  id: Type.Integer({ description: 'ID of the entry' }),
+  at: Type.String({ format: 'date-time', description: 'When the change was made' }),
+  operation: Type.String({ description: 'operationId of the request, or name of the command' }),
+  token: Described(Nullable(AuditToken), 'Token of the request; null for a command on the host'),
+  client_id: OrNull.integer('ID of the client'),
+  project_id: OrNull.integer('ID of the project'),
+  region_id: OrNull.integer('ID of the region'),
+  request_id: OrNull.text('ID of the request'),
+  origin: Type.Record(Type.String(), Type.String(), {
+    description: 'Address, method, path and user agent, where known',
+  }),
+  changes: Type.Array(AuditChange, { description: 'The rows that changed' }),
+});
 export type AuditEntry = Static<typeof AuditEntry>;
 
-export const AuditPage = Type.Object(
-  {
-    results: Type.Array(AuditEntry, { description: 'The entries of this page' }),
-    next: OrNull.integer('`before` of the next page; null on the last page'),
-  },
-  { title: 'AuditPage' },
-);
+export const AuditPage = Component('AuditPage', {
+  results: Type.Array(AuditEntry, { description: 'The entries of this page' }),
+  next: OrNull.integer('`before` of the next page; null on the last page'),
+});

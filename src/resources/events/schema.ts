@@ -1,6 +1,6 @@
 /** Requests and events of the event stream. */
 import { type Static, Type } from 'typebox';
-import { IntegerId, OrNull } from '../../http/shapes.ts';
+import { Component, IntegerId, OrNull } from '../../http/shapes.ts';
 
 const maxProjects = 1000;
 const maxIdLength = 100;
@@ -20,17 +20,14 @@ export const StreamEvents = (kinds: string[]) =>
   });
 export type StreamEvents = Static<ReturnType<typeof StreamEvents>>;
 
-export const ResourceEvent = Type.Object(
-  {
-    id: Type.String({ description: 'Opaque ID of the event, the same on all servers' }),
-    kind: Type.String({ description: 'Kind of the resource, such as `file_share`' }),
-    resource_id: Type.String({ description: 'ID of the resource' }),
-    change: Type.Enum(['created', 'updated', 'deleted'], { description: 'What happened to it' }),
-    client_id: OrNull.integer('ID of the client; null if the resource belongs to none'),
-    project_id: OrNull.integer('ID of the project; null if the resource belongs to none'),
-    region_id: OrNull.integer('ID of the region; null if the resource belongs to none'),
-    task_id: OrNull.text('ID of the task that the change belongs to'),
-    at: Type.String({ format: 'date-time', description: 'When the change was made' }),
-  },
-  { title: 'ResourceEvent' },
-);
+export const ResourceEvent = Component('ResourceEvent', {
+  id: Type.String({ description: 'Opaque ID of the event, the same on all servers' }),
+  kind: Type.String({ description: 'Kind of the resource, such as `file_share`' }),
+  resource_id: Type.String({ description: 'ID of the resource' }),
+  change: Type.Enum(['created', 'updated', 'deleted'], { description: 'What happened to it' }),
+  client_id: OrNull.integer('ID of the client; null if the resource belongs to none'),
+  project_id: OrNull.integer('ID of the project; null if the resource belongs to none'),
+  region_id: OrNull.integer('ID of the region; null if the resource belongs to none'),
+  task_id: OrNull.text('ID of the task that the change belongs to'),
+  at: Type.String({ format: 'date-time', description: 'When the change was made' }),
+});

@@ -1,11 +1,14 @@
 /** Requests and responses of file shares. */
 import { type Static, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   CurrentSizeGib,
   Described,
   exampleUuid,
   ExtendBody,
+  Input,
   IpNetwork,
   Name,
   Nullable,
@@ -70,7 +73,8 @@ const shareSettings = {
   root_squash: Type.Boolean({ description: 'Whether the root user of clients is mapped to an unprivileged user' }),
 };
 
-const ShareSettingsInput = Type.Object(
+const ShareSettingsInput = Input(
+  'FileShareSettingsInput',
   {
     allowed_characters: Type.Optional(shareSettings.allowed_characters),
     path_length: Type.Optional(shareSettings.path_length),
@@ -79,25 +83,26 @@ const ShareSettingsInput = Type.Object(
       Type.Literal(false, { description: 'Always false: shares have no trash; vast shares only' }),
     ),
   },
-  { title: 'FileShareSettingsInput', additionalProperties: false, description: 'Settings of the share' },
+  'Settings of the share',
 );
 export type ShareSettingsInput = Static<typeof ShareSettingsInput>;
 
 const AccessMode = Type.Enum(['ro', 'rw'], { description: '`ro`: read only; `rw`: read and write' });
 const accessRule = { access_mode: 'rw', ip_address: '10.0.0.0/24' };
 
-export const CreateAccessRule = Type.Object(
-  { access_mode: AccessMode, ip_address: Described(IpNetwork, 'Address or network that may mount the share') },
-  { title: 'CreateFileShareAccessRule', additionalProperties: false, examples: [accessRule] },
-);
+export const CreateAccessRule = Body('CreateFileShareAccessRule', [accessRule], {
+  access_mode: AccessMode,
+  ip_address: Described(IpNetwork, 'Address or network that may mount the share'),
+});
 export type CreateAccessRule = Static<typeof CreateAccessRule>;
 
-const FileShareNetwork = Type.Object(
+const FileShareNetwork = Input(
+  'FileShareNetwork',
   {
     network_id: Described(Uuid, 'ID of the network'),
     subnet_id: Type.Optional(Described(Uuid, 'ID of the subnet; by default the first one of the network')),
   },
-  { title: 'FileShareNetwork', additionalProperties: false, description: 'Network of a standard share' },
+  'Network of a standard share',
 );
 
 const common = {
@@ -111,27 +116,21 @@ const common = {
 export const maxAccessRules = 100;
 const deprecatedType = { deprecated: true, description: 'Use `type_name`' };
 
-const CreateStandardFileShare = Type.Object(
-  {
-    ...common,
-    network: FileShareNetwork,
-    access: Type.Optional(
-      Type.Array(CreateAccessRule, { maxItems: maxAccessRules, description: 'Initial access rules; none by default' }),
-    ),
-    type_name: Type.Optional(Type.Literal('standard', { description: 'Always `standard`' })),
-    volume_type: Type.Optional(Type.Literal(volumeTypes.standard, deprecatedType)),
-  },
-  { title: 'CreateStandardFileShare', additionalProperties: false },
-);
+const CreateStandardFileShare = Input('CreateStandardFileShare', {
+  ...common,
+  network: FileShareNetwork,
+  access: Type.Optional(
+    Type.Array(CreateAccessRule, { maxItems: maxAccessRules, description: 'Initial access rules; none by default' }),
+  ),
+  type_name: Type.Optional(Type.Literal('standard', { description: 'Always `standard`' })),
+  volume_type: Type.Optional(Type.Literal(volumeTypes.standard, deprecatedType)),
+});
 
-const CreateVastFileShare = Type.Object(
-  {
-    ...common,
-    type_name: Type.Optional(Type.Literal('vast', { description: 'Always `vast`' })),
-    volume_type: Type.Optional(Type.Literal(volumeTypes.vast, deprecatedType)),
-  },
-  { title: 'CreateVastFileShare', additionalProperties: false },
-);
+const CreateVastFileShare = Input('CreateVastFileShare', {
+  ...common,
+  type_name: Type.Optional(Type.Literal('vast', { description: 'Always `vast`' })),
+  volume_type: Type.Optional(Type.Literal(volumeTypes.vast, deprecatedType)),
+});
 
 /** A body with an unknown type, whose error lists the types. */
 const CreateUnknownFileShare = Type.Object(
@@ -167,27 +166,23 @@ export const CreateFileShare = selectBranch(
 );
 export type CreateFileShare = Static<typeof CreateFileShare>;
 
-export const UpdateFileShare = Type.Object(
+export const UpdateFileShare = Body(
+  'UpdateFileShare',
+  [{ name: 'renamed-share', tags: { team: null, stage: 'test' } }],
   {
     name: Type.Optional(Name),
     share_settings: Type.Optional(ShareSettingsInput),
     size: CurrentSizeGib,
     tags: Type.Optional(UpdateTags),
   },
-  {
-    title: 'UpdateFileShare',
-    additionalProperties: false,
-    examples: [{ name: 'renamed-share', tags: { team: null, stage: 'test' } }],
-  },
 );
 export type UpdateFileShare = Static<typeof UpdateFileShare>;
 
 export const ExtendFileShare = ExtendBody('ExtendFileShare');
 
-export const CheckFileShareLimits = Type.Object(
-  { size: Described(SizeGib, 'Size of the planned share in GiB') },
-  { title: 'CheckFileShareLimits', additionalProperties: false, examples: [{ size: 2 }] },
-);
+export const CheckFileShareLimits = Body('CheckFileShareLimits', [{ size: 2 }], {
+  size: Described(SizeGib, 'Size of the planned share in GiB'),
+});
 
 export const ListFileShares = Type.Object({
   ...Paging(1000),
@@ -205,46 +200,44 @@ const networkFields = {
   subnet_name: Type.String({ description: 'Name of the subnet' }),
 };
 
-export const FileShare = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the share'),
-    name: Type.String({ description: 'Name of the share' }),
-    connection_point: OrNull.text('What clients mount, `host:/path`; null until available'),
-    created_at: Type.String({ description: 'When the share was requested: ISO 8601, UTC, without a zone' }),
-    network: Type.Object(networkFields, { description: 'Network of the share' }),
-    ...networkFields,
-    share_network_name: OrNull.text('Name of the share network'),
-    ...PlaceFields,
-    ...TaskFields,
-    protocol: Type.String({ description: 'Always `NFS`' }),
-    share_settings: Type.Object(
-      {
-        type_name: FileShareTypeName,
-        root_squash: Type.Optional(
-          Described(
-            shareSettings.root_squash,
-            // Where it was never set it is omitted: the Terraform provider would take `false` for a change.
-            'Whether the root user of clients is mapped to an unprivileged user; absent from standard shares for which it was ' +
-              'never set, which do not map it',
-          ),
+export const FileShare = Component('FileShare', {
+  id: Described(Uuid, 'ID of the share'),
+  name: Type.String({ description: 'Name of the share' }),
+  connection_point: OrNull.text('What clients mount, `host:/path`; null until available'),
+  created_at: Type.String({ description: 'When the share was requested: ISO 8601, UTC, without a zone' }),
+  network: Type.Object(networkFields, { description: 'Network of the share' }),
+  ...networkFields,
+  share_network_name: OrNull.text('Name of the share network'),
+  ...PlaceFields,
+  ...TaskFields,
+  protocol: Type.String({ description: 'Always `NFS`' }),
+  share_settings: Component(
+    'FileShareSettings',
+    {
+      type_name: FileShareTypeName,
+      root_squash: Type.Optional(
+        Described(
+          shareSettings.root_squash,
+          // Where it was never set it is omitted: the Terraform provider would take `false` for a change.
+          'Whether the root user of clients is mapped to an unprivileged user; absent from standard shares for which it was ' +
+            'never set, which do not map it',
         ),
-        allowed_characters: Type.Optional(Nullable(shareSettings.allowed_characters)),
-        path_length: Type.Optional(Nullable(shareSettings.path_length)),
-        // The SDKs require it of vast shares.
-        trash_access: Type.Optional(Type.Boolean({ description: 'Present in vast shares; always false' })),
-      },
-      { title: 'FileShareSettings', description: 'Settings of the share' },
-    ),
-    size: SizeGib,
-    status: Type.Enum([...fileShareStatuses], {
-      description: 'State of the share; `available` shares can be mounted, `error` shares failed and can be deleted',
-    }),
-    tags: Type.Array(Tag, { description: 'Tags, by key' }),
-    type_name: FileShareTypeName,
-    volume_type: Type.Enum(Object.values(volumeTypes), deprecatedType),
-  },
-  { title: 'FileShare' },
-);
+      ),
+      allowed_characters: Type.Optional(Nullable(shareSettings.allowed_characters)),
+      path_length: Type.Optional(Nullable(shareSettings.path_length)),
+      // The SDKs require it of vast shares.
+      trash_access: Type.Optional(Type.Boolean({ description: 'Present in vast shares; always false' })),
+    },
+    'Settings of the share',
+  ),
+  size: SizeGib,
+  status: Type.Enum([...fileShareStatuses], {
+    description: 'State of the share; `available` shares can be mounted, `error` shares failed and can be deleted',
+  }),
+  tags: Type.Array(Tag, { description: 'Tags, by key' }),
+  type_name: FileShareTypeName,
+  volume_type: Type.Enum(Object.values(volumeTypes), deprecatedType),
+});
 export type FileShare = Static<typeof FileShare>;
 export const FileShareCollection = Collection(FileShare);
 
@@ -254,14 +247,11 @@ export const ListFileShareUsage = Type.Object({
 });
 export type ListFileShareUsage = Static<typeof ListFileShareUsage>;
 
-export const FileShareUsage = Type.Object(
-  {
-    file_share_id: Described(Uuid, 'ID of the share'),
-    used_bytes: Type.Integer({ description: 'Used space, including the metadata of the filesystem' }),
-    total_bytes: Type.Integer({ description: 'Space of the filesystem' }),
-  },
-  { title: 'FileShareUsage' },
-);
+export const FileShareUsage = Component('FileShareUsage', {
+  file_share_id: Described(Uuid, 'ID of the share'),
+  used_bytes: Type.Integer({ description: 'Used space, including the metadata of the filesystem' }),
+  total_bytes: Type.Integer({ description: 'Space of the filesystem' }),
+});
 export type FileShareUsage = Static<typeof FileShareUsage>;
 export const FileShareUsageCollection = Collection(FileShareUsage);
 
@@ -276,15 +266,12 @@ const accessRuleStates = [
 ] as const;
 export type AccessRuleState = (typeof accessRuleStates)[number];
 
-export const AccessRule = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the rule'),
-    access_level: AccessMode,
-    access_to: Type.String({ description: 'Address or network that may mount the share' }),
-    state: Type.Enum([...accessRuleStates], { description: '`active` once the rule is in force' }),
-  },
-  { title: 'FileShareAccessRule' },
-);
+export const AccessRule = Component('FileShareAccessRule', {
+  id: Described(Uuid, 'ID of the rule'),
+  access_level: AccessMode,
+  access_to: Type.String({ description: 'Address or network that may mount the share' }),
+  state: Type.Enum([...accessRuleStates], { description: '`active` once the rule is in force' }),
+});
 export type AccessRule = Static<typeof AccessRule>;
 export const AccessRuleCollection = Collection(AccessRule);
 

@@ -2,9 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
+  Input,
   IntegerId,
   Name,
   Nullable,
@@ -40,17 +43,17 @@ const logging = {
 };
 const noLogs = 'Log settings, stored and returned without effect: no log service is connected';
 
-const LoggingInput = Type.Object(
+const LoggingInput = Input(
+  'LoadBalancerLoggingInput',
   {
     destination_region_id: Type.Optional(Described(Nullable(IntegerId), logging.destination_region_id)),
     enabled: Type.Optional(Type.Boolean({ default: false, description: logging.enabled })),
     retention_policy: Type.Optional(
       Described(
         Nullable(
-          Type.Object(
-            { period: Described(Nullable(Type.Integer({ exclusiveMinimum: 0, maximum: 1825 })), logging.period) },
-            { title: 'LoadBalancerLogRetentionInput', additionalProperties: false },
-          ),
+          Input('LoadBalancerLogRetentionInput', {
+            period: Described(Nullable(Type.Integer({ exclusiveMinimum: 0, maximum: 1825 })), logging.period),
+          }),
         ),
         logging.retention_policy,
       ),
@@ -71,7 +74,7 @@ const LoggingInput = Type.Object(
       ),
     ),
   },
-  { title: 'LoadBalancerLoggingInput', additionalProperties: false, description: noLogs },
+  noLogs,
 );
 export type LoggingInput = Static<typeof LoggingInput>;
 
@@ -89,24 +92,20 @@ export const exampleFlavor = 'lb1-1-2';
 
 export const FloatingIp = Type.Union(
   [
-    Type.Object(
-      { source: Type.Literal('new', { description: 'A new floating IP' }) },
-      { title: 'NewFloatingIp', additionalProperties: false },
-    ),
-    Type.Object(
-      {
-        source: Type.Literal('existing', { description: 'An existing floating IP' }),
-        existing_floating_id: Described(Uuid, 'ID of the floating IP'),
-      },
-      { title: 'ExistingFloatingIp', additionalProperties: false },
-    ),
+    Input('NewFloatingIp', { source: Type.Literal('new', { description: 'A new floating IP' }) }),
+    Input('ExistingFloatingIp', {
+      source: Type.Literal('existing', { description: 'An existing floating IP' }),
+      existing_floating_id: Described(Uuid, 'ID of the floating IP'),
+    }),
   ],
   { title: 'LoadBalancerFloatingIp', description: 'Not supported: requests with a floating IP are rejected' },
 );
 
 const maxListeners = 51;
 
-export const CreateLoadBalancer = Type.Object(
+export const CreateLoadBalancer = Body(
+  'CreateLoadBalancer',
+  [{ name: 'my-load-balancer', listeners: [exampleNestedListener], tags: { team: 'web' } }],
   {
     name: Name,
     flavor: Type.Optional(
@@ -134,11 +133,6 @@ export const CreateLoadBalancer = Type.Object(
       ),
     ),
   },
-  {
-    title: 'CreateLoadBalancer',
-    additionalProperties: false,
-    examples: [{ name: 'my-load-balancer', listeners: [exampleNestedListener], tags: { team: 'web' } }],
-  },
 );
 export type CreateLoadBalancer = Static<typeof CreateLoadBalancer>;
 
@@ -150,66 +144,48 @@ const updates = {
 };
 const exampleUpdate = { name: 'renamed-load-balancer', tags: { team: null, stage: 'test' } };
 
-export const UpdateLoadBalancerV1 = Type.Object(
-  {
-    ...updates,
-    flavor: Type.Optional(
-      Type.Null({
-        description: 'Accepted and ignored: the Terraform provider sends null when its configuration names no flavor',
-      }),
-    ),
-  },
-  { title: 'UpdateLoadBalancerV1', additionalProperties: false, examples: [exampleUpdate] },
-);
-export const UpdateLoadBalancer = Type.Object(
-  {
-    ...updates,
-    admin_state_up: Type.Optional(
-      Type.Boolean({ description: 'Whether the listeners accept connections; false: the load balancer is off' }),
-    ),
-  },
-  { title: 'UpdateLoadBalancer', additionalProperties: false, examples: [exampleUpdate] },
-);
+export const UpdateLoadBalancerV1 = Body('UpdateLoadBalancerV1', [exampleUpdate], {
+  ...updates,
+  flavor: Type.Optional(
+    Type.Null({
+      description: 'Accepted and ignored: the Terraform provider sends null when its configuration names no flavor',
+    }),
+  ),
+});
+export const UpdateLoadBalancer = Body('UpdateLoadBalancer', [exampleUpdate], {
+  ...updates,
+  admin_state_up: Type.Optional(
+    Type.Boolean({ description: 'Whether the listeners accept connections; false: the load balancer is off' }),
+  ),
+});
 export type UpdateLoadBalancer = Static<typeof UpdateLoadBalancer>;
 
-export const ResizeLoadBalancer = Type.Object(
-  { flavor: Described(FlavorName, 'New flavor; flavors differ in price only') },
-  { title: 'ResizeLoadBalancer', additionalProperties: false, examples: [{ flavor: 'lb1-2-4' }] },
-);
+export const ResizeLoadBalancer = Body('ResizeLoadBalancer', [{ flavor: 'lb1-2-4' }], {
+  flavor: Described(FlavorName, 'New flavor; flavors differ in price only'),
+});
 
-export const FailoverLoadBalancer = Type.Object(
-  { force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })) },
-  { title: 'FailoverLoadBalancer', additionalProperties: false, examples: [{ force: false }] },
-);
+export const FailoverLoadBalancer = Body('FailoverLoadBalancer', [{ force: false }], {
+  force: Type.Optional(Type.Boolean({ default: false, description: 'Accepted and ignored' })),
+});
 
 const ignored = 'Accepted and ignored';
 
-export const CheckLoadBalancerLimits = Type.Object(
-  {
-    floating_ip: Type.Optional(
-      Type.Object(
-        {
-          source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
-          existing_floating_id: Type.Optional(Described(Uuid, ignored)),
-        },
-        {
-          title: 'CheckLoadBalancerLimitsFloatingIp',
-          additionalProperties: false,
-          description: 'Floating IP of the planned load balancer',
-        },
-      ),
+export const CheckLoadBalancerLimits = Body('CheckLoadBalancerLimits', [{ floating_ip: { source: 'new' } }], {
+  floating_ip: Type.Optional(
+    Input(
+      'CheckLoadBalancerLimitsFloatingIp',
+      {
+        source: Type.Enum(['existing', 'new'], { description: '`new` counts as another floating IP' }),
+        existing_floating_id: Type.Optional(Described(Uuid, ignored)),
+      },
+      'Floating IP of the planned load balancer',
     ),
-    logging: Type.Optional(Described(LoggingInput, ignored)),
-    vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
-    vip_network_id: Type.Optional(Described(Uuid, ignored)),
-    vip_port_id: Type.Optional(Described(Uuid, ignored)),
-  },
-  {
-    title: 'CheckLoadBalancerLimits',
-    additionalProperties: false,
-    examples: [{ floating_ip: { source: 'new' } }],
-  },
-);
+  ),
+  logging: Type.Optional(Described(LoggingInput, ignored)),
+  vip_ip_family: Type.Optional(Described(VipFamily, ignored)),
+  vip_network_id: Type.Optional(Described(Uuid, ignored)),
+  vip_port_id: Type.Optional(Described(Uuid, ignored)),
+});
 export type CheckLoadBalancerLimits = Static<typeof CheckLoadBalancerLimits>;
 
 const WithDdos = Type.Optional(Type.Boolean({ default: false, description: ignored }));
@@ -254,75 +230,66 @@ const IpAndSubnet = {
   subnet_id: Described(Uuid, 'ID of the subnet'),
 };
 
-const LoadBalancerFlavor = Type.Object(
-  {
-    flavor_id: Type.String({ description: 'ID of the flavor, equal to its name' }),
-    flavor_name: Type.String({ description: 'Name of the flavor' }),
-    ram: Type.Integer({ description: 'Nominal memory in MiB' }),
-    vcpus: Type.Integer({ description: 'Nominal number of virtual processors' }),
-  },
-  { title: 'LoadBalancerFlavorDetails' },
-);
+const LoadBalancerFlavor = Component('LoadBalancerFlavorDetails', {
+  flavor_id: Type.String({ description: 'ID of the flavor, equal to its name' }),
+  flavor_name: Type.String({ description: 'Name of the flavor' }),
+  ram: Type.Integer({ description: 'Nominal memory in MiB' }),
+  vcpus: Type.Integer({ description: 'Nominal number of virtual processors' }),
+});
 
-const LoadBalancerLogging = Type.Object(
-  {
-    destination_region_id: OrNull.integer(logging.destination_region_id),
-    enabled: Type.Boolean({ description: logging.enabled }),
-    retention_policy: Described(
-      Nullable(Type.Object({ period: OrNull.integer(logging.period) }, { title: 'LoadBalancerLogRetention' })),
-      logging.retention_policy,
-    ),
-    topic_name: OrNull.text(logging.topic_name),
-  },
-  { title: 'LoadBalancerLogging' },
-);
+const LoadBalancerLogging = Component('LoadBalancerLogging', {
+  destination_region_id: OrNull.integer(logging.destination_region_id),
+  enabled: Type.Boolean({ description: logging.enabled }),
+  retention_policy: Described(
+    Nullable(Component('LoadBalancerLogRetention', { period: OrNull.integer(logging.period) })),
+    logging.retention_policy,
+  ),
+  topic_name: OrNull.text(logging.topic_name),
+});
 
-export const LoadBalancer = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the load balancer'),
-    ...statuses,
-    ...PlaceFields,
-    ...TaskFields,
-    name: Type.String({ description: 'Name of the load balancer' }),
-    additional_vips: Type.Array(Type.Object(IpAndSubnet), {
-      description: 'Further addresses: the IPv6 address of a load balancer of the family `dual`',
-    }),
-    admin_state_up: Type.Boolean({ description: 'Whether the listeners accept connections' }),
-    created_at: Described(DateTime, 'When the load balancer was requested'),
-    ddos_profile: Type.Null({ description: 'Always null' }),
-    flavor: Described(Nullable(LoadBalancerFlavor), 'Flavor; null if it is no longer offered'),
-    floating_ips: Type.Array(Type.Object({}), { maxItems: 0, description: 'Always empty' }),
-    listeners: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the listener') }, { title: 'ListenerReference' }), {
-      description: 'Listeners, the oldest first',
-    }),
-    logging: Described(Nullable(LoadBalancerLogging), noLogs),
-    metadata: Type.Array(Tag, {
-      deprecated: true,
-      description: 'Use `tags_v2`; the Terraform provider reads this name',
-    }),
-    preferred_connectivity: MemberConnectivity,
-    stats: StatsOrNull,
-    tags_v2: Type.Array(Tag, { description: 'Tags, by key' }),
-    updated_at: Described(Nullable(DateTime), 'When the load balancer or one of its parts was last changed'),
-    vip_address: OrNull.text('IP address of the load balancer'),
-    vip_fqdn: Type.Null({ description: 'Always null' }),
-    vip_ip_family: Nullable(VipFamily),
-    vip_port_id: Described(Nullable(Uuid), 'ID of the address'),
-    vrrp_ips: Type.Array(
-      Type.Object({
-        ...IpAndSubnet,
-        role: Type.Enum(['BACKUP', 'MASTER', 'STANDALONE'], {
-          description: '`STANDALONE` in a region of one host; otherwise `MASTER` for the host that has the address',
-        }),
+export const LoadBalancer = Component('LoadBalancer', {
+  id: Described(Uuid, 'ID of the load balancer'),
+  ...statuses,
+  ...PlaceFields,
+  ...TaskFields,
+  name: Type.String({ description: 'Name of the load balancer' }),
+  additional_vips: Type.Array(Type.Object(IpAndSubnet), {
+    description: 'Further addresses: the IPv6 address of a load balancer of the family `dual`',
+  }),
+  admin_state_up: Type.Boolean({ description: 'Whether the listeners accept connections' }),
+  created_at: Described(DateTime, 'When the load balancer was requested'),
+  ddos_profile: Type.Null({ description: 'Always null' }),
+  flavor: Described(Nullable(LoadBalancerFlavor), 'Flavor; null if it is no longer offered'),
+  floating_ips: Type.Array(Type.Object({}), { maxItems: 0, description: 'Always empty' }),
+  listeners: Type.Array(Component('ListenerReference', { id: Described(Uuid, 'ID of the listener') }), {
+    description: 'Listeners, the oldest first',
+  }),
+  logging: Described(Nullable(LoadBalancerLogging), noLogs),
+  metadata: Type.Array(Tag, {
+    deprecated: true,
+    description: 'Use `tags_v2`; the Terraform provider reads this name',
+  }),
+  preferred_connectivity: MemberConnectivity,
+  stats: StatsOrNull,
+  tags_v2: Type.Array(Tag, { description: 'Tags, by key' }),
+  updated_at: Described(Nullable(DateTime), 'When the load balancer or one of its parts was last changed'),
+  vip_address: OrNull.text('IP address of the load balancer'),
+  vip_fqdn: Type.Null({ description: 'Always null' }),
+  vip_ip_family: Nullable(VipFamily),
+  vip_port_id: Described(Nullable(Uuid), 'ID of the address'),
+  vrrp_ips: Type.Array(
+    Type.Object({
+      ...IpAndSubnet,
+      role: Type.Enum(['BACKUP', 'MASTER', 'STANDALONE'], {
+        description: '`STANDALONE` in a region of one host; otherwise `MASTER` for the host that has the address',
       }),
-      {
-        description:
-          'Addresses of the instances: in a region of one host the address of the load balancer, otherwise its hosts',
-      },
-    ),
-  },
-  { title: 'LoadBalancer' },
-);
+    }),
+    {
+      description:
+        'Addresses of the instances: in a region of one host the address of the load balancer, otherwise its hosts',
+    },
+  ),
+});
 export type LoadBalancer = Static<typeof LoadBalancer>;
 export const LoadBalancerCollection = Collection(LoadBalancer);
 

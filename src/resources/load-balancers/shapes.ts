@@ -1,7 +1,7 @@
 /** Shapes that load balancers, listeners, pools and members share. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Described, Named, Nullable } from '../../http/shapes.ts';
+import { Component, Described, Named, Nullable } from '../../http/shapes.ts';
 
 export const OperatingStatus = Type.Enum(['DEGRADED', 'DRAINING', 'ERROR', 'NO_MONITOR', 'OFFLINE', 'ONLINE'], {
   title: 'LoadBalancerOperatingStatus',
@@ -31,7 +31,8 @@ export const statusesOfPoolPart = {
   provisioning_status: Described(ProvisioningStatus, 'Provisioning status of the pool'),
 };
 
-export const Stats = Type.Object(
+export const Stats = Component(
+  'LoadBalancerStats',
   {
     active_connections: Type.Integer({ description: 'Number of open connections' }),
     bytes_in: Type.Integer({ description: 'Bytes received from clients' }),
@@ -39,7 +40,7 @@ export const Stats = Type.Object(
     request_errors: Type.Integer({ description: 'Number of invalid or rejected requests' }),
     total_connections: Type.Integer({ description: 'Number of connections since the creation' }),
   },
-  { title: 'LoadBalancerStats', description: 'Traffic counters, read from the proxy every 10 seconds' },
+  'Traffic counters, read from the proxy every 10 seconds',
 );
 export type Stats = Static<typeof Stats>;
 

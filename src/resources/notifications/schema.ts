@@ -1,7 +1,7 @@
 /** Responses about notifications. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Collection, DateTime, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
+import { Collection, Component, DateTime, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
 
 const Channel = Type.Enum(['email', 'webhook'], { description: '`email` or `webhook`' });
 export type Channel = Static<typeof Channel>;
@@ -45,49 +45,40 @@ export const ListNotifications = Type.Object({
 });
 export type ListNotifications = Static<typeof ListNotifications>;
 
-export const Attempt = Type.Object(
-  {
-    at: Described(DateTime, 'When the delivery was attempted'),
-    answer: Type.String({ description: 'The response of the receiver, or why it was not reached' }),
-  },
-  { title: 'DeliveryAttempt' },
-);
+export const Attempt = Component('DeliveryAttempt', {
+  at: Described(DateTime, 'When the delivery was attempted'),
+  answer: Type.String({ description: 'The response of the receiver, or why it was not reached' }),
+});
 export type Attempt = Static<typeof Attempt>;
 
-export const Delivery = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the delivery'),
-    channel: Channel,
-    target: Type.String({
-      description: 'E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted',
-    }),
-    webhook_id: Described(Nullable(Uuid), 'ID of the webhook; null for e-mail'),
-    state: State,
-    attempt_count: Type.Integer({ description: 'Number of attempts' }),
-    attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
-    next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
-    ended_at: Described(Nullable(DateTime), 'When the delivery succeeded or failed; null until then'),
-  },
-  { title: 'Delivery' },
-);
+export const Delivery = Component('Delivery', {
+  id: Described(Uuid, 'ID of the delivery'),
+  channel: Channel,
+  target: Type.String({
+    description: 'E-mail address, or host of the webhook; the path of a webhook may be secret and is omitted',
+  }),
+  webhook_id: Described(Nullable(Uuid), 'ID of the webhook; null for e-mail'),
+  state: State,
+  attempt_count: Type.Integer({ description: 'Number of attempts' }),
+  attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
+  next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
+  ended_at: Described(Nullable(DateTime), 'When the delivery succeeded or failed; null until then'),
+});
 export type Delivery = Static<typeof Delivery>;
 
-export const Notification = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the notification'),
-    type: Kind,
-    client_id: Type.Integer({ description: 'ID of the client' }),
-    created_at: Described(DateTime, 'When the notification was created'),
-    subject: Type.String({ description: 'Subject line' }),
-    data: Type.Unsafe<Record<string, unknown>>({
-      type: 'object',
-      additionalProperties: true,
-      description: 'Machine-readable content; it depends on the type',
-    }),
-    deliveries: Type.Array(Delivery, { description: 'One delivery for each receiver' }),
-  },
-  { title: 'Notification' },
-);
+export const Notification = Component('Notification', {
+  id: Described(Uuid, 'ID of the notification'),
+  type: Kind,
+  client_id: Type.Integer({ description: 'ID of the client' }),
+  created_at: Described(DateTime, 'When the notification was created'),
+  subject: Type.String({ description: 'Subject line' }),
+  data: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    description: 'Machine-readable content; it depends on the type',
+  }),
+  deliveries: Type.Array(Delivery, { description: 'One delivery for each receiver' }),
+});
 export type Notification = Static<typeof Notification>;
 
 export const NotificationCollection = Collection(Notification);

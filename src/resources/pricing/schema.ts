@@ -1,7 +1,9 @@
 /** Requests and responses of price previews, and the shape of the price book that an operator writes. */
 import { type Static, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   Described,
   exampleUuid,
   maxSizeGib,
@@ -18,55 +20,40 @@ import { exampleFlavor, FlavorName, FloatingIp, VipFamily } from '../load-balanc
 
 const Currency = Type.Enum(['AZN', 'EUR', 'USD']);
 
-export const PriceFileShare = Type.Object(
-  {
-    size: Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' }),
-    source: Type.Enum(['new-file-share'], { description: 'Always `new-file-share`' }),
-    type_name: Type.Optional(
-      Type.Enum(FileShareTypeName.enum, { default: 'standard', description: 'Type of the share' }),
-    ),
-  },
-  {
-    title: 'PriceFileShare',
-    additionalProperties: false,
-    examples: [{ source: 'new-file-share', size: 100, type_name: 'standard' }],
-  },
-);
+export const PriceFileShare = Body('PriceFileShare', [{ source: 'new-file-share', size: 100, type_name: 'standard' }], {
+  size: Type.Integer({ minimum: 1, maximum: maxSizeGib, description: 'Size in GiB' }),
+  source: Type.Enum(['new-file-share'], { description: 'Always `new-file-share`' }),
+  type_name: Type.Optional(
+    Type.Enum(FileShareTypeName.enum, { default: 'standard', description: 'Type of the share' }),
+  ),
+});
 export type PriceFileShare = Static<typeof PriceFileShare>;
 
-export const PriceVolume = Type.Object(
-  {
-    size: Type.Optional(
-      Nullable(
-        Type.Integer({
-          minimum: 1,
-          maximum: 102_400,
-          description: 'Size in GiB; required unless a snapshot is given, whose size it must equal',
-        }),
-      ),
+export const PriceVolume = Body('PriceVolume', [{ source: 'new-volume', size: 100, type_name: 'standard' }], {
+  size: Type.Optional(
+    Nullable(
+      Type.Integer({
+        minimum: 1,
+        maximum: 102_400,
+        description: 'Size in GiB; required unless a snapshot is given, whose size it must equal',
+      }),
     ),
-    snapshot_id: Type.Optional(
-      Described(Nullable(Uuid), 'ID of the snapshot to copy; required with the source `snapshot`'),
-    ),
-    source: Type.Enum(['image', 'new-volume', 'snapshot'], {
-      description: 'What the volume is created from; images are not supported and have no price',
-    }),
-    type_name: Type.Optional(
-      Described(Nullable(VolumeTypeName), 'Type of the volume; by default that of the snapshot, or `standard`'),
-    ),
-  },
-  {
-    title: 'PriceVolume',
-    additionalProperties: false,
-    examples: [{ source: 'new-volume', size: 100, type_name: 'standard' }],
-  },
-);
+  ),
+  snapshot_id: Type.Optional(
+    Described(Nullable(Uuid), 'ID of the snapshot to copy; required with the source `snapshot`'),
+  ),
+  source: Type.Enum(['image', 'new-volume', 'snapshot'], {
+    description: 'What the volume is created from; images are not supported and have no price',
+  }),
+  type_name: Type.Optional(
+    Described(Nullable(VolumeTypeName), 'Type of the volume; by default that of the snapshot, or `standard`'),
+  ),
+});
 export type PriceVolume = Static<typeof PriceVolume>;
 
-export const PriceSnapshot = Type.Object(
-  { volume_id: Described(Uuid, 'ID of the volume') },
-  { title: 'PriceSnapshot', additionalProperties: false, examples: [{ volume_id: exampleUuid }] },
-);
+export const PriceSnapshot = Body('PriceSnapshot', [{ volume_id: exampleUuid }], {
+  volume_id: Described(Uuid, 'ID of the volume'),
+});
 
 const priceFields = {
   currency_code: Named('PriceCurrency', Nullable(Currency), 'Currency of the prices; null when no price is shown'),
@@ -81,70 +68,56 @@ const priceFields = {
 const perHour = 'Price of an hour with tax';
 const perMonth = 'Price of a month (730 hours) with tax';
 
-export const Price = Type.Object(
-  { ...priceFields, price_per_hour: OrNull.number(perHour), price_per_month: OrNull.number(perMonth) },
-  { title: 'Price' },
-);
+export const Price = Component('Price', {
+  ...priceFields,
+  price_per_hour: OrNull.number(perHour),
+  price_per_month: OrNull.number(perMonth),
+});
 export type Price = Static<typeof Price>;
 
 const Flavor = Described(FlavorName, 'Flavor of the load balancer');
 const flavor = exampleFlavor;
 
-export const PriceLoadBalancerV1 = Type.Object(
-  { flavor: Flavor },
-  { title: 'PriceLoadBalancerV1', additionalProperties: false, examples: [{ flavor }] },
-);
+export const PriceLoadBalancerV1 = Body('PriceLoadBalancerV1', [{ flavor }], { flavor: Flavor });
 const ignored = Described(Nullable(ShortText), 'Accepted and ignored');
-export const PriceLoadBalancer = Type.Object(
-  {
-    flavor: Flavor,
-    floating_ip: Type.Optional(
-      Described(FloatingIp, 'Floating IP of the load balancer; floating IPs are not supported and have no price'),
-    ),
-    vip_ip_family: Type.Optional(Described(Nullable(VipFamily), 'Accepted and ignored')),
-    vip_network_id: Type.Optional(ignored),
-    vip_port_id: Type.Optional(ignored),
-    vip_subnet_id: Type.Optional(ignored),
-  },
-  { title: 'PriceLoadBalancer', additionalProperties: false, examples: [{ flavor }] },
-);
+export const PriceLoadBalancer = Body('PriceLoadBalancer', [{ flavor }], {
+  flavor: Flavor,
+  floating_ip: Type.Optional(
+    Described(FloatingIp, 'Floating IP of the load balancer; floating IPs are not supported and have no price'),
+  ),
+  vip_ip_family: Type.Optional(Described(Nullable(VipFamily), 'Accepted and ignored')),
+  vip_network_id: Type.Optional(ignored),
+  vip_port_id: Type.Optional(ignored),
+  vip_subnet_id: Type.Optional(ignored),
+});
 export type PriceLoadBalancer = Static<typeof PriceLoadBalancer>;
 
-const PriceByPart = Type.Object(
-  {
-    external_ip: OrNull.number('Price of the external IP address; always null'),
-    flavor: OrNull.number('Price of the flavor'),
-    floating_ip: OrNull.number('Price of the floating IP; always null'),
-  },
-  { title: 'LoadBalancerPriceByPart' },
-);
-export const LoadBalancerPrice = Type.Object(
-  {
-    ...priceFields,
-    per_hour: Described(PriceByPart, 'Prices of an hour with tax, by part'),
-    per_month: Described(PriceByPart, 'Prices of a month (730 hours) with tax, by part'),
-    total_price_per_hour: OrNull.number(perHour),
-    total_price_per_month: OrNull.number(perMonth),
-  },
-  { title: 'LoadBalancerPrice' },
-);
+const PriceByPart = Component('LoadBalancerPriceByPart', {
+  external_ip: OrNull.number('Price of the external IP address; always null'),
+  flavor: OrNull.number('Price of the flavor'),
+  floating_ip: OrNull.number('Price of the floating IP; always null'),
+});
+export const LoadBalancerPrice = Component('LoadBalancerPrice', {
+  ...priceFields,
+  per_hour: Described(PriceByPart, 'Prices of an hour with tax, by part'),
+  per_month: Described(PriceByPart, 'Prices of a month (730 hours) with tax, by part'),
+  total_price_per_hour: OrNull.number(perHour),
+  total_price_per_month: OrNull.number(perMonth),
+});
 export type LoadBalancerPrice = Static<typeof LoadBalancerPrice>;
 
 const { currency_code, price_per_hour, price_per_month, price_status } = Price.properties;
-const LoadBalancerFlavor = Type.Object(
-  {
-    flavor_id: Type.String({ description: 'ID of the flavor; the same as its name' }),
-    flavor_name: Type.String({ description: 'Name of the flavor' }),
-    ram: Type.Integer({ description: 'Memory in MiB' }),
-    vcpus: Type.Integer({ description: 'Number of virtual CPUs' }),
-    // Present with `include_prices` only.
-    currency_code: Type.Optional(currency_code),
-    price_per_hour: Type.Optional(price_per_hour),
-    price_per_month: Type.Optional(price_per_month),
-    price_status: Type.Optional(price_status),
-  },
-  { title: 'LoadBalancerFlavor' },
-);
+const LoadBalancerFlavor = Component('LoadBalancerFlavor', {
+  flavor_id: Type.String({ description: 'ID of the flavor; the same as its name' }),
+  flavor_name: Type.String({ description: 'Name of the flavor' }),
+  ram: Type.Integer({ description: 'Memory in MiB' }),
+  vcpus: Type.Integer({ description: 'Number of virtual CPUs' }),
+  // Present with `include_prices` only.
+  currency_code: Type.Optional(currency_code),
+  price_per_hour: Type.Optional(price_per_hour),
+  price_per_month: Type.Optional(price_per_month),
+  price_status: Type.Optional(price_status),
+});
 export type LoadBalancerFlavor = Static<typeof LoadBalancerFlavor>;
 export const FlavorCollection = Collection(LoadBalancerFlavor);
 

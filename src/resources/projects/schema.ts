@@ -1,23 +1,31 @@
 /** Requests and responses of projects (docs/interface.md, "Projects and regions"). */
 import { type Static, Type } from 'typebox';
-import { Collection, DateTime, Described, Name, Nullable, OrderBy, OrNull, Paging } from '../../http/shapes.ts';
+import {
+  Body,
+  Collection,
+  Component,
+  DateTime,
+  Described,
+  Name,
+  Nullable,
+  OrderBy,
+  OrNull,
+  Paging,
+} from '../../http/shapes.ts';
 
 const Description = Described(Nullable(Type.String({ maxLength: 255 })), 'Free text, up to 255 characters');
 
-export const CreateProject = Type.Object(
+export const CreateProject = Body(
+  'CreateProject',
+  [{ name: 'my-project', description: 'The project of the web team' }],
   { name: Name, description: Type.Optional(Description) },
-  {
-    title: 'CreateProject',
-    additionalProperties: false,
-    examples: [{ name: 'my-project', description: 'The project of the web team' }],
-  },
 );
 export type CreateProject = Static<typeof CreateProject>;
 
-export const UpdateProject = Type.Object(
-  { name: Type.Optional(Name), description: Type.Optional(Description) },
-  { title: 'UpdateProject', additionalProperties: false, examples: [{ name: 'renamed-project' }] },
-);
+export const UpdateProject = Body('UpdateProject', [{ name: 'renamed-project' }], {
+  name: Type.Optional(Name),
+  description: Type.Optional(Description),
+});
 export type UpdateProject = Static<typeof UpdateProject>;
 
 export const ListProjects = Type.Object({
@@ -28,19 +36,16 @@ export const ListProjects = Type.Object({
 });
 export type ListProjects = Static<typeof ListProjects>;
 
-export const Project = Type.Object(
-  {
-    id: Type.Integer({ description: 'ID of the project' }),
-    client_id: Type.Integer({ description: 'ID of the client that owns the project' }),
-    created_at: Described(DateTime, 'When the project was created'),
-    deleted_at: Described(Nullable(DateTime), 'When the project was deleted; null for an existing project'),
-    description: OrNull.text('Free text'),
-    is_default: Type.Boolean({ description: "Whether this is the client's default project, which cannot be deleted" }),
-    name: Type.String({ description: 'Name of the project' }),
-    state: Type.Enum(['ACTIVE', 'DELETED'], { description: '`ACTIVE`, or `DELETED` once it is deleted' }),
-    task_id: OrNull.text('Always null: changes of a project are done at once'),
-  },
-  { title: 'Project' },
-);
+export const Project = Component('Project', {
+  id: Type.Integer({ description: 'ID of the project' }),
+  client_id: Type.Integer({ description: 'ID of the client that owns the project' }),
+  created_at: Described(DateTime, 'When the project was created'),
+  deleted_at: Described(Nullable(DateTime), 'When the project was deleted; null for an existing project'),
+  description: OrNull.text('Free text'),
+  is_default: Type.Boolean({ description: "Whether this is the client's default project, which cannot be deleted" }),
+  name: Type.String({ description: 'Name of the project' }),
+  state: Type.Enum(['ACTIVE', 'DELETED'], { description: '`ACTIVE`, or `DELETED` once it is deleted' }),
+  task_id: OrNull.text('Always null: changes of a project are done at once'),
+});
 export type Project = Static<typeof Project>;
 export const ProjectCollection = Collection(Project);

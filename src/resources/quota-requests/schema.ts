@@ -1,10 +1,13 @@
 /** Requests and responses of quota requests (docs/interface.md, "Quotas"). */
 import { type Static, type TSchema, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
   FilterId,
+  Input,
   Instant,
   IntegerId,
   maxFilterValues,
@@ -37,46 +40,35 @@ const deprecated = {
   baremetal_gpu_count_limit: Type.Optional(Type.Integer({ deprecated: true, description: 'Ignored' })),
 };
 
-const NewLimits = Type.Object(
+const NewLimits = Input(
+  'NewRequestedLimits',
   {
-    global_limits: Type.Optional(
-      Type.Object(limits(globalKinds), {
-        title: 'RequestedGlobalLimits',
-        additionalProperties: false,
-        description: 'Limits that hold everywhere',
-      }),
-    ),
+    global_limits: Type.Optional(Input('RequestedGlobalLimits', limits(globalKinds), 'Limits that hold everywhere')),
     regional_limits: Type.Optional(
       Type.Array(
-        Type.Object(
-          {
-            region_id: Type.Optional(Described(IntegerId, 'ID of the region')),
-            ...deprecated,
-            ...limits(regionalKinds),
-          },
-          { title: 'RequestedRegionalLimits', additionalProperties: false },
-        ),
+        Input('RequestedRegionalLimits', {
+          region_id: Type.Optional(Described(IntegerId, 'ID of the region')),
+          ...deprecated,
+          ...limits(regionalKinds),
+        }),
         { maxItems: maxRegions, description: 'Limits in regions; each entry needs a `region_id`' },
       ),
     ),
   },
-  { title: 'NewRequestedLimits', additionalProperties: false, description: 'The limits that are needed; at least one' },
+  'The limits that are needed; at least one',
 );
 
-export const CreateQuotaRequest = Type.Object(
+export const CreateQuotaRequest = Body(
+  'CreateQuotaRequest',
+  [
+    {
+      description: 'We move our archive here.',
+      requested_limits: { regional_limits: [{ region_id: 1, volume_count_limit: 200, volume_size_limit: 50_000 }] },
+    },
+  ],
   {
     description: Type.String({ maxLength: 1000, description: 'Why the limits are needed' }),
     requested_limits: Type.Unsafe<RequestedLimits>(NewLimits),
-  },
-  {
-    title: 'CreateQuotaRequest',
-    additionalProperties: false,
-    examples: [
-      {
-        description: 'We move our archive here.',
-        requested_limits: { regional_limits: [{ region_id: 1, volume_count_limit: 200, volume_size_limit: 50_000 }] },
-      },
-    ],
   },
 );
 export type CreateQuotaRequest = Static<typeof CreateQuotaRequest>;
@@ -99,43 +91,35 @@ export const ListQuotaRequests = Type.Object({
 });
 export type ListQuotaRequests = Static<typeof ListQuotaRequests>;
 
-const Limits = Type.Object(
+const Limits = Component(
+  'RequestedLimits',
   {
     global_limits: Type.Optional(Described(GlobalLimits, 'Limits that hold everywhere')),
     regional_limits: Type.Optional(Type.Array(RegionalLimits, { description: 'Limits in regions' })),
   },
-  { title: 'RequestedLimits', description: 'The limits that were requested' },
+  'The limits that were requested',
 );
 
-export const QuotaRequest = Type.Object(
-  {
-    id: Type.Integer({ description: 'ID of the request' }),
-    client_id: Type.Integer({ description: 'ID of the client' }),
-    description: Type.String({ description: 'Why the limits are needed' }),
-    requested_limits: Type.Unsafe<RequestedLimits>(Limits),
-    status: Status,
-    reason: OrNull.text('What the operator wrote about the decision, or null'),
-    created_at: Described(DateTime, 'When the request was created'),
-    updated_at: Described(Nullable(DateTime), 'When the request was decided; null until then'),
-  },
-  { title: 'QuotaRequest' },
-);
+export const QuotaRequest = Component('QuotaRequest', {
+  id: Type.Integer({ description: 'ID of the request' }),
+  client_id: Type.Integer({ description: 'ID of the client' }),
+  description: Type.String({ description: 'Why the limits are needed' }),
+  requested_limits: Type.Unsafe<RequestedLimits>(Limits),
+  status: Status,
+  reason: OrNull.text('What the operator wrote about the decision, or null'),
+  created_at: Described(DateTime, 'When the request was created'),
+  updated_at: Described(Nullable(DateTime), 'When the request was decided; null until then'),
+});
 export type QuotaRequest = Static<typeof QuotaRequest>;
 
 export const QuotaRequestCollection = Collection(QuotaRequest);
 
 const Reason = Type.String({ minLength: 1, maxLength: 1000, description: 'For the client; part of the notification' });
 
-export const ApproveQuotaRequest = Type.Object(
-  { reason: Type.Optional(Nullable(Reason)) },
-  { title: 'ApproveQuotaRequest', additionalProperties: false, examples: [{}] },
-);
+export const ApproveQuotaRequest = Body('ApproveQuotaRequest', [{}], { reason: Type.Optional(Nullable(Reason)) });
 
-export const DeclineQuotaRequest = Type.Object(
+export const DeclineQuotaRequest = Body(
+  'DeclineQuotaRequest',
+  [{ reason: 'The region has no space for 50 TB; write to us about another one.' }],
   { reason: Reason },
-  {
-    title: 'DeclineQuotaRequest',
-    additionalProperties: false,
-    examples: [{ reason: 'The region has no space for 50 TB; write to us about another one.' }],
-  },
 );

@@ -1,6 +1,16 @@
 /** Responses about regions, and the file that declares the regions (docs/interface.md, "Projects and regions"). */
 import { type Static, Type } from 'typebox';
-import { Collection, Described, Nullable, OrderBy, OrNull, Paging, ShortText } from '../../http/shapes.ts';
+import {
+  Collection,
+  Component,
+  Described,
+  Input,
+  Nullable,
+  OrderBy,
+  OrNull,
+  Paging,
+  ShortText,
+} from '../../http/shapes.ts';
 import { FileShareTypeName } from '../file-shares/schema.ts';
 import { VolumeTypeName } from '../volumes/schema.ts';
 
@@ -11,12 +21,13 @@ const shortName = {
 };
 const decimal = { pattern: '^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$' };
 const coordinatesOf = (number: { pattern: string; rule?: string }) =>
-  Type.Object(
+  Input(
+    'Coordinates',
     {
       latitude: Type.String({ ...number, description: 'Degrees north, as a decimal number' }),
       longitude: Type.String({ ...number, description: 'Degrees east, as a decimal number' }),
     },
-    { title: 'Coordinates', additionalProperties: false, description: 'Where the region is' },
+    'Where the region is',
   );
 const Coordinates = coordinatesOf(decimal);
 const Zone = Type.Enum(['AMERICAS', 'APAC', 'EMEA', 'RUSSIA_AND_CIS'], { description: 'Part of the world' });
@@ -126,44 +137,41 @@ export type ListRegions = Static<typeof ListRegions>;
 const Missing = (product: string) => Type.Boolean({ description: `Whether the region has ${product}; always false` });
 const Unused = 'Always null';
 
-export const Region = Type.Object(
-  {
-    id: Type.Integer({ description: 'ID of the region' }),
-    access_level: Type.Enum(['core', 'edge'], { description: 'Always `core`' }),
-    available_volume_types: Described(
-      Nullable(Type.Array(Type.String())),
-      'Types of volumes; null unless `show_volume_types` is true',
-    ),
-    coordinates: Nullable(Coordinates),
-    country: Type.String({ description: 'Country code, ISO 3166-1 alpha-2' }),
-    created_at: Type.String({ format: 'date-time', description: 'When the region was first declared' }),
-    created_on: Type.String({ format: 'date-time', deprecated: true, description: 'Use `created_at`' }),
-    ddos_endpoint_id: OrNull.integer(Unused),
-    display_name: Type.String({ description: 'Name of the region' }),
-    endpoint_type: Type.Enum(['admin', 'internal', 'public'], { description: 'Always `public`' }),
-    external_network_id: OrNull.text(Unused),
-    file_share_types: Described(Nullable(Type.Array(FileShareType)), 'Types of file shares that the region offers'),
-    has_ai: Missing('AI clusters'),
-    has_ai_gpu: Missing('GPU clusters'),
-    has_baremetal: Missing('bare metal servers'),
-    has_basic_vm: Missing('basic virtual machines'),
-    has_dbaas: Missing('managed databases'),
-    has_ddos: Missing('DDoS protection'),
-    has_k8s: Missing('managed Kubernetes'),
-    has_kvm: Missing('virtual machines'),
-    has_sfs: Type.Boolean({ description: 'Whether the region has file shares' }),
-    keystone_id: Type.Integer({ description: 'Internal ID' }),
-    keystone_name: Type.String({ description: 'Internal name' }),
-    metrics_database_id: OrNull.integer(Unused),
-    slug: Type.String({ description: 'Short name for URLs' }),
-    state: Type.Enum(['ACTIVE', 'DELETED', 'DELETING', 'DELETION_FAILED', 'INACTIVE', 'MAINTENANCE', 'NEW'], {
-      description: 'Always `ACTIVE`',
-    }),
-    task_id: OrNull.text(Unused),
-    vlan_physical_network: Type.String({ description: 'Internal name of the physical network' }),
-    zone: Nullable(Zone),
-  },
-  { title: 'Region' },
-);
+export const Region = Component('Region', {
+  id: Type.Integer({ description: 'ID of the region' }),
+  access_level: Type.Enum(['core', 'edge'], { description: 'Always `core`' }),
+  available_volume_types: Described(
+    Nullable(Type.Array(Type.String())),
+    'Types of volumes; null unless `show_volume_types` is true',
+  ),
+  coordinates: Nullable(Coordinates),
+  country: Type.String({ description: 'Country code, ISO 3166-1 alpha-2' }),
+  created_at: Type.String({ format: 'date-time', description: 'When the region was first declared' }),
+  created_on: Type.String({ format: 'date-time', deprecated: true, description: 'Use `created_at`' }),
+  ddos_endpoint_id: OrNull.integer(Unused),
+  display_name: Type.String({ description: 'Name of the region' }),
+  endpoint_type: Type.Enum(['admin', 'internal', 'public'], { description: 'Always `public`' }),
+  external_network_id: OrNull.text(Unused),
+  file_share_types: Described(Nullable(Type.Array(FileShareType)), 'Types of file shares that the region offers'),
+  has_ai: Missing('AI clusters'),
+  has_ai_gpu: Missing('GPU clusters'),
+  has_baremetal: Missing('bare metal servers'),
+  has_basic_vm: Missing('basic virtual machines'),
+  has_dbaas: Missing('managed databases'),
+  has_ddos: Missing('DDoS protection'),
+  has_k8s: Missing('managed Kubernetes'),
+  has_kvm: Missing('virtual machines'),
+  has_sfs: Type.Boolean({ description: 'Whether the region has file shares' }),
+  keystone_id: Type.Integer({ description: 'Internal ID' }),
+  keystone_name: Type.String({ description: 'Internal name' }),
+  metrics_database_id: OrNull.integer(Unused),
+  slug: Type.String({ description: 'Short name for URLs' }),
+  state: Type.Enum(['ACTIVE', 'DELETED', 'DELETING', 'DELETION_FAILED', 'INACTIVE', 'MAINTENANCE', 'NEW'], {
+    description: 'Always `ACTIVE`',
+  }),
+  task_id: OrNull.text(Unused),
+  vlan_physical_network: Type.String({ description: 'Internal name of the physical network' }),
+  zone: Nullable(Zone),
+});
 export type Region = Static<typeof Region>;
 export const RegionCollection = Collection(Region);

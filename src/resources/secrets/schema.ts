@@ -2,9 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
+  Input,
   Instant,
   noControlCharacters,
   Nullable,
@@ -44,32 +47,30 @@ const Expiration = Described(
   'From this ISO 8601 date on, resources cannot use the secret; UTC without a zone',
 );
 
-export const CreateSecret = Type.Object(
+export const CreateSecret = Body(
+  'CreateSecret',
+  [
+    {
+      name: 'my-certificate',
+      payload: {
+        certificate: exampleCertificate,
+        certificate_chain: '',
+        private_key: examplePrivateKey,
+      },
+    },
+  ],
   {
     name: SecretName,
-    payload: Type.Object(
+    payload: Input(
+      'CertificatePayload',
       {
         certificate: Pem('Certificate in PEM; certificates of the chain may follow'),
         certificate_chain: Pem('Certificates of the chain in PEM; may be empty'),
         private_key: Pem('Private key in PEM, not encrypted'),
       },
-      { title: 'CertificatePayload', additionalProperties: false, description: 'Certificate, chain and private key' },
+      'Certificate, chain and private key',
     ),
     expiration: Type.Optional(Expiration),
-  },
-  {
-    title: 'CreateSecret',
-    additionalProperties: false,
-    examples: [
-      {
-        name: 'my-certificate',
-        payload: {
-          certificate: exampleCertificate,
-          certificate_chain: '',
-          private_key: examplePrivateKey,
-        },
-      },
-    ],
   },
 );
 export type CreateSecret = Static<typeof CreateSecret>;
@@ -81,7 +82,17 @@ const MediaType = pattern(
   'a media type such as application/octet-stream',
 );
 
-export const CreateSecretV1 = Type.Object(
+export const CreateSecretV1 = Body(
+  'CreateSecretV1',
+  [
+    {
+      name: 'my-secret',
+      secret_type: 'opaque',
+      payload: 'c2VjcmV0',
+      payload_content_encoding: 'base64',
+      payload_content_type: 'application/octet-stream',
+    },
+  ],
   {
     name: SecretName,
     secret_type: SecretType,
@@ -109,37 +120,21 @@ export const CreateSecretV1 = Type.Object(
     mode: Information('Mode of the algorithm, for information'),
     expiration: Type.Optional(Expiration),
   },
-  {
-    title: 'CreateSecretV1',
-    additionalProperties: false,
-    examples: [
-      {
-        name: 'my-secret',
-        secret_type: 'opaque',
-        payload: 'c2VjcmV0',
-        payload_content_encoding: 'base64',
-        payload_content_type: 'application/octet-stream',
-      },
-    ],
-  },
 );
 export type CreateSecretV1 = Static<typeof CreateSecretV1>;
 
 /** Never contains the payload. */
-export const Secret = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the secret'),
-    name: Type.String({ description: 'Name of the secret' }),
-    secret_type: SecretType,
-    status: Type.String({ description: '`ACTIVE`' }),
-    algorithm: OrNull.text('Algorithm'),
-    bit_length: OrNull.integer('Length of the key in bits'),
-    mode: OrNull.text('Mode of the algorithm'),
-    content_types: Described(Nullable(Type.Record(Type.String(), Type.String())), 'Media types of the payload'),
-    created: Described(DateTime, 'When the secret was created'),
-    expiration: Described(Nullable(DateTime), 'From this date on, resources cannot use the secret; null: no limit'),
-  },
-  { title: 'Secret' },
-);
+export const Secret = Component('Secret', {
+  id: Described(Uuid, 'ID of the secret'),
+  name: Type.String({ description: 'Name of the secret' }),
+  secret_type: SecretType,
+  status: Type.String({ description: '`ACTIVE`' }),
+  algorithm: OrNull.text('Algorithm'),
+  bit_length: OrNull.integer('Length of the key in bits'),
+  mode: OrNull.text('Mode of the algorithm'),
+  content_types: Described(Nullable(Type.Record(Type.String(), Type.String())), 'Media types of the payload'),
+  created: Described(DateTime, 'When the secret was created'),
+  expiration: Described(Nullable(DateTime), 'From this date on, resources cannot use the secret; null: no limit'),
+});
 export type Secret = Static<typeof Secret>;
 export const SecretCollection = Collection(Secret);

@@ -1,7 +1,9 @@
 /** Requests and responses of snapshots. */
 import { type Static, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
   exampleUuid,
@@ -31,28 +33,22 @@ const snapshotStatuses = [
 ] as const;
 export type SnapshotStatus = (typeof snapshotStatuses)[number];
 
-export const CreateSnapshot = Type.Object(
+export const CreateSnapshot = Body(
+  'CreateSnapshot',
+  [{ name: 'my-snapshot', volume_id: exampleUuid, tags: { team: 'web' } }],
   {
     name: Name,
     volume_id: Described(Uuid, 'ID of the volume'),
     description: Type.Optional(Described(Nullable(Type.String({ maxLength: 1024 })), 'Any text')),
     ...newTagFields,
   },
-  {
-    title: 'CreateSnapshot',
-    additionalProperties: false,
-    examples: [{ name: 'my-snapshot', volume_id: exampleUuid, tags: { team: 'web' } }],
-  },
 );
 export type CreateSnapshot = Static<typeof CreateSnapshot>;
 
-export const UpdateSnapshot = Type.Object(
+export const UpdateSnapshot = Body(
+  'UpdateSnapshot',
+  [{ name: 'renamed-snapshot', tags: { team: null, stage: 'test' } }],
   { name: Type.Optional(Name), tags: Type.Optional(UpdateTags) },
-  {
-    title: 'UpdateSnapshot',
-    additionalProperties: false,
-    examples: [{ name: 'renamed-snapshot', tags: { team: null, stage: 'test' } }],
-  },
 );
 export type UpdateSnapshot = Static<typeof UpdateSnapshot>;
 
@@ -71,29 +67,26 @@ export const ListSnapshots = Type.Object({
 });
 export type ListSnapshots = Static<typeof ListSnapshots>;
 
-export const Snapshot = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the snapshot'),
-    name: Type.String({ description: 'Name of the snapshot' }),
-    created_at: Described(DateTime, 'When the snapshot was requested'),
-    description: OrNull.text('Text of the request that created the snapshot'),
-    metadata: Type.Record(Type.String(), Type.String(), {
-      deprecated: true,
-      description: 'Use `tags`; the Terraform provider reads this name',
-    }),
-    ...PlaceFields,
-    ...TaskFields,
-    size: Described(SizeGib, 'Size in GiB: that of the volume when the snapshot was requested'),
-    status: Type.Enum([...snapshotStatuses], {
-      description: 'State of the snapshot; only `available` snapshots can be copied or restored',
-    }),
-    tags: Type.Array(Tag, {
-      description: 'Tags, by key; snapshots of a lifecycle policy have the read-only tag `created_by_policy`',
-    }),
-    updated_at: Described(DateTime, 'When the snapshot last changed'),
-    volume_id: Described(Uuid, 'ID of the volume'),
-  },
-  { title: 'Snapshot' },
-);
+export const Snapshot = Component('Snapshot', {
+  id: Described(Uuid, 'ID of the snapshot'),
+  name: Type.String({ description: 'Name of the snapshot' }),
+  created_at: Described(DateTime, 'When the snapshot was requested'),
+  description: OrNull.text('Text of the request that created the snapshot'),
+  metadata: Type.Record(Type.String(), Type.String(), {
+    deprecated: true,
+    description: 'Use `tags`; the Terraform provider reads this name',
+  }),
+  ...PlaceFields,
+  ...TaskFields,
+  size: Described(SizeGib, 'Size in GiB: that of the volume when the snapshot was requested'),
+  status: Type.Enum([...snapshotStatuses], {
+    description: 'State of the snapshot; only `available` snapshots can be copied or restored',
+  }),
+  tags: Type.Array(Tag, {
+    description: 'Tags, by key; snapshots of a lifecycle policy have the read-only tag `created_by_policy`',
+  }),
+  updated_at: Described(DateTime, 'When the snapshot last changed'),
+  volume_id: Described(Uuid, 'ID of the volume'),
+});
 export type Snapshot = Static<typeof Snapshot>;
 export const SnapshotCollection = Collection(Snapshot);

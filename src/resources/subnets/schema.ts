@@ -1,10 +1,13 @@
 /** Requests and responses of subnets (docs/interface.md, "Networks and subnets"). */
 import { type Static, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
   exampleUuid,
+  Input,
   IpAddress,
   IpNetwork,
   Name,
@@ -22,10 +25,10 @@ import { ListNetworks, Network } from '../networks/schema.ts';
 
 const IpVersion = Type.Enum([4, 6], { description: 'Version of the Internet Protocol' });
 
-const HostRoute = Type.Object(
-  { destination: Described(IpNetwork, 'Destination network'), nexthop: Described(IpAddress, 'Address of the router') },
-  { title: 'HostRoute', additionalProperties: false },
-);
+const HostRoute = Input('HostRoute', {
+  destination: Described(IpNetwork, 'Destination network'),
+  nexthop: Described(IpAddress, 'Address of the router'),
+});
 
 /** Fields of requests that create or update a subnet. */
 const settings = {
@@ -42,7 +45,9 @@ const settings = {
   ),
 };
 
-export const CreateSubnet = Type.Object(
+export const CreateSubnet = Body(
+  'CreateSubnet',
+  [{ name: 'my-subnet', network_id: exampleUuid, cidr: '192.168.10.0/24' }],
   {
     ...settings,
     name: Name,
@@ -55,22 +60,14 @@ export const CreateSubnet = Type.Object(
     router_id_to_connect: Type.Optional(Described(Nullable(Uuid), 'Accepted and ignored: packets are not routed')),
     ...newTagFields,
   },
-  {
-    title: 'CreateSubnet',
-    additionalProperties: false,
-    examples: [{ name: 'my-subnet', network_id: exampleUuid, cidr: '192.168.10.0/24' }],
-  },
 );
 export type CreateSubnet = Static<typeof CreateSubnet>;
 
-export const UpdateSubnet = Type.Object(
-  {
-    ...settings,
-    name: Type.Optional(Nullable(Name)),
-    tags: Type.Optional(UpdateTags),
-  },
-  { title: 'UpdateSubnet', additionalProperties: false, examples: [{ name: 'renamed-subnet' }] },
-);
+export const UpdateSubnet = Body('UpdateSubnet', [{ name: 'renamed-subnet' }], {
+  ...settings,
+  name: Type.Optional(Nullable(Name)),
+  tags: Type.Optional(UpdateTags),
+});
 export type UpdateSubnet = Static<typeof UpdateSubnet>;
 
 export const ListSubnets = Type.Object({
@@ -84,36 +81,33 @@ export const ListSubnets = Type.Object({
 });
 export type ListSubnets = Static<typeof ListSubnets>;
 
-export const Subnet = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the subnet'),
-    name: Type.String({ description: 'Name of the subnet' }),
-    available_ips: OrNull.integer('Number of free addresses'),
-    cidr: Type.String({ description: 'Address range in CIDR notation' }),
-    created_at: Described(DateTime, 'When the subnet was created'),
-    ...TaskFields,
-    creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the subnet; null for a default subnet'),
-    dns_nameservers: Type.Array(Type.String(), { description: 'Addresses of DNS servers' }),
-    enable_dhcp: Type.Boolean({ description: 'Whether DHCP is on' }),
-    gateway_ip: OrNull.text('Address of the gateway; null: no gateway'),
-    has_router: Type.Boolean({ deprecated: true, description: 'Always false' }),
-    host_routes: Type.Array(
-      Type.Object({
-        destination: Type.String({ description: 'Destination network' }),
-        nexthop: Type.String({ description: 'Address of the router' }),
-      }),
-      { description: 'Static routes' },
-    ),
-    ip_version: IpVersion,
-    network_id: Described(Uuid, 'ID of the network'),
-    ...PlaceFields,
-    tags: Type.Array(Tag, { description: 'Tags, by key' }),
-    metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
-    total_ips: OrNull.integer('Number of addresses'),
-    updated_at: Described(DateTime, 'When the subnet last changed'),
-  },
-  { title: 'Subnet' },
-);
+export const Subnet = Component('Subnet', {
+  id: Described(Uuid, 'ID of the subnet'),
+  name: Type.String({ description: 'Name of the subnet' }),
+  available_ips: OrNull.integer('Number of free addresses'),
+  cidr: Type.String({ description: 'Address range in CIDR notation' }),
+  created_at: Described(DateTime, 'When the subnet was created'),
+  ...TaskFields,
+  creator_task_id: Described(Nullable(Uuid), 'ID of the task that created the subnet; null for a default subnet'),
+  dns_nameservers: Type.Array(Type.String(), { description: 'Addresses of DNS servers' }),
+  enable_dhcp: Type.Boolean({ description: 'Whether DHCP is on' }),
+  gateway_ip: OrNull.text('Address of the gateway; null: no gateway'),
+  has_router: Type.Boolean({ deprecated: true, description: 'Always false' }),
+  host_routes: Type.Array(
+    Type.Object({
+      destination: Type.String({ description: 'Destination network' }),
+      nexthop: Type.String({ description: 'Address of the router' }),
+    }),
+    { description: 'Static routes' },
+  ),
+  ip_version: IpVersion,
+  network_id: Described(Uuid, 'ID of the network'),
+  ...PlaceFields,
+  tags: Type.Array(Tag, { description: 'Tags, by key' }),
+  metadata: Type.Array(Tag, { deprecated: true, description: 'Use `tags`; the Terraform provider reads this name' }),
+  total_ips: OrNull.integer('Number of addresses'),
+  updated_at: Described(DateTime, 'When the subnet last changed'),
+});
 export type Subnet = Static<typeof Subnet>;
 export const SubnetCollection = Collection(Subnet);
 
@@ -127,9 +121,9 @@ export const ListAvailableNetworks = Type.Object({
 });
 export type ListAvailableNetworks = Static<typeof ListAvailableNetworks>;
 
-const AvailableNetwork = Type.Object(
-  { ...Network.properties, subnets: Type.Array(Subnet, { description: 'Subnets, by address range' }) },
-  { title: 'AvailableNetwork' },
-);
+const AvailableNetwork = Component('AvailableNetwork', {
+  ...Network.properties,
+  subnets: Type.Array(Subnet, { description: 'Subnets, by address range' }),
+});
 export type AvailableNetwork = Static<typeof AvailableNetwork>;
 export const AvailableNetworkCollection = Collection(AvailableNetwork);

@@ -1,7 +1,9 @@
 /** Requests and responses of tasks (docs/interface.md, "Tasks"). */
 import { type Static, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   Described,
   exampleUuid,
   FilterId,
@@ -52,49 +54,40 @@ export const AcknowledgeAll = Type.Object({
 });
 export type AcknowledgeAll = Static<typeof AcknowledgeAll>;
 
-export const AcknowledgeTasks = Type.Object(
-  {
-    task_ids: Type.Optional(
-      Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
-    ),
-  },
-  { title: 'AcknowledgeTasks', additionalProperties: false, examples: [{ task_ids: [exampleUuid] }] },
-);
+export const AcknowledgeTasks = Body('AcknowledgeTasks', [{ task_ids: [exampleUuid] }], {
+  task_ids: Type.Optional(
+    Described(Nullable(Type.Array(Uuid, { maxItems: 1000 })), 'IDs of the tasks; null or absent: all tasks'),
+  ),
+});
 export type AcknowledgeTasks = Static<typeof AcknowledgeTasks>;
 
-export const Task = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the task'),
-    state: State,
-    task_type: Type.String({ description: 'What the task does, such as `create_volume`' }),
-    resource_kind: Type.String({ description: 'Kind of the resource, such as `volume`' }),
-    resource_id: Type.String({ description: 'ID of the resource' }),
-    error: OrNull.text('Why the task failed, for people; null otherwise'),
-    created_resources: Described(
-      Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
-      'IDs of the resources that the task creates, by kind, such as `{"volumes": ["<id>"]}`',
-    ),
-    data: Described(
-      Nullable(Type.Record(Type.String(), Type.Any())),
-      'Parameters of the task; they depend on its type',
-    ),
-    detailed_state: Described(Nullable(Type.Enum(['FINISHED', 'ERROR'])), 'The final state; null until the task ends'),
-    created_on: OrNull.text('When the task was created'),
-    updated_on: OrNull.text('When the task last changed'),
-    finished_on: OrNull.text('When the task ended; null until then'),
-    acknowledged_at: OrNull.text('When the task was acknowledged; null until then'),
-    acknowledged_by: OrNull.integer('ID of the token that acknowledged the task'),
-    client_id: OrNull.integer('ID of the client whose resource the task changes'),
-    user_client_id: OrNull.integer('ID of the client of the token'),
-    user_id: Type.Integer({ description: 'ID of the token that started the task' }),
-    project_id: OrNull.integer('ID of the project'),
-    region_id: OrNull.integer('ID of the region'),
-    request_id: OrNull.text('ID of the request that started the task'),
-    job_id: OrNull.text('ID of the job, for the operator'),
-    lifecycle_policy_id: OrNull.integer('ID of the lifecycle policy that started the task'),
-    schedule_id: OrNull.text('ID of the schedule that started the task'),
-  },
-  { title: 'Task' },
-);
+export const Task = Component('Task', {
+  id: Described(Uuid, 'ID of the task'),
+  state: State,
+  task_type: Type.String({ description: 'What the task does, such as `create_volume`' }),
+  resource_kind: Type.String({ description: 'Kind of the resource, such as `volume`' }),
+  resource_id: Type.String({ description: 'ID of the resource' }),
+  error: OrNull.text('Why the task failed, for people; null otherwise'),
+  created_resources: Described(
+    Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
+    'IDs of the resources that the task creates, by kind, such as `{"volumes": ["<id>"]}`',
+  ),
+  data: Described(Nullable(Type.Record(Type.String(), Type.Any())), 'Parameters of the task; they depend on its type'),
+  detailed_state: Described(Nullable(Type.Enum(['FINISHED', 'ERROR'])), 'The final state; null until the task ends'),
+  created_on: OrNull.text('When the task was created'),
+  updated_on: OrNull.text('When the task last changed'),
+  finished_on: OrNull.text('When the task ended; null until then'),
+  acknowledged_at: OrNull.text('When the task was acknowledged; null until then'),
+  acknowledged_by: OrNull.integer('ID of the token that acknowledged the task'),
+  client_id: OrNull.integer('ID of the client whose resource the task changes'),
+  user_client_id: OrNull.integer('ID of the client of the token'),
+  user_id: Type.Integer({ description: 'ID of the token that started the task' }),
+  project_id: OrNull.integer('ID of the project'),
+  region_id: OrNull.integer('ID of the region'),
+  request_id: OrNull.text('ID of the request that started the task'),
+  job_id: OrNull.text('ID of the job, for the operator'),
+  lifecycle_policy_id: OrNull.integer('ID of the lifecycle policy that started the task'),
+  schedule_id: OrNull.text('ID of the schedule that started the task'),
+});
 export type Task = Static<typeof Task>;
 export const TaskCollection = Collection(Task);

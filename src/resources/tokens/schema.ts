@@ -2,7 +2,9 @@
 import { type Static, Type } from 'typebox';
 import { roles } from '../../authz/actor.ts';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
   extending,
@@ -21,29 +23,22 @@ const projectsRule = 'Projects that the token is limited to; null: all projects 
 const clientRule = 'ID of the client; only the operator may name another client than its own';
 const State = Type.Enum(['active', 'expired', 'revoked'], { description: 'Only `active` tokens are accepted' });
 
-export const CreateToken = Type.Object(
-  {
-    name: Type.String({
-      minLength: 1,
-      maxLength: 255,
-      pattern: noControlCharacters,
-      description: 'Any text without control characters; need not be unique',
-    }),
-    role: Role,
-    project_ids: Type.Optional(
-      Described(Nullable(Type.Array(IntegerId, { maxItems: 1000, uniqueItems: true })), projectsRule),
-    ),
-    expires_at: Type.Optional(
-      Described(Nullable(Instant), 'When the token expires, ISO 8601, UTC if it has no offset; null: never'),
-    ),
-    client_id: Type.Optional(Described(IntegerId, clientRule)),
-  },
-  {
-    title: 'CreateToken',
-    additionalProperties: false,
-    examples: [{ name: 'ci', role: 'member', expires_at: '2030-01-01T00:00:00Z' }],
-  },
-);
+export const CreateToken = Body('CreateToken', [{ name: 'ci', role: 'member', expires_at: '2030-01-01T00:00:00Z' }], {
+  name: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: noControlCharacters,
+    description: 'Any text without control characters; need not be unique',
+  }),
+  role: Role,
+  project_ids: Type.Optional(
+    Described(Nullable(Type.Array(IntegerId, { maxItems: 1000, uniqueItems: true })), projectsRule),
+  ),
+  expires_at: Type.Optional(
+    Described(Nullable(Instant), 'When the token expires, ISO 8601, UTC if it has no offset; null: never'),
+  ),
+  client_id: Type.Optional(Described(IntegerId, clientRule)),
+});
 export type CreateToken = Static<typeof CreateToken>;
 
 export const ListTokens = Type.Object({
@@ -68,7 +63,7 @@ const fields = {
 };
 
 /** Invariant: does not contain the secret. */
-export const Token = Type.Object(fields, { title: 'Token' });
+export const Token = Component('Token', fields);
 export type Token = Static<typeof Token>;
 
 export const NewToken = Type.Object(

@@ -2,7 +2,9 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   DateTime,
   Described,
   FilterId,
@@ -41,55 +43,54 @@ export type ListUserActions = Static<typeof ListUserActions>;
 const Json = (description: string) =>
   Nullable(Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, description }));
 
-const ActionResource = Type.Object(
-  {
-    resource_id: Type.String({ description: 'ID of the resource' }),
-    resource_type: Type.Enum([...new Set(Object.values(resourceTypes))], { description: 'Type of the resource' }),
-    resource_body: Json('The fields that changed, or all fields of a new or deleted resource; secrets are redacted'),
-    search_field: OrNull.text('Name of the resource, if it is among the changed fields'),
-  },
-  { title: 'UserActionResource' },
-);
+const ActionResource = Component('UserActionResource', {
+  resource_id: Type.String({ description: 'ID of the resource' }),
+  resource_type: Type.Enum([...new Set(Object.values(resourceTypes))], { description: 'Type of the resource' }),
+  resource_body: Json('The fields that changed, or all fields of a new or deleted resource; secrets are redacted'),
+  search_field: OrNull.text('Name of the resource, if it is among the changed fields'),
+});
 
-const Price = Type.Object(
-  {
-    currency_code: OrNull.text('ISO 4217 code'),
-    price_per_hour: OrNull.number('Price per hour'),
-    price_per_month: OrNull.number('Price per month'),
-    price_status: Type.Enum(['error', 'hide', 'show'], { description: 'Whether the price is known' }),
-  },
-  { title: 'UserActionPrice' },
-);
+const Price = Component('UserActionPrice', {
+  currency_code: OrNull.text('ISO 4217 code'),
+  price_per_hour: OrNull.number('Price per hour'),
+  price_per_month: OrNull.number('Price per month'),
+  price_status: Type.Enum(['error', 'hide', 'show'], { description: 'Whether the price is known' }),
+});
 
-export const UserAction = Type.Object(
-  {
-    id: Type.String({ description: 'ID of the entry of the audit log' }),
-    timestamp: Described(DateTime, 'When the action was accepted'),
-    action_type: Action,
-    api_group: Group,
-    acknowledged: Type.Boolean({ description: 'Whether the subscriber has received it' }),
-    action_data: Json('`operation` and `request_id` of the request'),
-    client_id: OrNull.integer('ID of the client'),
-    project_id: OrNull.integer('ID of the project'),
-    region_id: OrNull.integer('ID of the region'),
-    user_id: Type.Integer({ description: 'ID of the token; 0 for a command on the host' }),
-    token_id: OrNull.integer('ID of the token; null for a command on the host'),
-    issued_by_user_id: OrNull.integer('Always null'),
-    email: OrNull.text('Always null'),
-    source_user_ip: OrNull.text('Address of the client of the request'),
-    user_agent: OrNull.text('User-Agent of the request'),
-    task_id: OrNull.text('ID of the task that the action started; null: none, or it was removed'),
-    is_complete: Type.Boolean({ description: 'false: the entry was too large and is cut off' }),
-    resources: Type.Array(ActionResource, { description: 'The resources that the action changed' }),
-    total_price: Described(Nullable(Price), 'Always null'),
-  },
-  { title: 'UserAction' },
-);
+export const UserAction = Component('UserAction', {
+  id: Type.String({ description: 'ID of the entry of the audit log' }),
+  timestamp: Described(DateTime, 'When the action was accepted'),
+  action_type: Action,
+  api_group: Group,
+  acknowledged: Type.Boolean({ description: 'Whether the subscriber has received it' }),
+  action_data: Json('`operation` and `request_id` of the request'),
+  client_id: OrNull.integer('ID of the client'),
+  project_id: OrNull.integer('ID of the project'),
+  region_id: OrNull.integer('ID of the region'),
+  user_id: Type.Integer({ description: 'ID of the token; 0 for a command on the host' }),
+  token_id: OrNull.integer('ID of the token; null for a command on the host'),
+  issued_by_user_id: OrNull.integer('Always null'),
+  email: OrNull.text('Always null'),
+  source_user_ip: OrNull.text('Address of the client of the request'),
+  user_agent: OrNull.text('User-Agent of the request'),
+  task_id: OrNull.text('ID of the task that the action started; null: none, or it was removed'),
+  is_complete: Type.Boolean({ description: 'false: the entry was too large and is cut off' }),
+  resources: Type.Array(ActionResource, { description: 'The resources that the action changed' }),
+  total_price: Described(Nullable(Price), 'Always null'),
+});
 export type UserAction = Static<typeof UserAction>;
 
 export const UserActionCollection = Collection(UserAction);
 
-export const Subscribe = Type.Object(
+export const Subscribe = Body(
+  'SubscribeToUserActions',
+  [
+    {
+      url: 'https://siem.example.com/cloudyard',
+      auth_header_name: 'Authorization',
+      auth_header_value: 'Bearer s3cret',
+    },
+  ],
   {
     url: Type.String({ maxLength: 2000, format: 'uri', description: 'URL that begins with `https://` or `http://`' }),
     auth_header_name: Type.String({
@@ -105,29 +106,15 @@ export const Subscribe = Type.Object(
         '(HMAC-SHA256) of each call',
     }),
   },
-  {
-    title: 'SubscribeToUserActions',
-    additionalProperties: false,
-    examples: [
-      {
-        url: 'https://siem.example.com/cloudyard',
-        auth_header_name: 'Authorization',
-        auth_header_value: 'Bearer s3cret',
-      },
-    ],
-  },
 );
 export type Subscribe = Static<typeof Subscribe>;
 
-export const Subscription = Type.Object(
-  {
-    id: Type.Integer({ description: 'ID of the subscription' }),
-    url: Type.String({ description: 'URL of the receiver' }),
-    auth_header_name: Type.String({ description: 'Name of a header of each call' }),
-    auth_header_value: Type.String({ description: 'Value of that header' }),
-  },
-  { title: 'UserActionSubscription' },
-);
+export const Subscription = Component('UserActionSubscription', {
+  id: Type.Integer({ description: 'ID of the subscription' }),
+  url: Type.String({ description: 'URL of the receiver' }),
+  auth_header_name: Type.String({ description: 'Name of a header of each call' }),
+  auth_header_value: Type.String({ description: 'Value of that header' }),
+});
 export type Subscription = Static<typeof Subscription>;
 
 export const SubscriptionCollection = Collection(Subscription);
@@ -140,14 +127,11 @@ export const UserActionId = Type.Integer({
   examples: [1],
 });
 
-export const UserActionDelivery = Type.Object(
-  {
-    user_action_id: Type.String({ description: 'ID of the user action' }),
-    state: State,
-    failures: Type.Integer({ description: 'Failed attempts since the last replay' }),
-    next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
-    attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
-  },
-  { title: 'UserActionDelivery' },
-);
+export const UserActionDelivery = Component('UserActionDelivery', {
+  user_action_id: Type.String({ description: 'ID of the user action' }),
+  state: State,
+  failures: Type.Integer({ description: 'Failed attempts since the last replay' }),
+  next_attempt_at: Described(Nullable(DateTime), 'When the next attempt is due; null when there is none'),
+  attempts: Type.Array(Attempt, { description: 'The last attempts, oldest first' }),
+});
 export type UserActionDelivery = Static<typeof UserActionDelivery>;

@@ -2,12 +2,15 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   CurrentSizeGib,
   DateTime,
   Described,
   exampleUuid,
   ExtendBody,
+  Input,
   IntegerId,
   Name,
   Nullable,
@@ -81,35 +84,30 @@ const common = {
   ),
 };
 
-const CreateNewVolume = Type.Object(
-  { ...common, size: SizeGib, source: Type.Literal('new-volume', { description: 'An empty volume' }) },
-  { title: 'CreateNewVolume', additionalProperties: false },
-);
+const CreateNewVolume = Input('CreateNewVolume', {
+  ...common,
+  size: SizeGib,
+  source: Type.Literal('new-volume', { description: 'An empty volume' }),
+});
 
-const CreateVolumeFromSnapshot = Type.Object(
-  {
-    ...common,
-    size: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'Size in GiB; the size of the snapshot, which is also the default' }),
-    ),
-    snapshot_id: Described(Uuid, 'ID of the snapshot to copy'),
-    source: Type.Literal('snapshot', { description: 'A volume with the data of a snapshot' }),
-  },
-  { title: 'CreateVolumeFromSnapshot', additionalProperties: false },
-);
+const CreateVolumeFromSnapshot = Input('CreateVolumeFromSnapshot', {
+  ...common,
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Size in GiB; the size of the snapshot, which is also the default' }),
+  ),
+  snapshot_id: Described(Uuid, 'ID of the snapshot to copy'),
+  source: Type.Literal('snapshot', { description: 'A volume with the data of a snapshot' }),
+});
 
-const CreateVolumeFromImage = Type.Object(
+const CreateVolumeFromImage = Input(
+  'CreateVolumeFromImage',
   {
     ...common,
     image_id: Described(Uuid, 'ID of the image'),
     size: SizeGib,
     source: Type.Literal('image', { description: 'A volume with the data of an image' }),
   },
-  {
-    title: 'CreateVolumeFromImage',
-    additionalProperties: false,
-    description: 'Rejected with 400: images are not supported',
-  },
+  'Rejected with 400: images are not supported',
 );
 
 const sources = ['new-volume', 'snapshot'] as const;
@@ -132,39 +130,27 @@ export const CreateVolume = selectBranch(
 );
 export type CreateVolume = Static<typeof CreateVolume>;
 
-export const UpdateVolume = Type.Object(
-  {
-    name: Type.Optional(Name),
-    size: CurrentSizeGib,
-    tags: Type.Optional(UpdateTags),
-  },
-  {
-    title: 'UpdateVolume',
-    additionalProperties: false,
-    examples: [{ name: 'renamed-volume', tags: { team: null, stage: 'test' } }],
-  },
-);
+export const UpdateVolume = Body('UpdateVolume', [{ name: 'renamed-volume', tags: { team: null, stage: 'test' } }], {
+  name: Type.Optional(Name),
+  size: CurrentSizeGib,
+  tags: Type.Optional(UpdateTags),
+});
 export type UpdateVolume = Static<typeof UpdateVolume>;
 
 export const ExtendVolume = ExtendBody('ExtendVolume');
 
-export const RetypeVolume = Type.Object(
-  { volume_type: Type.Enum(['ssd_hiiops', 'standard'], { description: 'New type, one that the region offers' }) },
-  { title: 'RetypeVolume', additionalProperties: false, examples: [{ volume_type: 'standard' }] },
-);
+export const RetypeVolume = Body('RetypeVolume', [{ volume_type: 'standard' }], {
+  volume_type: Type.Enum(['ssd_hiiops', 'standard'], { description: 'New type, one that the region offers' }),
+});
 
-export const AttachVolume = Type.Object(
-  {
-    instance_id: Described(Uuid, 'Rejected with 400: instances are not supported'),
-    attachment_tag: common.attachment_tag,
-  },
-  { title: 'AttachVolume', additionalProperties: false, examples: [{ instance_id: exampleUuid }] },
-);
+export const AttachVolume = Body('AttachVolume', [{ instance_id: exampleUuid }], {
+  instance_id: Described(Uuid, 'Rejected with 400: instances are not supported'),
+  attachment_tag: common.attachment_tag,
+});
 
-export const DetachVolume = Type.Object(
-  { instance_id: AttachVolume.properties.instance_id },
-  { title: 'DetachVolume', additionalProperties: false, examples: [{ instance_id: exampleUuid }] },
-);
+export const DetachVolume = Body('DetachVolume', [{ instance_id: exampleUuid }], {
+  instance_id: AttachVolume.properties.instance_id,
+});
 
 export const DeleteVolume = Type.Object({
   snapshots: Type.Optional(
@@ -184,46 +170,40 @@ export const ListVolumes = Type.Object({
 });
 export type ListVolumes = Static<typeof ListVolumes>;
 
-const VolumeAttachment = Type.Object(
-  {
-    attached_at: Described(Nullable(DateTime), 'When the volume was attached'),
-    attachment_id: Type.String({ description: 'ID of the attachment' }),
-    device: OrNull.text('Device of the instance'),
-    flavor_id: OrNull.text('ID of the flavor of the instance'),
-    instance_name: OrNull.text('Name of the instance'),
-    server_id: OrNull.text('ID of the instance'),
-    volume_id: Described(Uuid, 'ID of the volume'),
-  },
-  { title: 'VolumeAttachment' },
-);
+const VolumeAttachment = Component('VolumeAttachment', {
+  attached_at: Described(Nullable(DateTime), 'When the volume was attached'),
+  attachment_id: Type.String({ description: 'ID of the attachment' }),
+  device: OrNull.text('Device of the instance'),
+  flavor_id: OrNull.text('ID of the flavor of the instance'),
+  instance_name: OrNull.text('Name of the instance'),
+  server_id: OrNull.text('ID of the instance'),
+  volume_id: Described(Uuid, 'ID of the volume'),
+});
 
-export const Volume = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the volume'),
-    name: Type.String({ description: 'Name of the volume' }),
-    attachments: Type.Array(VolumeAttachment, { description: 'Always empty: instances are not supported' }),
-    bootable: Type.Boolean({ description: 'Always false' }),
-    created_at: Described(DateTime, 'When the volume was requested'),
-    is_root_volume: Type.Boolean({ description: 'Always false' }),
-    limiter_stats: Type.Null({ description: 'Always null' }),
-    metadata: Type.Record(Type.String(), Type.String(), { deprecated: true, description: 'Use `tags`' }),
-    // The Terraform provider reads tags under this name.
-    metadata_detailed: Type.Array(Tag, { deprecated: true, description: 'Use `tags`' }),
-    ...PlaceFields,
-    ...TaskFields,
-    size: Described(SizeGib, 'Size in GiB; during an extension the old size'),
-    snapshot_ids: Type.Array(Uuid, { description: 'IDs of the snapshots of the volume, oldest first' }),
-    status: Type.Enum([...volumeStatuses], {
-      description:
-        'State of the volume; `available` volumes are ready, `error` volumes failed or lost their data and can be ' +
-        'deleted, or reverted if they have a snapshot',
-    }),
-    tags: Type.Array(Tag, { description: 'Tags, by key' }),
-    updated_at: Described(DateTime, 'When the volume last changed'),
-    volume_image_metadata: Type.Null({ description: 'Always null: images are not supported' }),
-    volume_type: VolumeTypeName,
-  },
-  { title: 'Volume' },
-);
+export const Volume = Component('Volume', {
+  id: Described(Uuid, 'ID of the volume'),
+  name: Type.String({ description: 'Name of the volume' }),
+  attachments: Type.Array(VolumeAttachment, { description: 'Always empty: instances are not supported' }),
+  bootable: Type.Boolean({ description: 'Always false' }),
+  created_at: Described(DateTime, 'When the volume was requested'),
+  is_root_volume: Type.Boolean({ description: 'Always false' }),
+  limiter_stats: Type.Null({ description: 'Always null' }),
+  metadata: Type.Record(Type.String(), Type.String(), { deprecated: true, description: 'Use `tags`' }),
+  // The Terraform provider reads tags under this name.
+  metadata_detailed: Type.Array(Tag, { deprecated: true, description: 'Use `tags`' }),
+  ...PlaceFields,
+  ...TaskFields,
+  size: Described(SizeGib, 'Size in GiB; during an extension the old size'),
+  snapshot_ids: Type.Array(Uuid, { description: 'IDs of the snapshots of the volume, oldest first' }),
+  status: Type.Enum([...volumeStatuses], {
+    description:
+      'State of the volume; `available` volumes are ready, `error` volumes failed or lost their data and can be ' +
+      'deleted, or reverted if they have a snapshot',
+  }),
+  tags: Type.Array(Tag, { description: 'Tags, by key' }),
+  updated_at: Described(DateTime, 'When the volume last changed'),
+  volume_image_metadata: Type.Null({ description: 'Always null: images are not supported' }),
+  volume_type: VolumeTypeName,
+});
 export type Volume = Static<typeof Volume>;
 export const VolumeCollection = Collection(Volume);

@@ -1,7 +1,7 @@
 /** Request and response of the forecast of a lifecycle policy. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { DateTime, Described, Uuid } from '../../../http/shapes.ts';
+import { Component, DateTime, Described, Uuid } from '../../../http/shapes.ts';
 import { RunTime } from '../schedule/schema.ts';
 
 export const ForecastQuery = Type.Object({
@@ -15,25 +15,19 @@ export const ForecastQuery = Type.Object({
 export type ForecastQuery = Static<typeof ForecastQuery>;
 
 const schedule_id = Described(Uuid, 'ID of the schedule');
-const ComingRun = Type.Object({ schedule_id, ...RunTime.properties }, { title: 'ComingRun' });
-const ExpiringSnapshot = Type.Object(
-  {
-    snapshot_id: Described(Uuid, 'ID of the snapshot'),
-    name: Type.String({ description: 'Name of the snapshot' }),
-    volume_id: Described(Uuid, 'ID of the volume'),
-    schedule_id,
-    size: Type.Integer({ description: 'Size in GiB' }),
-    expires_at: Described(DateTime, 'When the policy deletes it, if the runs before succeed'),
-  },
-  { title: 'ExpiringSnapshot' },
-);
-export const Forecast = Type.Object(
-  {
-    runs: Type.Array(ComingRun, { description: 'The next runs, soonest first; empty while the policy is paused' }),
-    expiring: Type.Array(ExpiringSnapshot, {
-      description: 'Existing snapshots that expire until the last of these runs of their schedule, soonest first',
-    }),
-  },
-  { title: 'LifecyclePolicyForecast' },
-);
+const ComingRun = Component('ComingRun', { schedule_id, ...RunTime.properties });
+const ExpiringSnapshot = Component('ExpiringSnapshot', {
+  snapshot_id: Described(Uuid, 'ID of the snapshot'),
+  name: Type.String({ description: 'Name of the snapshot' }),
+  volume_id: Described(Uuid, 'ID of the volume'),
+  schedule_id,
+  size: Type.Integer({ description: 'Size in GiB' }),
+  expires_at: Described(DateTime, 'When the policy deletes it, if the runs before succeed'),
+});
+export const Forecast = Component('LifecyclePolicyForecast', {
+  runs: Type.Array(ComingRun, { description: 'The next runs, soonest first; empty while the policy is paused' }),
+  expiring: Type.Array(ExpiringSnapshot, {
+    description: 'Existing snapshots that expire until the last of these runs of their schedule, soonest first',
+  }),
+});
 export type Forecast = Static<typeof Forecast>;

@@ -1,6 +1,16 @@
 /** Requests and responses of schedules. */
 import { type Static, type TSchema, Type } from 'typebox';
-import { Described, Instant, noControlCharacters, Nullable, OrNull, Uuid } from '../../../http/shapes.ts';
+import {
+  Body,
+  Component,
+  Described,
+  Input,
+  Instant,
+  noControlCharacters,
+  Nullable,
+  OrNull,
+  Uuid,
+} from '../../../http/shapes.ts';
 
 export const defaultTemplate = 'Snapshot of volume {volume_id} created by policy {lifecycle_policy_id}';
 /** Placeholders of a name template. */
@@ -41,10 +51,7 @@ const durationInput = (descriptions: typeof intervalDescriptions) => ({
   minutes: Maybe(Count, descriptions.minutes),
 });
 const retention = 'Age at which snapshots are deleted, the sum of the fields; null: no limit';
-const CreateRetentionTime = Type.Object(durationInput(retentionDescriptions), {
-  title: 'CreateRetentionTime',
-  additionalProperties: false,
-});
+const CreateRetentionTime = Input('CreateRetentionTime', durationInput(retentionDescriptions));
 
 export const exampleSchedule = {
   type: 'cron',
@@ -62,7 +69,9 @@ const maxQuantity = {
 };
 
 /** One shape for both types, so that errors name their field. The service rejects fields of the other type. */
-export const CreateSchedule = Type.Object(
+export const CreateSchedule = Body(
+  'CreateLifecyclePolicySchedule',
+  [exampleSchedule, { type: 'interval', hours: 6, retention_time: { weeks: 2 }, max_quantity: 100 }],
   {
     type: Type.Enum(['cron', 'interval'], {
       description: '`cron`: at certain local times; `interval`: at a fixed distance from the creation of the schedule',
@@ -83,54 +92,37 @@ export const CreateSchedule = Type.Object(
     timezone: Maybe(Type.String({ maxLength: 100 }), `${timezoneDescription}; \`UTC\` by default`),
     ...durationInput(intervalDescriptions),
   },
-  {
-    title: 'CreateLifecyclePolicySchedule',
-    additionalProperties: false,
-    description:
-      'A cron schedule needs at least one of `month`, `day`, `week`, `day_of_week`, `hour` and `minute`, an interval at ' +
-      'least one of `weeks`, `days`, `hours` and `minutes`. Fields of the other type are rejected.',
-    examples: [exampleSchedule, { type: 'interval', hours: 6, retention_time: { weeks: 2 }, max_quantity: 100 }],
-  },
+  'A cron schedule needs at least one of `month`, `day`, `week`, `day_of_week`, `hour` and `minute`, an interval at ' +
+    'least one of `weeks`, `days`, `hours` and `minutes`. Fields of the other type are rejected.',
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-export const UpdateSchedule = Type.Object(
+export const UpdateSchedule = Body(
+  'UpdateLifecyclePolicySchedule',
+  [{ hour: '4', max_quantity: 14 }],
   {
     ...CreateSchedule.properties,
     type: Type.Optional(CreateSchedule.properties.type),
     max_quantity: Type.Optional(Type.Integer(maxQuantity)),
   },
-  {
-    title: 'UpdateLifecyclePolicySchedule',
-    additionalProperties: false,
-    description:
-      'Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
-      'interval starts at the change.',
-    examples: [{ hour: '4', max_quantity: 14 }],
-  },
+  'Omitted fields and an empty `retention_time` are unchanged, null removes. With another `type` the fields of the old one are dropped. A changed ' +
+    'interval starts at the change.',
 );
 export type UpdateSchedule = Static<typeof UpdateSchedule>;
 
-export const PreviewSchedule = Type.Object(
-  {
-    schedule: CreateSchedule,
-    from: Type.Optional(Described(Instant, 'Only later run times are returned; by default the current time')),
-    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10, description: 'Number of run times' })),
-  },
-  { title: 'PreviewSchedule', additionalProperties: false, examples: [{ schedule: exampleSchedule, count: 5 }] },
-);
+export const PreviewSchedule = Body('PreviewSchedule', [{ schedule: exampleSchedule, count: 5 }], {
+  schedule: CreateSchedule,
+  from: Type.Optional(Described(Instant, 'Only later run times are returned; by default the current time')),
+  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 10, description: 'Number of run times' })),
+});
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
-export const RunTime = Type.Object(
-  {
-    utc: Type.String({ description: 'Time of the run in UTC' }),
-    local: Type.String({ description: 'The same time with the offset of the time zone of the schedule' }),
-  },
-  { title: 'ScheduleRunTime' },
-);
-export const SchedulePreview = Type.Object(
-  { runs: Type.Array(RunTime, { description: 'The next run times; fewer than `count` if the schedule ends' }) },
-  { title: 'SchedulePreview' },
-);
+export const RunTime = Component('ScheduleRunTime', {
+  utc: Type.String({ description: 'Time of the run in UTC' }),
+  local: Type.String({ description: 'The same time with the offset of the time zone of the schedule' }),
+});
+export const SchedulePreview = Component('SchedulePreview', {
+  runs: Type.Array(RunTime, { description: 'The next run times; fewer than `count` if the schedule ends' }),
+});
 export type SchedulePreview = Static<typeof SchedulePreview>;
 
 const duration = (descriptions: typeof intervalDescriptions) => ({
@@ -139,7 +131,7 @@ const duration = (descriptions: typeof intervalDescriptions) => ({
   hours: OrNull.integer(descriptions.hours),
   minutes: OrNull.integer(descriptions.minutes),
 });
-const RetentionTime = Type.Object(duration(retentionDescriptions), { title: 'RetentionTime' });
+const RetentionTime = Component('RetentionTime', duration(retentionDescriptions));
 const CommonSchedule = {
   id: Described(Uuid, 'ID of the schedule'),
   max_quantity: Type.Integer({ description: 'Number of snapshots of each volume that the schedule keeps' }),
@@ -149,28 +141,22 @@ const CommonSchedule = {
   retention_time: Described(Nullable(RetentionTime), retention),
   user_id: Type.Integer({ description: 'ID of the token that created the schedule' }),
 };
-const CronSchedule = Type.Object(
-  {
-    ...CommonSchedule,
-    type: Type.Literal('cron', { description: 'Always `cron`' }),
-    month: OrNull.text(cronDescriptions.month),
-    day: OrNull.text(cronDescriptions.day),
-    week: OrNull.text(cronDescriptions.week),
-    day_of_week: OrNull.text(cronDescriptions.day_of_week),
-    hour: OrNull.text(cronDescriptions.hour),
-    minute: OrNull.text(cronDescriptions.minute),
-    timezone: Type.String({ description: timezoneDescription }),
-  },
-  { title: 'CronSchedule' },
-);
-const IntervalSchedule = Type.Object(
-  {
-    ...CommonSchedule,
-    type: Type.Literal('interval', { description: 'Always `interval`' }),
-    ...duration(intervalDescriptions),
-  },
-  { title: 'IntervalSchedule' },
-);
+const CronSchedule = Component('CronSchedule', {
+  ...CommonSchedule,
+  type: Type.Literal('cron', { description: 'Always `cron`' }),
+  month: OrNull.text(cronDescriptions.month),
+  day: OrNull.text(cronDescriptions.day),
+  week: OrNull.text(cronDescriptions.week),
+  day_of_week: OrNull.text(cronDescriptions.day_of_week),
+  hour: OrNull.text(cronDescriptions.hour),
+  minute: OrNull.text(cronDescriptions.minute),
+  timezone: Type.String({ description: timezoneDescription }),
+});
+const IntervalSchedule = Component('IntervalSchedule', {
+  ...CommonSchedule,
+  type: Type.Literal('interval', { description: 'Always `interval`' }),
+  ...duration(intervalDescriptions),
+});
 export const Schedule = Type.Union([CronSchedule, IntervalSchedule], {
   title: 'LifecyclePolicySchedule',
   description: 'Omitted fields of the request are null or have their defaults',

@@ -3,7 +3,9 @@ import { type Static, Type } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import { l7Limits, redirectCodes } from '../../../drivers/l7-rules.ts';
 import {
+  Body,
   Collection,
+  Component,
   Described,
   exampleUuid,
   Name,
@@ -67,15 +69,10 @@ const settings = {
   tags: Type.Optional(L7Tags),
 };
 
-export const CreateL7Policy = Type.Object(
+export const CreateL7Policy = Body(
+  'CreateL7Policy',
+  [{ action: 'REDIRECT_PREFIX', listener_id: exampleUuid, redirect_prefix: 'https://www.example.com', position: 1 }],
   { ...settings, listener_id: Described(Uuid, 'ID of an HTTP or TERMINATED_HTTPS listener') },
-  {
-    title: 'CreateL7Policy',
-    additionalProperties: false,
-    examples: [
-      { action: 'REDIRECT_PREFIX', listener_id: exampleUuid, redirect_prefix: 'https://www.example.com', position: 1 },
-    ],
-  },
 );
 export type CreateL7Policy = Static<typeof CreateL7Policy>;
 
@@ -86,42 +83,33 @@ const CurrentName = Type.String({
   description: `${nameMeaning}. It may be empty only if the policy has no name`,
 });
 
-export const UpdateL7Policy = Type.Object(
+export const UpdateL7Policy = Body(
+  'UpdateL7Policy',
+  [{ action: 'REDIRECT_TO_URL', redirect_url: 'https://www.example.com/', redirect_http_code: 301 }],
   { ...settings, name: Type.Optional(CurrentName) },
-  {
-    title: 'UpdateL7Policy',
-    additionalProperties: false,
-    description: 'The target of the action is required; other omitted fields are unchanged',
-    examples: [{ action: 'REDIRECT_TO_URL', redirect_url: 'https://www.example.com/', redirect_http_code: 301 }],
-  },
+  'The target of the action is required; other omitted fields are unchanged',
 );
 export type UpdateL7Policy = Static<typeof UpdateL7Policy>;
 
 export const TaskId = Described(Nullable(Uuid), 'ID of the task that locks the load balancer; null: not locked');
 
-export const L7Policy = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the policy'),
-    ...statuses,
-    ...PlaceFields,
-    action: Action,
-    listener_id: Described(Uuid, 'ID of the listener'),
-    name: Type.String({ description: meanings.name }),
-    position: Type.Integer({ description: meanings.position }),
-    redirect_http_code: OrNull.integer(meanings.redirect_http_code),
-    redirect_pool_id: Described(Nullable(Uuid), meanings.redirect_pool_id),
-    redirect_prefix: OrNull.text(meanings.redirect_prefix),
-    redirect_url: OrNull.text(meanings.redirect_url),
-    rules: Type.Array(
-      Type.Object({ id: Described(Uuid, 'ID of the rule'), ...PlaceFields }, { title: 'L7RuleReference' }),
-      {
-        description: `Rules, at most ${l7Limits.rulesOfPolicy}; a request must match all. Without rules none matches`,
-      },
-    ),
-    tags: Type.Array(Type.String(), { description: meanings.tags }),
-    task_id: TaskId,
-  },
-  { title: 'L7Policy' },
-);
+export const L7Policy = Component('L7Policy', {
+  id: Described(Uuid, 'ID of the policy'),
+  ...statuses,
+  ...PlaceFields,
+  action: Action,
+  listener_id: Described(Uuid, 'ID of the listener'),
+  name: Type.String({ description: meanings.name }),
+  position: Type.Integer({ description: meanings.position }),
+  redirect_http_code: OrNull.integer(meanings.redirect_http_code),
+  redirect_pool_id: Described(Nullable(Uuid), meanings.redirect_pool_id),
+  redirect_prefix: OrNull.text(meanings.redirect_prefix),
+  redirect_url: OrNull.text(meanings.redirect_url),
+  rules: Type.Array(Component('L7RuleReference', { id: Described(Uuid, 'ID of the rule'), ...PlaceFields }), {
+    description: `Rules, at most ${l7Limits.rulesOfPolicy}; a request must match all. Without rules none matches`,
+  }),
+  tags: Type.Array(Type.String(), { description: meanings.tags }),
+  task_id: TaskId,
+});
 export type L7Policy = Static<typeof L7Policy>;
 export const L7PolicyCollection = Collection(L7Policy);

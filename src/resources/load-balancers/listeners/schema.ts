@@ -2,9 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   Described,
   exampleUuid,
+  Input,
   IpNetwork,
   Name,
   Named,
@@ -28,22 +31,19 @@ const ListenerProtocol = Type.Enum(['HTTP', 'HTTPS', 'PROMETHEUS', 'TCP', 'TERMI
 const usernameRule =
   '3 to 32 letters, digits, spaces, `.`, `_` and `-`, starting with a letter or digit and not ending with a space or `-`';
 
-export const UserListItem = Type.Object(
-  {
-    encrypted_password: Type.String({
-      maxLength: 128,
-      description:
-        'crypt(3) hash of the password: `$1$`; `$5$` or `$6$` with at most 5,000 rounds; or bcrypt (`$2b$`) with a cost ' +
-        'of 4 to 6. `openssl passwd -6` and `htpasswd -nB` print such hashes',
-    }),
-    username: Type.String({
-      maxLength: 32,
-      pattern: pattern('^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,30}[a-zA-Z0-9._]$', usernameRule),
-      description: usernameRule,
-    }),
-  },
-  { title: 'ListenerUser', additionalProperties: false },
-);
+export const UserListItem = Input('ListenerUser', {
+  encrypted_password: Type.String({
+    maxLength: 128,
+    description:
+      'crypt(3) hash of the password: `$1$`; `$5$` or `$6$` with at most 5,000 rounds; or bcrypt (`$2b$`) with a cost ' +
+      'of 4 to 6. `openssl passwd -6` and `htpasswd -nB` print such hashes',
+  }),
+  username: Type.String({
+    maxLength: 32,
+    pattern: pattern('^[a-zA-Z0-9][a-zA-Z 0-9._\\-]{1,30}[a-zA-Z0-9._]$', usernameRule),
+    description: usernameRule,
+  }),
+});
 export type UserListItem = Static<typeof UserListItem>;
 
 const meanings = {
@@ -90,56 +90,36 @@ const exampleListener = { name: 'web', protocol: 'HTTP', protocol_port: 80 };
 export const exampleNestedListener = { ...exampleListener, pools: [examplePool] };
 
 /** A listener inside a new load balancer. */
-export const NestedListener = Type.Object(
-  {
-    ...creation,
-    pools: Type.Optional(Type.Array(NestedPool, { maxItems: 1, description: 'The default pool, at most one' })),
-  },
-  { title: 'CreateNestedListener', additionalProperties: false },
-);
+export const NestedListener = Input('CreateNestedListener', {
+  ...creation,
+  pools: Type.Optional(Type.Array(NestedPool, { maxItems: 1, description: 'The default pool, at most one' })),
+});
 export type NestedListener = Static<typeof NestedListener>;
 
-export const CreateListener = Type.Object(
-  {
-    ...creation,
-    default_pool_id: Type.Optional(
-      Described(Uuid, 'ID of a pool of the load balancer that gets the traffic; no other listener may use it'),
-    ),
-    load_balancer_id: Type.Optional(Described(Uuid, 'ID of the load balancer; required')),
-    // The spelling of the Terraform provider.
-    loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
-  },
-  {
-    title: 'CreateListener',
-    additionalProperties: false,
-    examples: [{ ...exampleListener, load_balancer_id: exampleUuid }],
-  },
-);
+export const CreateListener = Body('CreateListener', [{ ...exampleListener, load_balancer_id: exampleUuid }], {
+  ...creation,
+  default_pool_id: Type.Optional(
+    Described(Uuid, 'ID of a pool of the load balancer that gets the traffic; no other listener may use it'),
+  ),
+  load_balancer_id: Type.Optional(Described(Uuid, 'ID of the load balancer; required')),
+  // The spelling of the Terraform provider.
+  loadbalancer_id: Type.Optional({ ...Described(Uuid, 'Use `load_balancer_id`'), deprecated: true }),
+});
 export type CreateListener = Static<typeof CreateListener>;
 
-export const UpdateListener = Type.Object(
-  {
-    admin_state_up: Type.Optional(Type.Boolean({ description: meanings.admin_state_up })),
-    allowed_cidrs: Type.Optional(AllowedCidrs),
-    connection_limit: Type.Optional(ConnectionLimit),
-    name: Type.Optional(Name),
-    secret_id: Type.Optional(Described(Nullable(Uuid), meanings.secret_id)),
-    sni_secret_id: Type.Optional(Described(Nullable(SniSecretIds), `${meanings.sni_secret_id}. Null removes all`)),
-    ...listenerTimeouts.input,
-    user_list: Type.Optional(Described(Nullable(UserList), `${meanings.user_list}. Null removes all`)),
-  },
-  {
-    title: 'UpdateListener',
-    additionalProperties: false,
-    examples: [{ connection_limit: 5000, allowed_cidrs: ['10.0.0.0/8'] }],
-  },
-);
+export const UpdateListener = Body('UpdateListener', [{ connection_limit: 5000, allowed_cidrs: ['10.0.0.0/8'] }], {
+  admin_state_up: Type.Optional(Type.Boolean({ description: meanings.admin_state_up })),
+  allowed_cidrs: Type.Optional(AllowedCidrs),
+  connection_limit: Type.Optional(ConnectionLimit),
+  name: Type.Optional(Name),
+  secret_id: Type.Optional(Described(Nullable(Uuid), meanings.secret_id)),
+  sni_secret_id: Type.Optional(Described(Nullable(SniSecretIds), `${meanings.sni_secret_id}. Null removes all`)),
+  ...listenerTimeouts.input,
+  user_list: Type.Optional(Described(Nullable(UserList), `${meanings.user_list}. Null removes all`)),
+});
 export type UpdateListener = Static<typeof UpdateListener>;
 
-export const RenameListener = Type.Object(
-  { name: Name },
-  { title: 'RenameListener', additionalProperties: false, examples: [{ name: 'renamed-listener' }] },
-);
+export const RenameListener = Body('RenameListener', [{ name: 'renamed-listener' }], { name: Name });
 
 export const GetListener = Type.Object({ show_stats: ShowStats });
 export const DeleteListener = Type.Object({
@@ -156,31 +136,28 @@ export const ListListeners = Type.Object({
 });
 export type ListListeners = Static<typeof ListListeners>;
 
-export const Listener = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the listener'),
-    ...statuses,
-    ...TaskFields,
-    name: Type.String({ description: 'Name of the listener' }),
-    admin_state_up: Type.Boolean({ description: meanings.admin_state_up }),
-    allowed_cidrs: Described(Nullable(Type.Array(Type.String())), meanings.allowed_cidrs),
-    connection_limit: Type.Integer({ description: meanings.connection_limit }),
-    insert_headers: Type.Record(Type.String(), Type.String(), {
-      description: 'Headers that requests to members get: `X-Forwarded-…` with the value `true`, or none',
-    }),
-    load_balancer_id: Described(Nullable(Uuid), 'ID of the load balancer'),
-    pool_count: OrNull.integer('Number of pools that get its traffic: the default pool and those of L7 policies'),
-    protocol: ListenerProtocol,
-    protocol_port: Type.Integer({ description: 'Port number' }),
-    secret_id: OrNull.text('ID of the secret with the certificate'),
-    sni_secret_id: Described(Nullable(Type.Array(Type.String())), 'IDs of the secrets with further certificates'),
-    stats: StatsOrNull,
-    ...listenerTimeouts.output,
-    user_list: Type.Array(UserListItem, {
-      description: 'Users for HTTP basic authentication. Tokens with the role `reader` see `*` instead of a hash',
-    }),
-  },
-  { title: 'Listener' },
-);
+export const Listener = Component('Listener', {
+  id: Described(Uuid, 'ID of the listener'),
+  ...statuses,
+  ...TaskFields,
+  name: Type.String({ description: 'Name of the listener' }),
+  admin_state_up: Type.Boolean({ description: meanings.admin_state_up }),
+  allowed_cidrs: Described(Nullable(Type.Array(Type.String())), meanings.allowed_cidrs),
+  connection_limit: Type.Integer({ description: meanings.connection_limit }),
+  insert_headers: Type.Record(Type.String(), Type.String(), {
+    description: 'Headers that requests to members get: `X-Forwarded-…` with the value `true`, or none',
+  }),
+  load_balancer_id: Described(Nullable(Uuid), 'ID of the load balancer'),
+  pool_count: OrNull.integer('Number of pools that get its traffic: the default pool and those of L7 policies'),
+  protocol: ListenerProtocol,
+  protocol_port: Type.Integer({ description: 'Port number' }),
+  secret_id: OrNull.text('ID of the secret with the certificate'),
+  sni_secret_id: Described(Nullable(Type.Array(Type.String())), 'IDs of the secrets with further certificates'),
+  stats: StatsOrNull,
+  ...listenerTimeouts.output,
+  user_list: Type.Array(UserListItem, {
+    description: 'Users for HTTP basic authentication. Tokens with the role `reader` see `*` instead of a hash',
+  }),
+});
 export type Listener = Static<typeof Listener>;
 export const ListenerCollection = Collection(Listener);

@@ -1,7 +1,9 @@
 /** Requests and responses of the members of a pool. */
 import { type Static, Type } from 'typebox';
 import {
+  Body,
   Collection,
+  Component,
   Described,
   IpAddress,
   Nullable,
@@ -29,7 +31,9 @@ const ignored = 'Accepted and ignored';
 const member = { address: '10.0.0.11', protocol_port: 8080 };
 
 /** Clients repeat `id` and the statuses from responses. */
-export const CreateMember = Type.Object(
+export const CreateMember = Body(
+  'CreateLbPoolMember',
+  [{ ...member, weight: 2 }],
   {
     address: Described(IpAddress, 'IPv4 or IPv6 address; the region may limit the networks of members'),
     protocol_port: Described(Port, 'Port that receives the traffic'),
@@ -44,12 +48,7 @@ export const CreateMember = Type.Object(
     operating_status: Type.Optional(Described(Nullable(ShortText), ignored)),
     provisioning_status: Type.Optional(Described(Nullable(ShortText), ignored)),
   },
-  {
-    title: 'CreateLbPoolMember',
-    additionalProperties: false,
-    description: 'Address and port identify the member within its pool',
-    examples: [{ ...member, weight: 2 }],
-  },
+  'Address and port identify the member within its pool',
 );
 export type CreateMember = Static<typeof CreateMember>;
 
@@ -59,33 +58,27 @@ export const ReplaceMembers = Type.Array(CreateMember, {
   examples: [[member, { address: '10.0.0.12', protocol_port: 8080, backup: true }]],
 });
 
-export const UpdateMember = Type.Object(
-  {
-    admin_state_up: Type.Optional(Type.Boolean({ description: enabled })),
-    backup: Type.Optional(Type.Boolean({ description: backup })),
-    monitor_address: Type.Optional(Described(Nullable(IpAddress), monitorAddress)),
-    monitor_port: Type.Optional(Described(Nullable(Port), monitorPort)),
-    weight: Type.Optional(Weight),
-  },
-  { title: 'UpdateLbPoolMember', additionalProperties: false, examples: [{ weight: 5 }] },
-);
+export const UpdateMember = Body('UpdateLbPoolMember', [{ weight: 5 }], {
+  admin_state_up: Type.Optional(Type.Boolean({ description: enabled })),
+  backup: Type.Optional(Type.Boolean({ description: backup })),
+  monitor_address: Type.Optional(Described(Nullable(IpAddress), monitorAddress)),
+  monitor_port: Type.Optional(Described(Nullable(Port), monitorPort)),
+  weight: Type.Optional(Weight),
+});
 export type UpdateMember = Static<typeof UpdateMember>;
 
-export const Member = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the member'),
-    ...statusesOfPoolPart,
-    address: Type.String({ description: 'IPv4 or IPv6 address' }),
-    admin_state_up: Type.Boolean({ description: enabled }),
-    backup: Type.Boolean({ description: backup }),
-    monitor_address: OrNull.text(monitorAddress),
-    monitor_port: OrNull.integer(monitorPort),
-    protocol_port: Type.Integer({ description: 'Port that receives the traffic' }),
-    subnet_id: Described(Nullable(Uuid), 'ID of the subnet of the address'),
-    weight: Type.Integer({ description: 'Share of the traffic in proportion to the weights of the other members' }),
-  },
-  { title: 'LbPoolMember' },
-);
+export const Member = Component('LbPoolMember', {
+  id: Described(Uuid, 'ID of the member'),
+  ...statusesOfPoolPart,
+  address: Type.String({ description: 'IPv4 or IPv6 address' }),
+  admin_state_up: Type.Boolean({ description: enabled }),
+  backup: Type.Boolean({ description: backup }),
+  monitor_address: OrNull.text(monitorAddress),
+  monitor_port: OrNull.integer(monitorPort),
+  protocol_port: Type.Integer({ description: 'Port that receives the traffic' }),
+  subnet_id: Described(Nullable(Uuid), 'ID of the subnet of the address'),
+  weight: Type.Integer({ description: 'Share of the traffic in proportion to the weights of the other members' }),
+});
 export type Member = Static<typeof Member>;
 export const MemberCollection = Collection(Member);
 

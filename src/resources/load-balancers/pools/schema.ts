@@ -2,9 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { pattern } from '../../../http/patterns.ts';
 import {
+  Body,
   Collection,
+  Component,
   Described,
   exampleUuid,
+  Input,
   Name,
   Named,
   Nullable,
@@ -98,31 +101,25 @@ const monitor = {
 
 const exampleMonitor = { type: 'HTTP', url_path: '/healthz', delay: 10, timeout: 5, max_retries: 3 };
 
-export const CreateHealthMonitor = Type.Object(
-  { ...monitor, type: MonitorType },
-  { title: 'CreateLbPoolHealthMonitor', additionalProperties: false, examples: [exampleMonitor] },
-);
+export const CreateHealthMonitor = Body('CreateLbPoolHealthMonitor', [exampleMonitor], {
+  ...monitor,
+  type: MonitorType,
+});
 export type CreateHealthMonitor = Static<typeof CreateHealthMonitor>;
 
-const UpdateHealthMonitor = Type.Object(
-  {
-    ...monitor,
-    type: Type.Optional(
-      Described(Nullable(MonitorType), 'Type of the checks; null: the current type. Required for a new monitor'),
-    ),
-  },
-  { title: 'ReplaceLbPoolHealthMonitor', additionalProperties: false },
-);
+const UpdateHealthMonitor = Input('ReplaceLbPoolHealthMonitor', {
+  ...monitor,
+  type: Type.Optional(
+    Described(Nullable(MonitorType), 'Type of the checks; null: the current type. Required for a new monitor'),
+  ),
+});
 export type UpdateHealthMonitor = Static<typeof UpdateHealthMonitor>;
 
-export const PatchHealthMonitor = Type.Object(
+export const PatchHealthMonitor = Body(
+  'UpdateLbPoolHealthMonitor',
+  [{ delay: 20 }],
   { ...Type.Partial(Type.Object(monitor)).properties, type: UpdateHealthMonitor.properties.type },
-  {
-    title: 'UpdateLbPoolHealthMonitor',
-    additionalProperties: false,
-    description: 'Omitted fields are unchanged, null restores the default',
-    examples: [{ delay: 20 }],
-  },
+  'Omitted fields are unchanged, null restores the default',
 );
 export type PatchHealthMonitor = Static<typeof PatchHealthMonitor>;
 
@@ -144,17 +141,14 @@ const persistenceTimeout =
   'Time in seconds that an inactive client keeps its member at least; null or 0: no minimum. A hash of the address selects ' +
   'the member, so a client keeps it until the members change; only for `SOURCE_IP` in UDP pools';
 
-const MutateSessionPersistence = Type.Object(
-  {
-    cookie_name: Type.Optional(Described(Nullable(Name), cookieName)),
-    persistence_granularity: Type.Optional(Described(Nullable(Type.String({ maxLength: 64 })), granularity)),
-    persistence_timeout: Type.Optional(
-      Described(Nullable(Type.Integer({ minimum: 0, maximum: 2_147_483 })), persistenceTimeout),
-    ),
-    type: PersistenceType,
-  },
-  { title: 'LbPoolSessionPersistenceInput', additionalProperties: false },
-);
+const MutateSessionPersistence = Input('LbPoolSessionPersistenceInput', {
+  cookie_name: Type.Optional(Described(Nullable(Name), cookieName)),
+  persistence_granularity: Type.Optional(Described(Nullable(Type.String({ maxLength: 64 })), granularity)),
+  persistence_timeout: Type.Optional(
+    Described(Nullable(Type.Integer({ minimum: 0, maximum: 2_147_483 })), persistenceTimeout),
+  ),
+  type: PersistenceType,
+});
 export type MutateSessionPersistence = Static<typeof MutateSessionPersistence>;
 
 /** As stored. */
@@ -198,33 +192,26 @@ export const examplePool = {
 };
 
 /** A pool inside a listener of a new load balancer. */
-export const NestedPool = Type.Object(creation, { title: 'CreateNestedLbPool', additionalProperties: false });
+export const NestedPool = Input('CreateNestedLbPool', creation);
 export type NestedPool = Static<typeof NestedPool>;
 
-export const CreatePool = Type.Object(
-  {
-    ...creation,
-    listener_id: Type.Optional(
-      Described(Nullable(Uuid), 'ID of the listener whose default pool this becomes; by default no listener uses it'),
-    ),
-    load_balancer_id: Type.Optional(
-      Described(Nullable(Uuid), 'ID of the load balancer; required without `listener_id`'),
-    ),
-    // The spelling of the Terraform provider.
-    loadbalancer_id: Type.Optional({
-      ...Described(Nullable(Uuid), 'Use `load_balancer_id`'),
-      deprecated: true,
-    }),
-  },
-  {
-    title: 'CreateLbPool',
-    additionalProperties: false,
-    examples: [{ ...examplePool, listener_id: exampleUuid }],
-  },
-);
+export const CreatePool = Body('CreateLbPool', [{ ...examplePool, listener_id: exampleUuid }], {
+  ...creation,
+  listener_id: Type.Optional(
+    Described(Nullable(Uuid), 'ID of the listener whose default pool this becomes; by default no listener uses it'),
+  ),
+  load_balancer_id: Type.Optional(Described(Nullable(Uuid), 'ID of the load balancer; required without `listener_id`')),
+  // The spelling of the Terraform provider.
+  loadbalancer_id: Type.Optional({
+    ...Described(Nullable(Uuid), 'Use `load_balancer_id`'),
+    deprecated: true,
+  }),
+});
 export type CreatePool = Static<typeof CreatePool>;
 
-export const UpdatePool = Type.Object(
+export const UpdatePool = Body(
+  'UpdateLbPool',
+  [{ lb_algorithm: 'LEAST_CONNECTIONS', session_persistence: { type: 'SOURCE_IP' } }],
   {
     ...settings,
     admin_state_up: Type.Optional(Type.Boolean({ description: 'Whether members get traffic' })),
@@ -240,11 +227,6 @@ export const UpdatePool = Type.Object(
     ),
     name: Type.Optional(Name),
     protocol: Type.Optional(PoolProtocol),
-  },
-  {
-    title: 'UpdateLbPool',
-    additionalProperties: false,
-    examples: [{ lb_algorithm: 'LEAST_CONNECTIONS', session_persistence: { type: 'SOURCE_IP' } }],
   },
 );
 export type UpdatePool = Static<typeof UpdatePool>;
@@ -264,36 +246,30 @@ export const ListPools = Type.Object({
 });
 export type ListPools = Static<typeof ListPools>;
 
-const MemberReference = Type.Object({ id: Described(Uuid, 'ID of the member') }, { title: 'LbPoolMemberReference' });
+const MemberReference = Component('LbPoolMemberReference', { id: Described(Uuid, 'ID of the member') });
 
-export const HealthMonitorView = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the health monitor'),
-    ...statusesOfPoolPart,
-    admin_state_up: Type.Boolean({ description: monitorMeanings.admin_state_up }),
-    delay: Type.Integer({ description: monitorMeanings.delay }),
-    domain_name: OrNull.text(monitorMeanings.domain_name),
-    expected_codes: OrNull.text(monitorMeanings.expected_codes),
-    http_method: OrNull.text(monitorMeanings.http_method),
-    http_version: OrNull.text(monitorMeanings.http_version),
-    max_retries: Type.Integer({ description: monitorMeanings.max_retries }),
-    max_retries_down: Type.Integer({ description: monitorMeanings.max_retries_down }),
-    timeout: Type.Integer({ description: monitorMeanings.timeout }),
-    type: MonitorType,
-    url_path: OrNull.text(monitorMeanings.url_path),
-  },
-  { title: 'LbPoolHealthMonitor' },
-);
+export const HealthMonitorView = Component('LbPoolHealthMonitor', {
+  id: Described(Uuid, 'ID of the health monitor'),
+  ...statusesOfPoolPart,
+  admin_state_up: Type.Boolean({ description: monitorMeanings.admin_state_up }),
+  delay: Type.Integer({ description: monitorMeanings.delay }),
+  domain_name: OrNull.text(monitorMeanings.domain_name),
+  expected_codes: OrNull.text(monitorMeanings.expected_codes),
+  http_method: OrNull.text(monitorMeanings.http_method),
+  http_version: OrNull.text(monitorMeanings.http_version),
+  max_retries: Type.Integer({ description: monitorMeanings.max_retries }),
+  max_retries_down: Type.Integer({ description: monitorMeanings.max_retries_down }),
+  timeout: Type.Integer({ description: monitorMeanings.timeout }),
+  type: MonitorType,
+  url_path: OrNull.text(monitorMeanings.url_path),
+});
 
-const SessionPersistenceView = Type.Object(
-  {
-    cookie_name: OrNull.text(cookieName),
-    persistence_granularity: OrNull.text(granularity),
-    persistence_timeout: OrNull.integer(persistenceTimeout),
-    type: PersistenceType,
-  },
-  { title: 'LbPoolSessionPersistence' },
-);
+const SessionPersistenceView = Component('LbPoolSessionPersistence', {
+  cookie_name: OrNull.text(cookieName),
+  persistence_granularity: OrNull.text(granularity),
+  persistence_timeout: OrNull.integer(persistenceTimeout),
+  type: PersistenceType,
+});
 
 const pool = {
   id: Described(Uuid, 'ID of the pool'),
@@ -305,34 +281,30 @@ const pool = {
   crl_secret_id: Described(Nullable(Uuid), meanings.crl_secret_id),
   healthmonitor: Described(Nullable(HealthMonitorView), meanings.healthmonitor),
   lb_algorithm: LbAlgorithm,
-  listeners: Type.Array(Type.Object({ id: Described(Uuid, 'ID of the listener') }, { title: 'ListenerReference' }), {
+  listeners: Type.Array(Component('ListenerReference', { id: Described(Uuid, 'ID of the listener') }), {
     description:
       'The listener whose default pool this is, if any. Listeners whose L7 policies redirect to the pool are not shown',
   }),
-  loadbalancers: Type.Array(
-    Type.Object({ id: Described(Uuid, 'ID of the load balancer') }, { title: 'LoadBalancerReference' }),
-    { description: 'The load balancer of the pool' },
-  ),
+  loadbalancers: Type.Array(Component('LoadBalancerReference', { id: Described(Uuid, 'ID of the load balancer') }), {
+    description: 'The load balancer of the pool',
+  }),
   protocol: PoolProtocol,
   secret_id: Described(Nullable(Uuid), meanings.secret_id),
   session_persistence: Described(Nullable(SessionPersistenceView), meanings.session_persistence),
   ...poolTimeouts.output,
 };
 
-export const LbPool = Type.Object(
-  { ...pool, members: Type.Array(Member, { description: 'Members, in the order of the request' }) },
-  { title: 'LbPool' },
-);
+export const LbPool = Component('LbPool', {
+  ...pool,
+  members: Type.Array(Member, { description: 'Members, in the order of the request' }),
+});
 export type LbPool = Static<typeof LbPool>;
 
-const ListedPool = Type.Object(
-  {
-    ...pool,
-    members: Type.Array(Type.Union([Member, MemberReference]), {
-      description: 'IDs of the members; members with `details`',
-    }),
-  },
-  { title: 'ListedLbPool' },
-);
+const ListedPool = Component('ListedLbPool', {
+  ...pool,
+  members: Type.Array(Type.Union([Member, MemberReference]), {
+    description: 'IDs of the members; members with `details`',
+  }),
+});
 export type ListedPool = Static<typeof ListedPool>;
 export const LbPoolCollection = { ...Collection(ListedPool), title: 'LbPoolCollection' };

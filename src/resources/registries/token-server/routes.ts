@@ -8,7 +8,7 @@ import { everyone } from '../../../authz/access.ts';
 import { ClientError } from '../../../errors/catalogue.ts';
 import type { App, Routes } from '../../../http/app.ts';
 import { operationsOf } from '../../../http/operations.ts';
-import { DateTime, Described, ShortText } from '../../../http/shapes.ts';
+import { Component, DateTime, Described, ShortText } from '../../../http/shapes.ts';
 import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
 import { registryPaths } from './paths.ts';
@@ -38,32 +38,26 @@ const TokenQuery = Type.Object(
   },
   { additionalProperties: true },
 );
-const TokenForm = Type.Object(
-  {
-    grant_type: Type.Optional({ ...ShortText, description: 'Always `password`' }),
-    service,
-    scope: Type.Optional(Type.String({ maxLength: 4000, description: scopeDescription })),
-    username: Type.Optional({ ...ShortText, description: 'Name of the user, or `apikey`' }),
-    password: Type.Optional(
-      Type.String({
-        maxLength: 1000,
-        description: 'Secret of the user, or a token of this API under the name `apikey`',
-      }),
-    ),
-  },
-  { title: 'RegistryTokenForm' },
-);
+const TokenForm = Component('RegistryTokenForm', {
+  grant_type: Type.Optional({ ...ShortText, description: 'Always `password`' }),
+  service,
+  scope: Type.Optional(Type.String({ maxLength: 4000, description: scopeDescription })),
+  username: Type.Optional({ ...ShortText, description: 'Name of the user, or `apikey`' }),
+  password: Type.Optional(
+    Type.String({
+      maxLength: 1000,
+      description: 'Secret of the user, or a token of this API under the name `apikey`',
+    }),
+  ),
+});
 /** Bytes. The operation is public, so anyone can send this much. */
 const formLimit = 16 * 1024;
-const Token = Type.Object(
-  {
-    token: Type.String({ description: 'The token, a JWT' }),
-    access_token: Type.String({ description: 'The same token, as OAuth 2 names it' }),
-    expires_in: Type.Integer({ description: 'Seconds until the token expires' }),
-    issued_at: Described(DateTime, 'When the token was issued'),
-  },
-  { title: 'RegistryToken' },
-);
+const Token = Component('RegistryToken', {
+  token: Type.String({ description: 'The token, a JWT' }),
+  access_token: Type.String({ description: 'The same token, as OAuth 2 names it' }),
+  expires_in: Type.Integer({ description: 'Seconds until the token expires' }),
+  issued_at: Described(DateTime, 'When the token was issued'),
+});
 type Token = Static<typeof Token>;
 
 export function registryHostRoutes(tokenServer: TokenServer, events: RegistryEvents): Routes {

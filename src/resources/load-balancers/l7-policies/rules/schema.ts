@@ -1,6 +1,15 @@
 /** Requests and responses of L7 rules. */
 import { type Static, Type } from 'typebox';
-import { Collection, Described, Nullable, OrNull, PlaceFields, Uuid } from '../../../../http/shapes.ts';
+import {
+  Body,
+  Collection,
+  Component,
+  Described,
+  Nullable,
+  OrNull,
+  PlaceFields,
+  Uuid,
+} from '../../../../http/shapes.ts';
 import { statuses } from '../../shapes.ts';
 import { L7Tags, TaskId } from '../schema.ts';
 
@@ -41,41 +50,31 @@ const options = {
   tags: Type.Optional(L7Tags),
 };
 
-export const CreateL7Rule = Type.Object(
-  { ...settings, ...options },
-  {
-    title: 'CreateL7Rule',
-    additionalProperties: false,
-    examples: [{ type: 'PATH', compare_type: 'STARTS_WITH', value: '/api/' }],
-  },
-);
+export const CreateL7Rule = Body('CreateL7Rule', [{ type: 'PATH', compare_type: 'STARTS_WITH', value: '/api/' }], {
+  ...settings,
+  ...options,
+});
 export type CreateL7Rule = Static<typeof CreateL7Rule>;
 
-export const UpdateL7Rule = Type.Object(
+export const UpdateL7Rule = Body(
+  'UpdateL7Rule',
+  [{ value: '/api/v2/', invert: true }],
   { ...Type.Partial(Type.Object(settings)).properties, ...options },
-  {
-    title: 'UpdateL7Rule',
-    additionalProperties: false,
-    description: 'Omitted fields are unchanged',
-    examples: [{ value: '/api/v2/', invert: true }],
-  },
+  'Omitted fields are unchanged',
 );
 export type UpdateL7Rule = Static<typeof UpdateL7Rule>;
 
-export const L7Rule = Type.Object(
-  {
-    id: Described(Uuid, 'ID of the rule'),
-    ...statuses,
-    ...PlaceFields,
-    compare_type: CompareType,
-    invert: Type.Boolean({ description: meanings.invert }),
-    key: OrNull.text(meanings.key),
-    tags: Type.Array(Type.String(), { description: 'Labels' }),
-    task_id: TaskId,
-    type: RuleType,
-    value: Type.String({ description: meanings.value }),
-  },
-  { title: 'L7Rule' },
-);
+export const L7Rule = Component('L7Rule', {
+  id: Described(Uuid, 'ID of the rule'),
+  ...statuses,
+  ...PlaceFields,
+  compare_type: CompareType,
+  invert: Type.Boolean({ description: meanings.invert }),
+  key: OrNull.text(meanings.key),
+  tags: Type.Array(Type.String(), { description: 'Labels' }),
+  task_id: TaskId,
+  type: RuleType,
+  value: Type.String({ description: meanings.value }),
+});
 export type L7Rule = Static<typeof L7Rule>;
 export const L7RuleCollection = Collection(L7Rule);
