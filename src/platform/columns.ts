@@ -1,11 +1,18 @@
 /** Column types, and columns that several tables share. */
-import { bigint, customType, integer, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { type AnyPgColumn, bigint, customType, integer, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 
 /** A point in time, to the microsecond. */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 
 /** Bytes. Only for secrets, encrypted or hashed: the audit log redacts such columns (audit/triggers.ts). */
 export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
+
+/** The id of the row that a row is part of, and removed with. */
+export const parentUuid = (name: string, parent: () => AnyPgColumn) =>
+  uuid(name).notNull().references(parent, { onDelete: 'cascade' });
+
+/** The id of a row that cannot be removed while another row has it. */
+export const referencedUuid = (name: string, row: () => AnyPgColumn) => uuid(name).notNull().references(row);
 
 /** A resource of a project in a region, and the client that its quota counts for. */
 export const owned = {

@@ -11,7 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { instant, owned, reconciled } from '../../platform/columns.ts';
+import { instant, owned, parentUuid, reconciled, referencedUuid } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
@@ -30,12 +30,8 @@ export const fileShares = pgTable(
     observedSize: bigint('observed_size', { mode: 'number' }),
     /** Whether a real driver ever created it: then a host has its data, and it is never created again. */
     observedReal: boolean('observed_real').notNull().default(false),
-    networkId: uuid('network_id')
-      .notNull()
-      .references(() => networks.id),
-    subnetId: uuid('subnet_id')
-      .notNull()
-      .references(() => subnets.id),
+    networkId: referencedUuid('network_id', () => networks.id),
+    subnetId: referencedUuid('subnet_id', () => subnets.id),
     /** Null: never given, which means false; responses omit it. */
     rootSquash: boolean('root_squash'),
     allowedCharacters: text('allowed_characters').$type<'LCD' | 'NPL'>(),
@@ -84,9 +80,7 @@ export const fileShareAccessRules = pgTable(
   'file_share_access_rules',
   {
     id: uuid('id').primaryKey(),
-    fileShareId: uuid('file_share_id')
-      .notNull()
-      .references(() => fileShares.id, { onDelete: 'cascade' }),
+    fileShareId: parentUuid('file_share_id', () => fileShares.id),
     accessLevel: text('access_level').notNull().$type<'ro' | 'rw'>(),
     /** Canonical (`1.2.3.4/32`), so that a network has one rule. */
     network: text('network').notNull(),

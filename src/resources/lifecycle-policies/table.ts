@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instant, owned } from '../../platform/columns.ts';
+import { instant, owned, parentUuid } from '../../platform/columns.ts';
 import { volumes } from '../volumes/table.ts';
 import type { CreateSchedule } from './schedule/schema.ts';
 import type { LifecyclePolicyStatus } from './schema.ts';
@@ -58,9 +58,7 @@ export const lifecyclePolicyVolumes = pgTable(
   'lifecycle_policy_volumes',
   {
     policyId: policyId(),
-    volumeId: uuid('volume_id')
-      .notNull()
-      .references(() => volumes.id, { onDelete: 'cascade' }),
+    volumeId: parentUuid('volume_id', () => volumes.id),
   },
   (t) => [primaryKey({ columns: [t.policyId, t.volumeId] }), index('lifecycle_policy_volumes_volume').on(t.volumeId)],
 );

@@ -8,7 +8,7 @@ import type {
   ListenerProtocol,
   PoolProtocol,
 } from '../../drivers/load-balancer.ts';
-import { instant, owned, reconciled } from '../../platform/columns.ts';
+import { instant, owned, parentUuid, reconciled, referencedUuid } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 import { subnets } from '../subnets/table.ts';
@@ -44,12 +44,8 @@ export const loadBalancers = pgTable(
     /** Of the families `ipv6` and `dual`. */
     vipAddressV6: text('vip_address_v6'),
     vipPortId: uuid('vip_port_id').notNull(),
-    vipNetworkId: uuid('vip_network_id')
-      .notNull()
-      .references(() => networks.id),
-    vipSubnetId: uuid('vip_subnet_id')
-      .notNull()
-      .references(() => subnets.id),
+    vipNetworkId: referencedUuid('vip_network_id', () => networks.id),
+    vipSubnetId: referencedUuid('vip_subnet_id', () => subnets.id),
     provisioningStatus: text('provisioning_status').notNull().$type<ProvisioningStatus>(),
     operatingStatus: text('operating_status').notNull().$type<OperatingStatus>(),
     ...reconciled,
@@ -69,9 +65,7 @@ export const loadBalancers = pgTable(
 // Listeners and pools have these columns in common.
 const place = {
   id: uuid('id').primaryKey(),
-  loadBalancerId: uuid('load_balancer_id')
-    .notNull()
-    .references(() => loadBalancers.id, { onDelete: 'cascade' }),
+  loadBalancerId: parentUuid('load_balancer_id', () => loadBalancers.id),
   projectId: integer('project_id').notNull(),
   regionId: integer('region_id').notNull(),
   name: text('name').notNull(),
@@ -144,9 +138,7 @@ export const lbMembers = pgTable(
   'lb_members',
   {
     id: uuid('id').primaryKey(),
-    poolId: uuid('pool_id')
-      .notNull()
-      .references(() => lbPools.id, { onDelete: 'cascade' }),
+    poolId: parentUuid('pool_id', () => lbPools.id),
     /** Its position in the list that the client sent. */
     position: integer('position').notNull(),
     address: text('address').notNull(),
@@ -167,9 +159,7 @@ export const lbL7Policies = pgTable(
   'lb_l7_policies',
   {
     ...place,
-    listenerId: uuid('listener_id')
-      .notNull()
-      .references(() => lbListeners.id, { onDelete: 'cascade' }),
+    listenerId: parentUuid('listener_id', () => lbListeners.id),
     /** 1 to the number of policies of the listener that are not being deleted, without gaps. */
     position: integer('position').notNull(),
     action: text('action').notNull().$type<L7Action>(),
@@ -197,9 +187,7 @@ export const lbL7Rules = pgTable(
     loadBalancerId: place.loadBalancerId,
     projectId: place.projectId,
     regionId: place.regionId,
-    policyId: uuid('policy_id')
-      .notNull()
-      .references(() => lbL7Policies.id, { onDelete: 'cascade' }),
+    policyId: parentUuid('policy_id', () => lbL7Policies.id),
     type: text('type').notNull().$type<L7RuleType>(),
     compareType: text('compare_type').notNull().$type<L7CompareType>(),
     /** The header, cookie or field of a distinguished name. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, json, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../platform/columns.ts';
+import { instant, parentUuid } from '../../platform/columns.ts';
 import { webhooks } from '../webhooks/table.ts';
 import type { Attempt, Channel, DeliveryState, MessageBody, NotificationType } from './schema.ts';
 
@@ -28,9 +28,7 @@ export const notificationDeliveries = pgTable(
   'notification_deliveries',
   {
     id: uuid('id').primaryKey(),
-    notificationId: uuid('notification_id')
-      .notNull()
-      .references(() => notifications.id, { onDelete: 'cascade' }),
+    notificationId: parentUuid('notification_id', () => notifications.id),
     channel: text('channel').notNull().$type<Channel>(),
     /** The e-mail address or URL at the time of the message. */
     target: text('target').notNull(),

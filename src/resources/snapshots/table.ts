@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant, owned, reconciled } from '../../platform/columns.ts';
+import { instant, owned, reconciled, referencedUuid } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { volumes } from '../volumes/table.ts';
 import type { SnapshotStatus } from './schema.ts';
@@ -11,9 +11,7 @@ export const snapshots = pgTable(
   {
     id: uuid('id').primaryKey(),
     ...owned,
-    volumeId: uuid('volume_id')
-      .notNull()
-      .references(() => volumes.id),
+    volumeId: referencedUuid('volume_id', () => volumes.id),
     description: text('description'),
     /** GiB: the size of the volume when the snapshot was requested. */
     size: bigint('size', { mode: 'number' }).notNull(),

@@ -1,5 +1,5 @@
 import { boolean, cidr, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../platform/columns.ts';
+import { instant, referencedUuid } from '../../platform/columns.ts';
 import type { Tags } from '../../tags/tags.ts';
 import { networks } from '../networks/table.ts';
 
@@ -10,9 +10,7 @@ export const subnets = pgTable(
     id: uuid('id').primaryKey(),
     projectId: integer('project_id').notNull(),
     regionId: integer('region_id').notNull(),
-    networkId: uuid('network_id')
-      .notNull()
-      .references(() => networks.id),
+    networkId: referencedUuid('network_id', () => networks.id),
     name: text('name').notNull(),
     /** A native type, which has overlap operators and sorts by address. */
     cidr: cidr('cidr').notNull(),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../../platform/columns.ts';
+import { instant, parentUuid } from '../../../platform/columns.ts';
 import { policyId } from '../table.ts';
 
 /** One row per run of a schedule. */
@@ -37,9 +37,7 @@ export const lifecyclePolicyRunVolumes = pgTable(
   'lifecycle_policy_run_volumes',
   {
     id: uuid('id').primaryKey(),
-    runId: uuid('run_id')
-      .notNull()
-      .references(() => lifecyclePolicyRuns.id, { onDelete: 'cascade' }),
+    runId: parentUuid('run_id', () => lifecyclePolicyRuns.id),
     regionId: integer('region_id').notNull(),
     /** No foreign keys: clients may delete volumes and snapshots. */
     volumeId: uuid('volume_id').notNull(),

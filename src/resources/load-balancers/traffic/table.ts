@@ -1,5 +1,5 @@
 import { bigint, index, pgTable, primaryKey, uuid } from 'drizzle-orm/pg-core';
-import { instant } from '../../../platform/columns.ts';
+import { instant, parentUuid } from '../../../platform/columns.ts';
 import { lbListeners, loadBalancers } from '../table.ts';
 
 const counter = (name: string) => bigint(name, { mode: 'number' }).notNull();
@@ -44,9 +44,7 @@ const trafficOfMinute = {
 export const loadBalancerTraffic = pgTable(
   'load_balancer_traffic',
   {
-    loadBalancerId: uuid('load_balancer_id')
-      .notNull()
-      .references(() => loadBalancers.id, { onDelete: 'cascade' }),
+    loadBalancerId: parentUuid('load_balancer_id', () => loadBalancers.id),
     ...trafficOfMinute,
   },
   (t) => [primaryKey({ columns: [t.loadBalancerId, t.minute] }), index('load_balancer_traffic_minute').on(t.minute)],
@@ -56,9 +54,7 @@ export const loadBalancerTraffic = pgTable(
 export const lbListenerTraffic = pgTable(
   'lb_listener_traffic',
   {
-    listenerId: uuid('listener_id')
-      .notNull()
-      .references(() => lbListeners.id, { onDelete: 'cascade' }),
+    listenerId: parentUuid('listener_id', () => lbListeners.id),
     ...trafficOfMinute,
   },
   (t) => [primaryKey({ columns: [t.listenerId, t.minute] }), index('lb_listener_traffic_minute').on(t.minute)],
