@@ -32,6 +32,15 @@ export const Input = <P extends TProperties>(title: string, properties: P, descr
 export const Body = <P extends TProperties>(title: string, examples: object[], properties: P, description?: string) =>
   Type.Object(properties, { title, additionalProperties: false, ...describing(description), examples });
 
+/** Fields of the same shape, by their descriptions. */
+export const FieldsOf = <Field extends string, T extends TSchema>(
+  descriptions: Record<Field, string>,
+  shape: (description: string, field: Field) => T,
+) => {
+  const fields = Object.entries<string>(descriptions).map(([field, text]) => [field, shape(text, field as Field)]);
+  return Object.fromEntries(fields) as Record<Field, T>;
+};
+
 /** Option of a shape with all fields of these named shapes: the API document refers to them and does not repeat their fields. */
 export const extending = (...bases: TSchema[]) => ({
   extends: bases.map((base) => (base as { title?: string }).title!),
@@ -145,11 +154,8 @@ export const DateTime = Type.String({ format: 'date-time', description: 'RFC 333
 const QuotaFigure = (description: string) => Type.Optional(Type.Integer({ description }));
 
 /** The response of a check of limits. `descriptions`: of its figures, by field. */
-export const RequiredQuota = <Field extends string>(title: string, descriptions: Record<Field, string>) => {
-  const figures = Object.entries<string>(descriptions).map(([field, description]) => [field, QuotaFigure(description)]);
-  const fields = Object.fromEntries(figures) as Record<Field, ReturnType<typeof QuotaFigure>>;
-  return Type.Object(fields, { title, description: 'Only the quotas that would be exceeded' });
-};
+export const RequiredQuota = <Field extends string>(title: string, descriptions: Record<Field, string>) =>
+  Component(title, FieldsOf(descriptions, QuotaFigure), 'Only the quotas that would be exceeded');
 
 /** Response fields of every resource that belongs to a project and a region. */
 export const PlaceFields = {

@@ -10,12 +10,7 @@ import { matchesDay, parseCron } from './cron.ts';
 import type { Cron, CronFields } from './cron.ts';
 
 /** Weeks, days, hours and minutes of elapsed time. */
-export interface Duration {
-  weeks?: number | null;
-  days?: number | null;
-  hours?: number | null;
-  minutes?: number | null;
-}
+export type Duration = Partial<Record<'weeks' | 'days' | 'hours' | 'minutes', number | null>>;
 
 export type Timing = ({ type: 'cron'; timezone?: string | null } & CronFields) | ({ type: 'interval' } & Duration);
 

@@ -1,7 +1,7 @@
 /** Shapes that load balancers, listeners, pools and members share. */
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { Component, Described, Named, Nullable } from '../../http/shapes.ts';
+import { Component, Described, FieldsOf, Named, Nullable } from '../../http/shapes.ts';
 
 export const OperatingStatus = Type.Enum(['DEGRADED', 'DRAINING', 'ERROR', 'NO_MONITOR', 'OFFLINE', 'ONLINE'], {
   title: 'LoadBalancerOperatingStatus',
@@ -74,20 +74,12 @@ const timeoutTitles: Record<TimeoutName, string> = {
 
 /** The Terraform provider sends 0 for no timeout. */
 const timeoutsOf = (owner: 'Listener' | 'LbPool', defaults: Record<TimeoutName, string>) => {
-  const describe = (name: TimeoutName) => `${timeoutMeanings[name]}; null or 0: ${defaults[name]}`;
-  const input = (name: TimeoutName) => Type.Optional(Named(`${owner}${timeoutTitles[name]}`, Timeout, describe(name)));
-  const output = (name: TimeoutName) => Described(StoredTimeout, describe(name));
+  const describe = (value: string, name: TimeoutName) => `${timeoutMeanings[name]}; null or 0: ${value}`;
   return {
-    input: {
-      timeout_client_data: input('timeout_client_data'),
-      timeout_member_connect: input('timeout_member_connect'),
-      timeout_member_data: input('timeout_member_data'),
-    },
-    output: {
-      timeout_client_data: output('timeout_client_data'),
-      timeout_member_connect: output('timeout_member_connect'),
-      timeout_member_data: output('timeout_member_data'),
-    },
+    input: FieldsOf(defaults, (value, name) =>
+      Type.Optional(Named(`${owner}${timeoutTitles[name]}`, Timeout, describe(value, name))),
+    ),
+    output: FieldsOf(defaults, (value, name) => Described(StoredTimeout, describe(value, name))),
   };
 };
 

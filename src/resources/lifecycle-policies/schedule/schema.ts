@@ -4,6 +4,7 @@ import {
   Body,
   Component,
   Described,
+  FieldsOf,
   Input,
   Instant,
   noControlCharacters,
@@ -44,14 +45,9 @@ const retentionDescriptions = {
   minutes: 'Minutes of the retention time',
 };
 
-const durationInput = (descriptions: typeof intervalDescriptions) => ({
-  weeks: Maybe(Count, descriptions.weeks),
-  days: Maybe(Count, descriptions.days),
-  hours: Maybe(Count, descriptions.hours),
-  minutes: Maybe(Count, descriptions.minutes),
-});
+const MaybeCount = (description: string) => Maybe(Count, description);
 const retention = 'Age at which snapshots are deleted, the sum of the fields; null: no limit';
-const CreateRetentionTime = Input('CreateRetentionTime', durationInput(retentionDescriptions));
+const CreateRetentionTime = Input('CreateRetentionTime', FieldsOf(retentionDescriptions, MaybeCount));
 
 export const exampleSchedule = {
   type: 'cron',
@@ -83,14 +79,9 @@ export const CreateSchedule = Body(
         `"${defaultTemplate}"`,
     ),
     retention_time: Maybe(CreateRetentionTime, retention),
-    month: Maybe(CronField, cronDescriptions.month),
-    day: Maybe(CronField, cronDescriptions.day),
-    week: Maybe(CronField, cronDescriptions.week),
-    day_of_week: Maybe(CronField, cronDescriptions.day_of_week),
-    hour: Maybe(CronField, cronDescriptions.hour),
-    minute: Maybe(CronField, cronDescriptions.minute),
+    ...FieldsOf(cronDescriptions, (description) => Maybe(CronField, description)),
     timezone: Maybe(Type.String({ maxLength: 100 }), `${timezoneDescription}; \`UTC\` by default`),
-    ...durationInput(intervalDescriptions),
+    ...FieldsOf(intervalDescriptions, MaybeCount),
   },
   'A cron schedule needs at least one of `month`, `day`, `week`, `day_of_week`, `hour` and `minute`, an interval at ' +
     'least one of `weeks`, `days`, `hours` and `minutes`. Fields of the other type are rejected.',
@@ -125,13 +116,7 @@ export const SchedulePreview = Component('SchedulePreview', {
 });
 export type SchedulePreview = Static<typeof SchedulePreview>;
 
-const duration = (descriptions: typeof intervalDescriptions) => ({
-  weeks: OrNull.integer(descriptions.weeks),
-  days: OrNull.integer(descriptions.days),
-  hours: OrNull.integer(descriptions.hours),
-  minutes: OrNull.integer(descriptions.minutes),
-});
-const RetentionTime = Component('RetentionTime', duration(retentionDescriptions));
+const RetentionTime = Component('RetentionTime', FieldsOf(retentionDescriptions, OrNull.integer));
 const CommonSchedule = {
   id: Described(Uuid, 'ID of the schedule'),
   max_quantity: Type.Integer({ description: 'Number of snapshots of each volume that the schedule keeps' }),
@@ -144,18 +129,13 @@ const CommonSchedule = {
 const CronSchedule = Component('CronSchedule', {
   ...CommonSchedule,
   type: Type.Literal('cron', { description: 'Always `cron`' }),
-  month: OrNull.text(cronDescriptions.month),
-  day: OrNull.text(cronDescriptions.day),
-  week: OrNull.text(cronDescriptions.week),
-  day_of_week: OrNull.text(cronDescriptions.day_of_week),
-  hour: OrNull.text(cronDescriptions.hour),
-  minute: OrNull.text(cronDescriptions.minute),
+  ...FieldsOf(cronDescriptions, OrNull.text),
   timezone: Type.String({ description: timezoneDescription }),
 });
 const IntervalSchedule = Component('IntervalSchedule', {
   ...CommonSchedule,
   type: Type.Literal('interval', { description: 'Always `interval`' }),
-  ...duration(intervalDescriptions),
+  ...FieldsOf(intervalDescriptions, OrNull.integer),
 });
 export const Schedule = Type.Union([CronSchedule, IntervalSchedule], {
   title: 'LifecyclePolicySchedule',
