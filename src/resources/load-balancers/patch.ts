@@ -15,10 +15,9 @@ export function patched<Given, Value>(given: Given | undefined, current: Value, 
 export type Timeouts = Pick<PoolRow, 'timeoutClientData' | 'timeoutMemberConnect' | 'timeoutMemberData'>;
 type TimeoutFields = Pick<UpdatePool, 'timeout_client_data' | 'timeout_member_connect' | 'timeout_member_data'>;
 
-const noTimeouts: Timeouts = { timeoutClientData: null, timeoutMemberConnect: null, timeoutMemberData: null };
+export const noTimeouts: Timeouts = { timeoutClientData: null, timeoutMemberConnect: null, timeoutMemberData: null };
 
-/** The timeouts of a new listener or pool, or those after a patch. */
-export function patchedTimeouts(body: TimeoutFields, current = noTimeouts): Timeouts {
+export function patchedTimeouts(body: TimeoutFields, current: Timeouts): Timeouts {
   const {
     timeout_client_data: timeoutClientData = current.timeoutClientData,
     timeout_member_connect: timeoutMemberConnect = current.timeoutMemberConnect,

@@ -5,21 +5,24 @@ import type { ProjectRegion } from '../../store-kit.ts';
 import { requireNotDeleted } from '../locked-changes.ts';
 import * as poolStore from '../pools/store.ts';
 import { poolUseErrors } from '../pools/attachment.ts';
-import type { ListenerRow } from '../table.ts';
+import type { ListenerRow, PoolRow } from '../table.ts';
 import type { L7PolicySettings } from './normalize.ts';
 import { l7PolicyErrors } from './validation.ts';
 
-function unknownPool(poolId: string): FieldError {
-  return { path: 'redirect_pool_id', message: `pool ${poolId} not found in this project and region` };
-}
+const path = 'redirect_pool_id';
 
-/** The error of a policy that names an unknown pool, for one that has other errors, too. */
-export async function unknownPoolErrors(
+/** The pool of a policy; the errors of its settings for a listener of this protocol, and of an unknown pool. */
+export async function checkSettings(
   tx: Tx,
   scope: ProjectRegion,
-  { redirectPoolId: poolId }: L7PolicySettings,
-): Promise<FieldError[]> {
-  return poolId === null || (await poolStore.find(tx, scope, poolId)) ? [] : [unknownPool(poolId)];
+  settings: L7PolicySettings,
+  protocol: ListenerRow['protocol'],
+): Promise<{ pool: PoolRow | null; errors: FieldError[] }> {
+  const { redirectPoolId: poolId } = settings;
+  const pool = poolId === null ? null : await poolStore.find(tx, scope, poolId);
+  const isUnknown = poolId !== null && !pool;
+  const unknown = isUnknown ? [{ path, message: `pool ${poolId} not found in this project and region` }] : [];
+  return { pool, errors: [...l7PolicyErrors(settings, protocol), ...unknown] };
 }
 
 /** @throws ClientError 409 if a deletion of the pool failed */
@@ -29,13 +32,8 @@ export async function policyErrors(
   settings: L7PolicySettings,
   listener: Pick<ListenerRow, 'protocol' | 'loadBalancerId'>,
 ): Promise<FieldError[]> {
-  const errors = l7PolicyErrors(settings, listener.protocol);
-  const { redirectPoolId: poolId } = settings;
-  if (errors.length > 0) return [...errors, ...(await unknownPoolErrors(tx, scope, settings))];
-  if (poolId === null) return [];
-  const path = 'redirect_pool_id';
-  const pool = await poolStore.find(tx, scope, poolId);
-  if (!pool) return [unknownPool(poolId)];
+  const { pool, errors } = await checkSettings(tx, scope, settings, listener.protocol);
+  if (!pool || errors.length > 0) return errors;
   if (pool.loadBalancerId !== listener.loadBalancerId) {
     const message = `belongs to load balancer ${pool.loadBalancerId}, but the listener to ${listener.loadBalancerId}`;
     return [{ path, message }];

@@ -27,8 +27,8 @@ import type { L7RulesDeps } from './rules/service.ts';
 import { nameRule } from './schema.ts';
 import type { CreateL7Policy, L7Policy, UpdateL7Policy } from './schema.ts';
 import * as store from './store.ts';
-import { l7PolicyErrors, policyLimit } from './validation.ts';
-import { policyErrors, unknownPoolErrors } from './redirect-pool.ts';
+import { policyLimit } from './validation.ts';
+import { checkSettings, policyErrors } from './redirect-pool.ts';
 
 type Placed = L7PolicySettings & { position: number };
 
@@ -45,7 +45,7 @@ export function createL7Policies(deps: L7RulesDeps) {
       const listener = await listenerStore.find(tx, scope, listenerId);
       if (!listener) {
         const message = `listener ${listenerId} not found in this project and region`;
-        const errors = [...l7PolicyErrors(settings, 'HTTP'), ...(await unknownPoolErrors(tx, scope, settings))];
+        const { errors } = await checkSettings(tx, scope, settings, 'HTTP');
         throw invalidInput([{ path: 'listener_id', message }, ...errors]);
       }
       const loadBalancer = await changes.lock(tx, scope, listener.loadBalancerId, queuedTasks);

@@ -1,6 +1,6 @@
 /** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
 import { canonicalNetwork } from '../../../platform/network-address.ts';
-import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
+import { normalizeId, noTimeouts, patched, patchedTimeouts } from '../patch.ts';
 import type { ListenerRow, PartColumn } from '../table.ts';
 import type { CreateListener, NestedListener, UpdateListener } from './schema.ts';
 
@@ -10,25 +10,25 @@ export type ListenerSettings = Omit<ListenerRow, PartColumn | 'defaultPoolId'>;
 const defaultConnectionLimit = 100_000;
 
 /** -1 means the default, as in the official API. */
-function connectionLimitOf(given: number | undefined, current = defaultConnectionLimit): number {
+function connectionLimitOf(given: number | undefined, current: number): number {
   return given === -1 ? defaultConnectionLimit : (given ?? current);
 }
 
+const defaults = {
+  connectionLimit: defaultConnectionLimit,
+  allowedCidrs: null,
+  secretId: null,
+  sniSecretIds: [],
+  userList: [],
+  ...noTimeouts,
+  adminStateUp: true,
+};
+
 export function newListenerSettings(body: CreateListener | NestedListener): ListenerSettings {
-  return {
-    name: body.name,
-    protocol: body.protocol,
-    protocolPort: body.protocol_port,
-    connectionLimit: connectionLimitOf(body.connection_limit),
-    allowedCidrs: normalizeNetworks(body.allowed_cidrs ?? null),
-    insertXForwarded: body.insert_x_forwarded ?? false,
-    // Some clients send "" for no secret.
-    secretId: normalizeId(body.secret_id || null),
-    sniSecretIds: normalizeIds(body.sni_secret_id),
-    userList: body.user_list ?? [],
-    ...patchedTimeouts(body),
-    adminStateUp: true,
-  };
+  const { name, protocol, protocol_port: protocolPort, insert_x_forwarded: insertXForwarded = false } = body;
+  // Some clients send "" for no secret.
+  const patch = { ...body, secret_id: body.secret_id || null };
+  return patchedListenerSettings({ ...defaults, name, protocol, protocolPort, insertXForwarded }, patch);
 }
 
 /** Absent fields keep their value, null removes it, lists are replaced. */
@@ -48,7 +48,7 @@ export function patchedListenerSettings(listener: ListenerSettings, body: Update
   };
 }
 
-function normalizeIds(ids: string[] | null | undefined): string[] {
+function normalizeIds(ids: string[] | null): string[] {
   return (ids ?? []).map((id) => id.toLowerCase());
 }
 

@@ -1,7 +1,7 @@
 /** Pure: request bodies as column values in canonical spelling, so that equal settings compare as equal. */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { normalizeId, patched, patchedTimeouts } from '../patch.ts';
+import { normalizeId, noTimeouts, patched, patchedTimeouts } from '../patch.ts';
 import type { PartColumn, PoolRow } from '../table.ts';
 import type {
   CreateHealthMonitor,
@@ -21,19 +21,19 @@ const defaultRetriesDown = 3;
 /** What checks that send requests use unless a client sets it: stored as null, and shown. */
 export const requestDefaults = { http_method: 'GET', url_path: '/', expected_codes: '200' } as const;
 
+const defaults = {
+  adminStateUp: true,
+  caSecretId: null,
+  crlSecretId: null,
+  secretId: null,
+  healthMonitor: null,
+  sessionPersistence: null,
+  ...noTimeouts,
+};
+
 export function newPoolSettings(body: NestedPool): PoolSettings {
-  return {
-    name: body.name,
-    protocol: body.protocol,
-    lbAlgorithm: body.lb_algorithm,
-    adminStateUp: true,
-    caSecretId: normalizeId(body.ca_secret_id),
-    crlSecretId: normalizeId(body.crl_secret_id),
-    secretId: normalizeId(body.secret_id),
-    healthMonitor: body.healthmonitor ? newHealthMonitor(body.healthmonitor, null) : null,
-    sessionPersistence: newPersistence(body.session_persistence),
-    ...patchedTimeouts(body),
-  };
+  const { name, protocol, lb_algorithm: lbAlgorithm } = body;
+  return patchedPoolSettings({ ...defaults, name, protocol, lbAlgorithm }, body);
 }
 
 /** Absent fields keep their value, null removes it, nested objects are replaced. */

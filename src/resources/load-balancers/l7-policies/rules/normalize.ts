@@ -8,14 +8,8 @@ import type { CreateL7Rule, UpdateL7Rule } from './schema.ts';
 export type L7RuleSettings = Omit<L7RuleRow, PartColumn | 'policyId'>;
 
 export function newL7RuleSettings(body: CreateL7Rule): L7RuleSettings {
-  return {
-    type: body.type,
-    compareType: body.compare_type,
-    key: body.key || null,
-    value: body.value,
-    invert: body.invert ?? false,
-    tags: body.tags ?? [],
-  };
+  const { type, compare_type: compareType, value } = body;
+  return patchedL7RuleSettings({ type, compareType, value, key: null, invert: false, tags: [] }, body);
 }
 
 /** Absent fields keep their value. The key goes with a type that has keys: official clients cannot send null. */
