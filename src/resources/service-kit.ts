@@ -99,8 +99,8 @@ export const tagsInRow = (
 });
 
 /** @throws ClientError 404 */
-export function requireFound<Row>(row: Row | null, what: string, id: string | number): Row {
-  if (row === null) throw notFound(what, id);
+export function requireFound<Row>(row: Row | null | undefined, what: string, id: string | number): Row {
+  if (row === null || row === undefined) throw notFound(what, id);
   return row;
 }
 

@@ -73,7 +73,8 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
         const share = await deps.lockForChange(tx, scope, id);
         requireOnHost(share);
         const rules = await store.accessRules(tx, id);
-        const rule = requireFound(rules.find((other) => other.id === ruleId) ?? null, 'access rule', ruleId);
+        const found = rules.find((other) => other.id === ruleId);
+        const rule = requireFound(found, 'access rule', ruleId);
         if (isDenied(rule) && rule.state !== 'error') return;
         await store.denyAccessRule(tx, ruleId, clock.now());
         await requestReconcile(tx, context, share);

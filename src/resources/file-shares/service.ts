@@ -237,7 +237,7 @@ const createBodyErrors =
 
 /** None for an unknown region, which is an error of the path. */
 function typeErrors(regions: Regions, regionId: number | undefined, typeName: FileShareTypeName): FieldError[] {
-  const region = regionId === undefined ? null : regions.get(regionId);
+  const region = regions.get(regionId);
   if (!region || region.fileShareTypes.includes(typeName)) return [];
   return [{ path: 'type_name', message: `the region offers ${region.fileShareTypes.join(', ') || 'no file shares'}` }];
 }

@@ -25,7 +25,7 @@ const defaultLimit = 100;
 export function createHosts({ db, idempotency, audit }: HostsDeps) {
   const read = async (on: Db | Tx, regionId: number, name: string): Promise<Host> => {
     const [row] = await listHosts(on, [regionId], name);
-    return toResponse(requireFound(row ?? null, what, name));
+    return toResponse(requireFound(row, what, name));
   };
   const requireHost = async (tx: Tx, regionId: number, name: string) =>
     requireFound(await store.find(tx, regionId, name), what, name);

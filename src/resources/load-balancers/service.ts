@@ -113,7 +113,7 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
       isInvalid: IsInvalid,
       { region_id }: { region_id?: number },
     ): FieldError[] {
-      const region = region_id === undefined ? null : deps.regions.get(region_id);
+      const region = deps.regions.get(region_id);
       if (!region) return errorsOfLoadBalancer(body, null, isInvalid);
       return [
         ...errorsOfLoadBalancer(body, deps.memberRules(region.id), isInvalid),

@@ -54,8 +54,8 @@ export async function loadRegions(db: Db, clock: Clock, configuration: RegionCon
     ...(showVolumeTypes && { available_volume_types: facts.get(region.id)!.volumeTypes }),
   });
   return {
-    /** Null if the region does not exist. */
-    get: (id: number) => facts.get(id) ?? null,
+    /** Null if the region does not exist. The id is undefined if the path of a request is invalid. */
+    get: (id: number | undefined) => (id === undefined ? null : (facts.get(id) ?? null)),
     /** The name for people, also of a region that the file no longer has. */
     nameOf: (id: number) => facts.get(id)?.name ?? `region ${id}`,
     all: () => [...facts.values()],

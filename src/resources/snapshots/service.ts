@@ -27,7 +27,7 @@ export function createSnapshots(deps: ServiceDeps) {
   /** The snapshot, locked with its volume for this transaction; neither has an active task. @throws ClientError 404, 409 */
   const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<LockedSnapshot> => {
     const [found] = await store.lockAllWithVolumes(tx, [id], scope);
-    const snapshot = requireFound(found ?? null, 'snapshot', id);
+    const snapshot = requireFound(found, 'snapshot', id);
     requireUnlocked(snapshot.taskId, 'snapshot', id);
     return snapshot;
   };

@@ -81,7 +81,7 @@ export function createVolumes(deps: VolumesDeps) {
       isInvalid: IsInvalid,
       { region_id }: { region_id?: number },
     ): FieldError[] {
-      const offered = region_id === undefined ? undefined : deps.regions.get(region_id)?.volumeTypes;
+      const offered = deps.regions.get(region_id)?.volumeTypes;
       const isTypeValid = body.source !== undefined && !isInvalid('type_name');
       return [
         ...errorsOfNewTags(body, isInvalid),

@@ -101,7 +101,8 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
 }
 
 function withId<Row extends { id: string }>(members: Row[], id: string): Row {
-  return requireFound(members.find((member) => member.id === id.toLowerCase()) ?? null, 'member', id);
+  const found = members.find((member) => member.id === id.toLowerCase());
+  return requireFound(found, 'member', id);
 }
 
 async function write(tx: Tx, pool: PoolRow, member: MemberRow): Promise<void> {
