@@ -11,6 +11,8 @@ interface LimitedRows {
   /** Their name, in the plural. */
   of: string;
   most: number;
+  /** What a client can do when there are as many. */
+  advice?: string;
   /** SQL of their number, with the ID of the owner as `$1` and more parameters from `$2` on. */
   count: string;
   /** The SQL types of these. */
@@ -24,9 +26,10 @@ interface LimitedRows {
  */
 export function limitRows<More extends unknown[] = []>(
   owner: TableWithId,
-  { of, most, count, parameters = [] }: LimitedRows,
+  { of, most, advice, count, parameters = [] }: LimitedRows,
 ) {
-  const message = `a ${getTableName(owner).replaceAll('_', ' ').replace(/s$/, '')} can have at most ${most} ${of}`;
+  const ownerName = getTableName(owner).replaceAll('_', ' ').replace(/s$/, '');
+  const message = `a ${ownerName} can have at most ${most} ${of}${advice ? `; ${advice}` : ''}`;
   return deferred<[ownerId: string | number, ...more: More]>(`limit_${of.replaceAll(' ', '_').toLowerCase()}`, {
     parameters: [typeOfId(owner), ...parameters].join(', '),
     body: `perform from ${getTableName(owner)} where id = $1 for no key update;

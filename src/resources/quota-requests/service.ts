@@ -34,8 +34,6 @@ export interface Decision {
   reason: string | null;
 }
 
-/** Per client: a request that nobody decides must not fill the database. */
-const maxOpen = 100;
 const what = 'quota request';
 const scopeOfLimits = 'limits apply to all projects of the client';
 
@@ -100,16 +98,11 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const exceeded = await belowUsage(tx, clientId, limitsOf(requestedLimits));
         if (exceeded.length > 0) throw invalidInput(exceeded);
-        if ((await store.countOpenUnderLock(tx, clientId)) >= maxOpen) {
-          throw new ClientError(
-            'Conflict',
-            `a client can have at most ${maxOpen} open quota requests; delete one first`,
-          );
-        }
         await store.insert(tx, {
           ...{ clientId, description, requestedLimits, status: 'in progress', reason: null },
           ...{ createdAt: clock.now(), updatedAt: null },
         });
+        await store.limitOpen(tx, clientId);
       });
     },
 

@@ -45,11 +45,13 @@ export const lock = preparedRow<QuotaRequestRow, [id: number, clientId: number |
   `${kit.selectOf(quotaRequests)} where id = $1 and ($2::int is null or client_id = $2) for update`,
 );
 
-/** Locks the client, so that the count holds until the commit. */
-export async function countOpenUnderLock(tx: Tx, clientId: number): Promise<number> {
-  await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, clientId)).for('no key update');
-  return tx.$count(quotaRequests, and(eq(quotaRequests.clientId, clientId), eq(quotaRequests.status, 'in progress')));
-}
+/** A request that nobody decides must not fill the database. */
+export const limitOpen = kit.limitRows(clients, {
+  of: 'open quota requests',
+  most: 100,
+  advice: 'delete one first',
+  count: `select count(*) from quota_requests where client_id = $1 and status = 'in progress'`,
+});
 
 export async function insert(tx: Tx, row: Omit<QuotaRequestRow, 'id'>): Promise<void> {
   await tx.insert(quotaRequests).values(row);

@@ -6,7 +6,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../authz/actor.ts';
-import { ClientError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
+import { notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import type { FieldError } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
@@ -28,8 +28,6 @@ interface WebhooksDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'idempotency'>
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
-/** Per client: each message is sent to all of them. */
-const maxWebhooks = 16;
 const contextOf = (id: string) => `webhook:${id}`;
 
 export function createWebhooks(deps: WebhooksDeps) {
@@ -54,10 +52,8 @@ export function createWebhooks(deps: WebhooksDeps) {
       const id = randomUUID();
       const webhook = { id, clientId, url: new URL(body.url).href, createdAt: clock.now() };
       return deps.idempotency.sealedTransaction(db, context, async (tx) => {
-        if ((await store.countUnderLock(tx, clientId)) >= maxWebhooks) {
-          throw new ClientError('Conflict', `a client can have at most ${maxWebhooks} webhooks; delete one first`);
-        }
         await store.insert(tx, { ...webhook, secret: encrypt(secret, id) });
+        await store.limitOfClient(tx, clientId);
         return { ...toResponse(webhook), secret };
       });
     },

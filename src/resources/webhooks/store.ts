@@ -10,13 +10,14 @@ export type WebhookRow = Omit<typeof webhooks.$inferSelect, 'secret'>;
 const { id, clientId, url, createdAt } = webhooks;
 const shown = { id, clientId, url, createdAt };
 
-/** Locks the client, so that the count holds until the commit. */
-export async function countUnderLock(tx: Tx, client: number): Promise<number> {
-  await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, client)).for('no key update');
-  return tx.$count(webhooks, eq(webhooks.clientId, client));
-}
-
 export const insert = kit.insertRow(webhooks);
+/** Each message is sent to all webhooks of the client. */
+export const limitOfClient = kit.limitRows(clients, {
+  of: 'webhooks',
+  most: 16,
+  advice: 'delete one first',
+  count: 'select count(*) from webhooks where client_id = $1',
+});
 export const ciphertexts = kit.ciphertextsOf(webhooks, webhooks.secret);
 
 export async function list(db: Db, client: number): Promise<WebhookRow[]> {
