@@ -105,10 +105,7 @@ export async function findSchedule(on: Db | Tx, scope: ProjectRegion, id: string
   return row?.projectId === scope.projectId && row.regionId === scope.regionId ? row : null;
 }
 
-export async function updateSchedule(tx: Tx, id: string, changes: Partial<ScheduleRow>): Promise<void> {
-  await tx.update(lifecyclePolicySchedules).set(changes).where(eq(lifecyclePolicySchedules.id, id));
-}
-
+export const updateSchedule = kit.updateRow(lifecyclePolicySchedules);
 export const insertSchedules = kit.insertRows(lifecyclePolicySchedules);
 
 /** Returns how many existed. */

@@ -189,6 +189,4 @@ export function lock(tx: Tx, id: string): Promise<DeliveryRow | null> {
   return kit.firstRow(tx.select().from(deliveries).where(eq(deliveries.id, id)).for('update'));
 }
 
-export async function update(tx: Tx, id: string, changes: Partial<DeliveryRow>): Promise<void> {
-  await tx.update(deliveries).set(changes).where(eq(deliveries.id, id));
-}
+export const update = kit.updateRow(deliveries);

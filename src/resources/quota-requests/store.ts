@@ -57,9 +57,7 @@ export async function insert(tx: Tx, row: Omit<QuotaRequestRow, 'id'>): Promise<
   await tx.insert(quotaRequests).values(row);
 }
 
-export async function update(tx: Tx, id: number, changes: Partial<QuotaRequestRow>): Promise<void> {
-  await tx.update(quotaRequests).set(changes).where(eq(quotaRequests.id, id));
-}
+export const update = kit.updateRow(quotaRequests);
 
 export async function remove(tx: Tx, id: number): Promise<void> {
   await tx.delete(quotaRequests).where(eq(quotaRequests.id, id));
