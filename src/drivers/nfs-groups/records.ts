@@ -24,27 +24,6 @@ export interface ServerRecord {
   sizes: Record<string, number>;
 }
 
-export interface GroupRecords {
-  /** Takes the lock, or renews it; false: another server has it. */
-  lock(group: string, cookie: string, options: { seconds: number; host: string }): Promise<boolean>;
-  unlock(group: string, cookie: string): Promise<void>;
-  /** The host whose lock has not expired; null: none. */
-  holder(group: string): Promise<{ host: string; cookie: string } | null>;
-  /** Takes the lock from an earlier server of this host that has ended. */
-  breakLock(group: string, cookie: string): Promise<void>;
-  /** The groups that have ever had a server. */
-  groups(): Promise<string[]>;
-  /** By cookie. */
-  servers(group: string): Promise<Map<string, ServerRecord>>;
-  /** @throws DriverError if the server has lost the lock; the OSD decides when it writes */
-  write(group: string, cookie: string, record: ServerRecord): Promise<void>;
-  remove(group: string, cookies: string[]): Promise<void>;
-  /** When this resolves, no server of the group that was started before can read or write the data of its shares. */
-  fence(group: string): Promise<void>;
-  /** @throws DriverError while `fence` could not succeed: the monitors or a metadata server are away */
-  requireFencing(): Promise<void>;
-}
-
 interface LockHolder {
   client: string;
   cookie: string;
@@ -69,44 +48,53 @@ export function clientLabel(regionId: number, group: string): string {
 export const CLIENT_METADATA = 'cloudyard_nfs_group';
 
 /** The records of all groups of a region, in one namespace of the pool. All calls reject with a DriverError. */
-export function groupRecords({ bridge, regionId, pool, filesystem }: SharePlace): GroupRecords {
+export function groupRecords({ bridge, regionId, pool, filesystem }: SharePlace) {
   const namespace = `cloudyard.${regionId}.nfs-groups`;
   const at = (group: string) => ({ pool, namespace, object: group });
-  const holders = (group: string) =>
-    bridge.call<LockHolder[]>('lock.holders', { ...at(group), lock: LOCK }, { timeoutSeconds: LOCK_CALL_SECONDS });
+  const fast = { timeoutSeconds: LOCK_CALL_SECONDS };
   const slow = { timeoutSeconds: CALL_SECONDS };
+  const holders = (group: string) => bridge.call<LockHolder[]>('lock.holders', { ...at(group), lock: LOCK }, fast);
   return {
-    lock: (group, cookie, { seconds, host }) =>
-      bridge.call(
-        'lock.acquire',
-        { ...at(group), lock: LOCK, cookie, seconds, description: host },
-        { timeoutSeconds: LOCK_CALL_SECONDS },
-      ),
-    unlock: (group, cookie) => bridge.call('lock.release', { ...at(group), lock: LOCK, cookie }, slow),
-    async holder(group) {
+    /** Takes the lock, or renews it; false: another server has it. */
+    lock: (group: string, cookie: string, { seconds, host }: { seconds: number; host: string }) =>
+      bridge.call<boolean>('lock.acquire', { ...at(group), lock: LOCK, cookie, seconds, description: host }, fast),
+    unlock: (group: string, cookie: string) =>
+      bridge.call<void>('lock.release', { ...at(group), lock: LOCK, cookie }, slow),
+    /** The host whose lock has not expired; null: none. */
+    async holder(group: string): Promise<{ host: string; cookie: string } | null> {
       const [found] = await holders(group);
       return found ? { host: found.description, cookie: found.cookie } : null;
     },
-    async breakLock(group, cookie) {
+    /** Takes the lock from an earlier server of this host that has ended. */
+    async breakLock(group: string, cookie: string): Promise<void> {
       const found = (await holders(group)).find((each) => each.cookie === cookie);
       if (found) await bridge.call('lock.break', { ...at(group), lock: LOCK, client: found.client, cookie }, slow);
     },
-    groups: () => bridge.call('object.list', { pool, namespace }, slow),
-    async servers(group) {
+    /** The groups that have ever had a server. */
+    groups: () => bridge.call<string[]>('object.list', { pool, namespace }, slow),
+    /** By cookie. */
+    async servers(group: string): Promise<Map<string, ServerRecord>> {
       const pairs = await bridge.call<Record<string, string>>('omap.get', at(group), slow);
       return new Map(Object.entries(pairs).map(([cookie, text]) => [cookie, JSON.parse(text) as ServerRecord]));
     },
-    write: (group, cookie, record) =>
-      bridge.call('omap.set', { ...at(group), pairs: { [cookie]: JSON.stringify(record) }, lock: LOCK, cookie }, slow),
-    async remove(group, cookies) {
+    /** @throws DriverError if the server has lost the lock; the OSD decides when it writes */
+    write(group: string, cookie: string, record: ServerRecord): Promise<void> {
+      const pairs = { [cookie]: JSON.stringify(record) };
+      return bridge.call('omap.set', { ...at(group), pairs, lock: LOCK, cookie }, slow);
+    },
+    async remove(group: string, cookies: string[]): Promise<void> {
       if (cookies.length > 0) await bridge.call('omap.remove', { ...at(group), keys: cookies }, slow);
     },
-    async fence(group) {
+    /** When this resolves, no server of the group that was started before can read or write the data of its shares. */
+    async fence(group: string): Promise<void> {
       const filters = [`client_metadata.${CLIENT_METADATA}=${clientLabel(regionId, group)}`];
       await bridge.call('mds.command', { filesystem, request: { prefix: 'session evict', filters } }, slow);
     },
-    async requireFencing() {
+    /** @throws DriverError while `fence` could not succeed: the monitors or a metadata server are away */
+    async requireFencing(): Promise<void> {
       await bridge.call('mds.ranks', { filesystem });
     },
   };
 }
+
+export type GroupRecords = ReturnType<typeof groupRecords>;
