@@ -202,15 +202,7 @@ async function applySince(db: Db, { regionId }: Incarnation, applier: Applier, a
   return revision;
 }
 
-interface Puller {
-  /** Applies what was published since the last call. */
-  pull(): void;
-  /** The last revision that was passed to the applier. */
-  revision(): number;
-  idle(): Promise<void>;
-}
-
-function createPuller({ db, host, log }: SessionOptions, applier: Applier, first: number): Puller {
+function createPuller({ db, host, log }: SessionOptions, applier: Applier, first: number) {
   let revision = first;
   let pulled: Promise<void> = Promise.resolve();
   const run = shared(async () => {
@@ -222,14 +214,16 @@ function createPuller({ db, host, log }: SessionOptions, applier: Applier, first
     }
   });
   return {
+    /** Applies what was published since the last call. */
     pull: () => void (pulled = run()),
+    /** The last revision that was passed to the applier. */
     revision: () => revision,
     idle: () => pulled,
   };
 }
 
 interface Following {
-  puller: Puller;
+  puller: ReturnType<typeof createPuller>;
   follower: HostStateFollower;
   first: RegionView;
   /** Whether the database may have lost what the host has applied. */

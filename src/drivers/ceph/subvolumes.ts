@@ -31,20 +31,6 @@ interface Subvolume {
   key: string;
 }
 
-interface Subvolumes {
-  /** Creates it, or grows it to this size. `settledGib`: see DesiredFileShare. */
-  ensure(
-    id: string,
-    size: { gib: number; settledGib: number | null },
-  ): Promise<{ subvolume: Subvolume; changed: string[] }>;
-  /** Deletes it with its data; resolves also if it does not exist. */
-  remove(id: string): Promise<void>;
-  /** Keeps its data, and frees the id. */
-  quarantine(id: string): Promise<void>;
-  list(): Promise<string[]>;
-  usage(): Promise<Map<string, FileShareUsage>>;
-}
-
 interface Info {
   path: string;
   bytes_quota: number | 'infinite';
@@ -59,7 +45,7 @@ const CONCURRENT_COMMANDS = 3;
 const QUARANTINE = 'quarantine';
 
 /** The subvolumes of one region, in the group `cloudyard-<region>` of the filesystem. All calls reject with a DriverError. */
-export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlace): Subvolumes {
+export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlace) {
   const group = `cloudyard-${regionId}`;
   const place = { vol_name: filesystem, group_name: group };
   const quarantine = { pool, namespace: `cloudyard.${regionId}.file-shares`, object: QUARANTINE };
@@ -100,7 +86,11 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
   };
 
   return {
-    async ensure(shareId, { gib, settledGib }) {
+    /** Creates it, or grows it to this size. `settledGib`: see DesiredFileShare. */
+    async ensure(
+      shareId: string,
+      { gib, settledGib }: { gib: number; settledGib: number | null },
+    ): Promise<{ subvolume: Subvolume; changed: string[] }> {
       const id = checkedId(shareId, 'a file share');
       const name = (await names()).get(id);
       const before = name === undefined ? null : await info(name);
@@ -122,7 +112,8 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
       return { subvolume: { path, sizeGib, hasQuota, user, key }, changed };
     },
 
-    async remove(shareId) {
+    /** Deletes it with its data; resolves also if it does not exist. */
+    async remove(shareId: string): Promise<void> {
       const id = checkedId(shareId, 'a file share');
       await removeUser(id);
       const name = (await names()).get(id);
@@ -132,7 +123,8 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
       });
     },
 
-    async quarantine(shareId) {
+    /** Keeps its data, and frees the id. */
+    async quarantine(shareId: string): Promise<void> {
       const id = checkedId(shareId, 'a file share');
       const name = (await names()).get(id);
       if (name === undefined) return;
@@ -142,7 +134,7 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
 
     list: async () => [...(await names()).keys()].sort(),
 
-    async usage() {
+    async usage(): Promise<Map<string, FileShareUsage>> {
       const read = async ([id, name]: [string, string]) => {
         const found = await info(name);
         if (!found || found.bytes_quota === 'infinite') return [];

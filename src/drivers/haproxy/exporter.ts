@@ -70,16 +70,8 @@ const KINDS: Record<string, { prefix: string; metrics: Metric[] }> = {
   },
 };
 
-interface Exporter {
-  /** Listens on the socket of the layout. @throws the error of the system call */
-  start(): Promise<void>;
-  /** Listens again if something removed the socket. */
-  restore(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Responds with 404 for load balancers that are not served, and with 503 while HAProxy does not respond. */
-export function createExporter(host: Host, log: Logger): Exporter {
+export function createExporter(host: Host, log: Logger) {
   const path = host.layout.exporterSocket;
   const metrics = createReadings(host);
   /** Whether it was started and not stopped, even if it cannot listen. */
@@ -116,17 +108,19 @@ export function createExporter(host: Host, log: Logger): Exporter {
   }
 
   return {
-    async start() {
+    /** Listens on the socket of the layout. @throws the error of the system call */
+    async start(): Promise<void> {
       wanted = true;
       await listen();
     },
-    async restore() {
+    /** Listens again if something removed the socket. */
+    async restore(): Promise<void> {
       if (!wanted || (server?.listening && existsSync(path))) return;
       await close();
       await listen();
       log.warn({ socket: path }, 'the socket of the exporter was removed; created it again');
     },
-    async stop() {
+    async stop(): Promise<void> {
       wanted = false;
       await close();
     },

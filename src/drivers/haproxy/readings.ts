@@ -25,17 +25,8 @@ type Counters = Map<string, ListenerCounters>;
 /** The pool of each TCP listener: frontends do not count failed connections to members. */
 type TcpPools = Map<string, string>;
 
-interface TrafficCounters {
-  /** By listener id, the sum over all workers. */
-  read(statistics: string): Promise<Counters>;
-  /** Reads the counters of the worker that the reload will replace. */
-  beforeReload(): Promise<void>;
-  /** Call it at the start. If a previous process reloaded HAProxy, what its worker has counted was part of larger sums. */
-  countFromHere(): Promise<void>;
-}
-
 /** `specs`: those of the host, which decide what listeners exist. */
-export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMap<string, Spec>): TrafficCounters {
+export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMap<string, Spec>) {
   /** The last reading of each worker by pid. */
   const workers = new Map<number, Counters>();
   /** Of listeners that exist. Its keys are their ids, because a part of a text of HAProxy keeps the whole text in memory. */
@@ -50,6 +41,7 @@ export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMa
     workers.set(worker, found);
   }
 
+  /** By listener id, the sum over all workers. */
   async function read(statistics: string): Promise<Counters> {
     const { worker } = await process.running();
     const pools = tcpPools(specs.values());
@@ -77,10 +69,12 @@ export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMa
 
   return {
     read,
-    async beforeReload() {
+    /** Reads the counters of the worker that the reload will replace. */
+    async beforeReload(): Promise<void> {
       await read(await process.ask([FRONTENDS_AND_BACKENDS]));
     },
-    async countFromHere() {
+    /** Call it at the start. If a previous process reloaded HAProxy, what its worker has counted was part of larger sums. */
+    async countFromHere(): Promise<void> {
       if ((await process.reloads()) === 0) return;
       for (const [id, counters] of await read(await process.ask([FRONTENDS_AND_BACKENDS]))) {
         add(ended, id, negated(counters));
@@ -88,6 +82,8 @@ export function createTrafficCounters(process: HaproxyProcess, specs: ReadonlyMa
     },
   };
 }
+
+type TrafficCounters = ReturnType<typeof createTrafficCounters>;
 
 function tcpPools(specs: Iterable<Spec>): TcpPools {
   const pools: TcpPools = new Map();

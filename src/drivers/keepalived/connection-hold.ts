@@ -13,20 +13,14 @@ import type { Logger } from '../../platform/log.ts';
 import { run } from '../command.ts';
 import { findProgram } from '../programs.ts';
 
-export interface ConnectionHold {
-  /** Replaces the addresses that are held. Never rejects. */
-  hold(addresses: readonly string[]): Promise<void>;
-  /** Ends the delay, also one that an earlier process began. Never rejects. */
-  release(): Promise<void>;
-}
-
 /** `folder`: where it writes its rules; it also names the table. */
-export function createConnectionHold(folder: string, log: Logger): ConnectionHold {
+export function createConnectionHold(folder: string, log: Logger) {
   const nft = findProgram('nft');
   const table = `cloudyard_hold_${hash('sha256', resolve(folder)).slice(0, 16)}`;
   const file = join(folder, 'hold.nft');
   return {
-    async hold(addresses) {
+    /** Replaces the addresses that are held. Never rejects. */
+    async hold(addresses: readonly string[]): Promise<void> {
       try {
         if (!nft) throw new Error('nft is not installed');
         await writeFile(file, renderHold(table, addresses), { mode: 0o600 });
@@ -35,7 +29,8 @@ export function createConnectionHold(folder: string, log: Logger): ConnectionHol
         log.warn({ err }, 'cannot delay new connections; some will be closed when addresses move');
       }
     },
-    async release() {
+    /** Ends the delay, also one that an earlier process began. Never rejects. */
+    async release(): Promise<void> {
       if (!nft) return;
       await run(nft, [`add table inet ${table}; delete table inet ${table}`]).catch((err: unknown) =>
         log.error({ err, table }, 'cannot end the delay of new connections'),
@@ -43,6 +38,8 @@ export function createConnectionHold(folder: string, log: Logger): ConnectionHol
     },
   };
 }
+
+export type ConnectionHold = ReturnType<typeof createConnectionHold>;
 
 /** Pure. */
 export function renderHold(table: string, addresses: readonly string[]): string {

@@ -16,32 +16,6 @@ import { presentRouters } from './present-routers.ts';
 import { configurationFile } from './process.ts';
 import { priorityOf, routersOf, type VirtualRouter } from './routers.ts';
 
-export interface HostRouters {
-  /** @throws DriverError if this host is not in the region */
-  region(): RegionView;
-  setRegion(region: RegionView): void;
-  setBalancerAddresses(addresses: Iterable<string>): void;
-  /** Whether this host may hold routers at all. */
-  setServing(isServing: boolean): void;
-  /** Continues what the block files say, after keepalived was adopted. */
-  adopt(): void;
-  /** This host gives a router up, or may hold it again. */
-  setHandedOver(name: string, value: boolean): void;
-  /** Files that cannot be written are written later. */
-  updateBlocks(): void;
-  /** Writes the configuration. Returns whether it differs from the one on disk. */
-  configure(): Promise<boolean>;
-  all(): readonly VirtualRouter[];
-  isHeld(router: VirtualRouter): boolean;
-  held(): VirtualRouter[];
-  /** Resolves when this host has exactly the addresses of the routers that it holds. @throws DriverError */
-  settled(): Promise<void>;
-  /** Removes all addresses that move. @throws DriverError */
-  removeAddresses(): Promise<void>;
-  /** The network interface that gets addresses. @throws DriverError */
-  device(): string;
-}
-
 interface HostRoutersOptions {
   folder: string;
   leaseCheck: string;
@@ -51,10 +25,12 @@ interface HostRoutersOptions {
   settleMs?: number;
 }
 
+export type HostRouters = ReturnType<typeof createHostRouters>;
+
 const SETTLE_MS = 10_000;
 
 /** Knows no routers before `setRegion` and `configure`. */
-export function createHostRouters(options: HostRoutersOptions): HostRouters {
+export function createHostRouters(options: HostRoutersOptions) {
   const { folder, leaseCheck, health, log, settleMs = SETTLE_MS } = options;
   let region: RegionView | null = null;
   let balancers: string[] = [];
@@ -81,35 +57,42 @@ export function createHostRouters(options: HostRoutersOptions): HostRouters {
   };
 
   return {
+    /** @throws DriverError if this host is not in the region */
     region: known,
-    setRegion: (view) => void (region = view),
-    setBalancerAddresses: (addresses) => void (balancers = [...new Set(addresses)]),
-    setServing(value) {
+    setRegion: (view: RegionView) => void (region = view),
+    setBalancerAddresses: (addresses: Iterable<string>) => void (balancers = [...new Set(addresses)]),
+    /** Whether this host may hold routers at all. */
+    setServing(value: boolean): void {
       isServing = value;
       if (value) handedOver.clear();
       blocks.update();
     },
-    adopt() {
+    /** Continues what the block files say, after keepalived was adopted. */
+    adopt(): void {
       setRouters();
       isServing = routers.some(({ name }) => blocks.isUnblocked(name));
     },
-    setHandedOver(name, value) {
+    /** This host gives a router up, or may hold it again. */
+    setHandedOver(name: string, value: boolean): void {
       if (value) handedOver.add(name);
       else handedOver.delete(name);
       blocks.update();
     },
     updateBlocks: blocks.update,
-    async configure() {
+    /** Writes the configuration. Returns whether it differs from the one on disk. */
+    async configure(): Promise<boolean> {
       setRouters();
       blocks.write();
       const blocked = routers.map((router) => ({ ...router, blockFile: blocks.pathOf(router.name) }));
       return replaceText(configurationFile(folder), configurationOf(known(), blocked, leaseCheck));
     },
-    all: () => routers,
+    all: (): readonly VirtualRouter[] => routers,
     isHeld: present.isHeld,
     held: () => (region ? present.held() : []),
     settled: present.settled,
+    /** Removes all addresses that move. @throws DriverError */
     removeAddresses: () => removeLeftBehind(known(), folder, log),
+    /** The network interface that gets addresses. @throws DriverError */
     device: () => interfaceOf(self()),
   };
 }

@@ -25,7 +25,7 @@ import { movingAddressError } from '../own-host.ts';
 import { createHostRouters, type HostRouters } from './host-routers.ts';
 import { allowNonLocalBind } from './kernel-settings.ts';
 import { createKeepalivedProcess } from './process.ts';
-import { createRebalancing, type Rebalancing } from './rebalancing.ts';
+import { createRebalancing } from './rebalancing.ts';
 import { preferenceOrder, type VirtualRouter } from './routers.ts';
 
 export interface MovingAddressesOptions {
@@ -117,11 +117,7 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
 }
 
 /** Returns routers to the hosts that should hold them. */
-function returnRouters(
-  routers: HostRouters,
-  handOver: HandOver,
-  { rebalanceSeconds, log }: MovingAddressesOptions,
-): Rebalancing {
+function returnRouters(routers: HostRouters, handOver: HandOver, { rebalanceSeconds, log }: MovingAddressesOptions) {
   return createRebalancing({
     held: routers.held,
     preferred: (router) => preferredHost(router, routers.region()),
@@ -136,26 +132,8 @@ function returnRouters(
   });
 }
 
-interface Keepalived {
-  /** A running one keeps its addresses until `load`, when the load balancers are known. */
-  start(): Promise<void>;
-  /**
-   * Loads the routers. Resolves when this host has exactly the addresses of those that it holds. Calls that arrive meanwhile
-   * share the next run.
-   */
-  load(): Promise<void>;
-  isUp(): boolean;
-  stop(): Promise<void>;
-  release(): Promise<void>;
-}
-
 /** The keepalived of this host with the routers of the region. */
-function createKeepalived(options: {
-  folder: string;
-  program: string | null;
-  routers: HostRouters;
-  log: Logger;
-}): Keepalived {
+function createKeepalived(options: { folder: string; program: string | null; routers: HostRouters; log: Logger }) {
   const { folder, program, routers, log } = options;
   const inTurn = limited(1);
   const daemon = createKeepalivedProcess({
@@ -171,10 +149,15 @@ function createKeepalived(options: {
   /** Whether it has not loaded the configuration on disk yet, as far as is known. */
   let mustReload = false;
   return {
+    /** A running one keeps its addresses until `load`, when the load balancers are known. */
     start: () =>
       inTurn(async () => {
         if (!daemon.isUp() && (await daemon.start())) routers.adopt();
       }),
+    /**
+     * Loads the routers. Resolves when this host has exactly the addresses of those that it holds. Calls that arrive meanwhile
+     * share the next run.
+     */
     load: shared(() =>
       inTurn(async () => {
         await sleep(Math.max(reloadedAt + RELOAD_EVERY_MS - performance.now(), 0));

@@ -14,12 +14,6 @@ interface RebalancingOptions {
   log: Logger;
 }
 
-export interface Rebalancing {
-  start(): void;
-  hostsChanged(): void;
-  stop(): Promise<void>;
-}
-
 interface Wait {
   /** The preferred host. */
   host: string;
@@ -35,13 +29,7 @@ const SOON = 6;
 const LAST_WAIT_MS = 3_600_000;
 
 /** Does nothing before `start`. A hand-over that failed is tried again after the next wait. */
-export function createRebalancing({
-  held,
-  preferred,
-  handOver,
-  firstWaitSeconds,
-  log,
-}: RebalancingOptions): Rebalancing {
+export function createRebalancing({ held, preferred, handOver, firstWaitSeconds, log }: RebalancingOptions) {
   let stopping = new AbortController();
   let stopPolling = () => {};
   let running: Promise<void> = Promise.resolve();
@@ -77,7 +65,7 @@ export function createRebalancing({
     stopPolling();
   };
   return {
-    start() {
+    start(): void {
       end();
       stopping = new AbortController();
       const { signal } = stopping;
@@ -88,10 +76,10 @@ export function createRebalancing({
         return running;
       }, POLL_MS);
     },
-    hostsChanged() {
+    hostsChanged(): void {
       waits = new Map();
     },
-    async stop() {
+    async stop(): Promise<void> {
       end();
       await running;
     },

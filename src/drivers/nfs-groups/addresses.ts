@@ -12,19 +12,6 @@ import { cidrOf } from '../../platform/network-address.ts';
 import { PYTHON } from '../ceph/bridge.ts';
 import { run } from '../command.ts';
 
-export interface GroupAddresses {
-  /** Settings of the kernel for addresses that move. */
-  prepare(): Promise<void>;
-  /** Reachable from this host only. */
-  addLocally(address: string): Promise<void>;
-  /** Reachable by clients; notifies the neighbours. */
-  add(address: string): Promise<void>;
-  /** From every interface. Resolves also if this host does not have it. */
-  remove(address: string): Promise<void>;
-  /** Arguments of `ip` that make it unreachable for clients, for a process that must not depend on this one. */
-  removal(address: string): string[];
-}
-
 const LOOPBACK = 'lo';
 /** One a second: neighbours may miss one. */
 const ANNOUNCEMENTS = 3;
@@ -48,7 +35,7 @@ with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as o
 `;
 
 /** `networkInterface`: where clients reach the address. All calls but `prepare` reject with a DriverError. */
-export function groupAddresses(networkInterface: string, log: Logger): GroupAddresses {
+export function groupAddresses(networkInterface: string, log: Logger) {
   const family = (address: string) => (isIP(address) === 6 ? ['-6'] : ['-4']);
   const has = async (address: string, device: string) =>
     (await run('ip', [...family(address), '-o', 'addr', 'show', 'dev', device, 'to', cidrOf(address)])) !== '';
@@ -70,14 +57,17 @@ export function groupAddresses(networkInterface: string, log: Logger): GroupAddr
       ? run(PYTHON, ['-c', ADVERTISE, networkInterface, address, `${ANNOUNCEMENTS}`])
       : run('arping', ['-q', '-U', '-c', `${ANNOUNCEMENTS}`, '-I', networkInterface, address]);
   return {
-    async prepare() {
+    /** Settings of the kernel for addresses that move. */
+    async prepare(): Promise<void> {
       const name = `ipv4/conf/${networkInterface}/arp_ignore`;
       await writeFile(`/proc/sys/net/${name}`, '1').catch((err: unknown) =>
         log.warn({ setting: name, err }, 'a setting of the kernel cannot be changed'),
       );
     },
-    addLocally: (address) => addTo(address, LOOPBACK),
-    async add(address) {
+    /** Reachable from this host only. */
+    addLocally: (address: string) => addTo(address, LOOPBACK),
+    /** Reachable by clients; notifies the neighbours. */
+    async add(address: string): Promise<void> {
       await addTo(address, networkInterface);
       await removeFrom(address, LOOPBACK);
       // In the background: the announcements take seconds, and the address works meanwhile.
@@ -85,10 +75,14 @@ export function groupAddresses(networkInterface: string, log: Logger): GroupAddr
         log.warn({ address, err }, 'cannot notify the neighbours of an address'),
       );
     },
-    async remove(address) {
+    /** From every interface. Resolves also if this host does not have it. */
+    async remove(address: string): Promise<void> {
       await removeFrom(address, networkInterface);
       await removeFrom(address, LOOPBACK);
     },
-    removal: (address) => removal(address, networkInterface),
+    /** Arguments of `ip` that make it unreachable for clients, for a process that must not depend on this one. */
+    removal: (address: string) => removal(address, networkInterface),
   };
 }
+
+export type GroupAddresses = ReturnType<typeof groupAddresses>;

@@ -135,28 +135,18 @@ export async function beginTenure(options: TenureOptions): Promise<Tenure | null
   return tenure;
 }
 
-interface GroupLock {
-  /** Names this tenure in the lock and in the record. */
-  cookie: string;
-  /** Takes the lock, or renews it; false: another host has it. */
-  renew(): Promise<boolean>;
-  /** Whether the lock cannot have expired, by the clock of this host. */
-  isValid(): boolean;
-  /** The tenure ends: later renewals do not count. */
-  abandon(): void;
-  /** Also removes the record. What fails here, the next holder of the group does. */
-  release(): Promise<void>;
-}
-
-function groupLock({ address, host, records, log }: TenureOptions, onRenewed: (validForMs: number) => void): GroupLock {
+/** `onRenewed`: called with the time until the lock expires. */
+function groupLock({ address, host, records, log }: TenureOptions, onRenewed: (validForMs: number) => void) {
   const cookie = `${host}/${randomUUID()}`;
   /** By `performance.now()`. */
   let validUntil = 0;
   let isAbandoned = false;
   let lastRenewal: Promise<unknown> = Promise.resolve();
   return {
+    /** Names this tenure in the lock and in the record. */
     cookie,
-    async renew() {
+    /** Takes the lock, or renews it; false: another host has it. */
+    async renew(): Promise<boolean> {
       const began = performance.now();
       const renewal = records.lock(address, cookie, { seconds: LOCK_SECONDS, host });
       lastRenewal = renewal;
@@ -167,9 +157,12 @@ function groupLock({ address, host, records, log }: TenureOptions, onRenewed: (v
       }
       return isHeld;
     },
+    /** Whether the lock cannot have expired, by the clock of this host. */
     isValid: () => performance.now() <= validUntil,
+    /** The tenure ends: later renewals do not count. */
     abandon: () => void (isAbandoned = true),
-    async release() {
+    /** Also removes the record. What fails here, the next holder of the group does. */
+    async release(): Promise<void> {
       try {
         await records.remove(address, [cookie]);
         // A renewal that the cluster gets after the release would take the lock again.
