@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../platform/log.ts';
+import { joined } from '../../platform/turns.ts';
 import { hostError } from '../command.ts';
 import type { GroupAddresses } from './addresses.ts';
 import type { GroupRecords } from './records.ts';
@@ -181,15 +182,10 @@ function periodicWork(address: string, log: Logger) {
   let isStopped = false;
   return {
     every(ms: number, work: () => Promise<void>): void {
-      let isRunning = false;
-      const run = () => {
-        if (isRunning) return;
-        isRunning = true;
-        work()
-          .catch((err: unknown) => log.warn({ nfsGroup: address, err }, 'periodic work of an NFS group failed'))
-          .finally(() => (isRunning = false));
-      };
-      if (!isStopped) timers.push(setInterval(run, ms));
+      const run = joined(() =>
+        work().catch((err: unknown) => log.warn({ nfsGroup: address, err }, 'periodic work of an NFS group failed')),
+      );
+      if (!isStopped) timers.push(setInterval(() => void run(), ms));
     },
     stop(): void {
       isStopped = true;
