@@ -9,7 +9,7 @@ import {
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLostFolder } from './lost-folder.ts';
+import { isLostFolder } from './error-causes.ts';
 import { areOfStorage, publicErrors, rangeErrors } from './public-errors.ts';
 import { endAfterBody, Refusal } from './refusal.ts';
 
@@ -32,7 +32,7 @@ export interface Forwarding {
    */
   repair?(): Promise<'repaired' | 'pending' | 'sound'>;
   /**
-   * Bytes of the body that are kept, so that the request can be sent again after the loss of a folder (lost-folder.ts) and, instead of
+   * Bytes of the body that are kept, so that the request can be sent again after the loss of a folder (error-causes.ts) and, instead of
    * 503, after a repair. Default: 0.
    */
   keeps?: number;

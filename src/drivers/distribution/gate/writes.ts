@@ -11,10 +11,9 @@ import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 import { readableBytes, uploadsOf } from '../storage.ts';
 import { type Account, createAccount, limits } from './account.ts';
-import { requireInOrder } from './content-range.ts';
+import { manifestFault } from './error-causes.ts';
 import type { Forward } from './forward.ts';
 import type { Grant } from './grants.ts';
-import { manifestFault } from './manifest-fault.ts';
 import type { Writer } from './open-uploads.ts';
 import { Refusal } from './refusal.ts';
 import type { Repairs } from './repairs.ts';
@@ -137,14 +136,12 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
   const removed = () =>
     new Refusal(404, 'BLOB_UPLOAD_UNKNOWN', 'the upload was cancelled or has expired; start it again');
   const writer: Writer = { ended: false, abort: () => controller.abort(removed()) };
+  const folder = uploadFolder(layout, prefix, repository, id);
   const { writers } = account.open(id, repository);
   writers.add(writer);
   let unchecked = 0;
   try {
-    const range = request.headers['content-range'];
-    const stored =
-      range === undefined ? null : await readableBytes(join(uploadFolder(layout, prefix, repository, id), 'data'));
-    if (stored !== null) requireInOrder(range!, stored);
+    await requireInOrder(request.headers['content-range'], folder);
     await admit(deps, push, id, 0);
     await forward(request, response, {
       ...{ method: request.method!, url, signal: controller.signal, repair: deps.repairFor(target) },
@@ -167,7 +164,7 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
   } catch (error) {
     // A client cannot use a partial upload, which would count against its limit.
     if (error instanceof Refusal && error.status === 403) {
-      await removeUpload(uploadFolder(layout, prefix, repository, id)).then(
+      await removeUpload(folder).then(
         () => account.close(id),
         // It stays counted until the worker removes it as abandoned.
         () => {},
@@ -177,6 +174,24 @@ async function sendUpload(deps: WritesDeps, push: Push): Promise<void> {
   } finally {
     writers.delete(writer);
   }
+}
+
+/**
+ * Refuses a chunk that is out of order, as the OCI specification requires. Distribution 2.8 ignores Content-Range and appends each
+ * chunk, so that the client learns from the digest at the end that it must start again.
+ * @throws Refusal if a chunk with this Content-Range does not begin where the upload in the folder ends
+ */
+async function requireInOrder(range: string | undefined, folder: string): Promise<void> {
+  // Distribution accepts other forms, which have no meaning in the specification.
+  const first = /^(\d+)-\d+$/.exec(range ?? '')?.[1];
+  if (first === undefined) return;
+  const stored = await readableBytes(join(folder, 'data'));
+  if (stored === null || Number(first) === stored) return;
+  throw new Refusal(
+    416,
+    'RANGE_INVALID',
+    `the chunk begins at byte ${first}, and the upload has ${stored} bytes; get its location for the next chunk`,
+  );
 }
 
 async function sendManifest(deps: WritesDeps, push: Push): Promise<void> {

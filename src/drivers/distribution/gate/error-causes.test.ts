@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
-import { manifestFault } from './manifest-fault.ts';
+import { manifestFault } from './error-causes.ts';
 
 const unknown = '{"code":"UNKNOWN","message":"unknown error"}';
 const withDetail = (detail: string) => `{"code":"UNKNOWN","message":"unknown error","detail":${detail}}`;
