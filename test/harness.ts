@@ -29,7 +29,7 @@ import { createKeyring } from '../src/platform/encryption.ts';
 import type { Keyring } from '../src/platform/encryption.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import type { Logger } from '../src/platform/log.ts';
-import { defaultClientLimits } from '../src/platform/settings.ts';
+import { defaultSettings } from '../src/platform/settings.ts';
 import type { CoreSettings } from '../src/platform/settings.ts';
 import { withClient } from '../src/platform/with-client.ts';
 import { createDeliveries } from '../src/resources/notifications/reconcile.ts';
@@ -152,7 +152,7 @@ export async function openCloudyard(server: ConnectionOptions, options: Cloudyar
   const { localNetworks = () => [], controlPlane } = options;
   const settings = { configuration, keyring, notificationWindowSeconds, webhookAllowPrivate, verifyNetworks };
   const memberSettings = { localNetworks, controlPlane };
-  const clientLimits = { ...defaultClientLimits, ...options.clientLimits };
+  const clientLimits = { ...defaultSettings.clientLimits, ...options.clientLimits };
   const services = await createServices({
     db,
     clock: movableClock ?? clock,

@@ -11,7 +11,7 @@ import type { Db } from '../platform/db.ts';
 import { diskKind } from '../platform/disk-space.ts';
 import type { DiskSpace, DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
-import { defaultClientLimits } from '../platform/settings.ts';
+import { defaultSettings } from '../platform/settings.ts';
 import { timeZoneKind } from '../platform/time-zone.ts';
 import { statusOf } from '../platform/tls/certificate.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
@@ -66,7 +66,7 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     ...options,
-    clientLimits: options.clientLimits ?? defaultClientLimits,
+    clientLimits: options.clientLimits ?? defaultSettings.clientLimits,
     poolSize: db.$client.options.max,
     movedNow: services.development ? () => services.clock.now() : undefined,
     quick: resources ? authorizeQuickly(apiKeys) : undefined,

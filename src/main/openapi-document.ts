@@ -6,7 +6,7 @@ import type { DeclaredOperation } from '../http/authorization.ts';
 import { systemRoutes } from '../http/system.ts';
 import { silentLogger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { defaultClientLimits } from '../platform/settings.ts';
+import { defaultSettings } from '../platform/settings.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { ResourceServices } from '../resources/list.ts';
 
@@ -22,7 +22,8 @@ export async function declaredApi(): Promise<DeclaredApi> {
   // Handlers use their service only when they are called.
   const services = new Proxy({}, { get: () => unused }) as ResourceServices;
   const routes = [systemRoutes(unused as never), ...resourceRoutes(services)];
-  const options = { log: silentLogger, metrics: createMetrics(), clientLimits: defaultClientLimits, routes };
+  const { clientLimits } = defaultSettings;
+  const options = { log: silentLogger, metrics: createMetrics(), clientLimits, routes };
   const app = await createApp(options as unknown as AppOptions);
   await app.ready();
   await app.compileShapes();

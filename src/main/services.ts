@@ -27,15 +27,7 @@ import { createMemberRules } from '../platform/member-networks.ts';
 import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { createReferenceCaches } from '../platform/reference-cache.ts';
-import {
-  defaultAuditDays,
-  defaultClientLimits,
-  defaultMaxBacklog,
-  defaultNotificationWindowSeconds,
-  defaultScheduleLateSeconds,
-  defaultSessionIdleSeconds,
-} from '../platform/settings.ts';
-import type { CoreSettings } from '../platform/settings.ts';
+import { type CoreSettings, defaultSettings } from '../platform/settings.ts';
 import { createQuotaAudit } from '../quota/audit.ts';
 import { createQuota } from '../quota/quota.ts';
 import { createKeyCache } from '../resources/api-keys/key-cache.ts';
@@ -98,23 +90,8 @@ export async function installTriggers(client: pg.Client): Promise<void> {
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
-/** Absent: their defaults. */
-type OwnSettings = Partial<
-  Pick<
-    CoreSettings,
-    | 'publicUrl'
-    | 'oidc'
-    | 'notificationWindowSeconds'
-    | 'scheduleLateSeconds'
-    | 'auditDays'
-    | 'sessionIdleSeconds'
-    | 'clientLimits'
-    | 'maxBacklog'
-    | 'verifyNetworks'
-  >
->;
-
-export interface ServicesDeps extends OwnSettings {
+/** Settings that are absent have their defaults. */
+export interface ServicesDeps extends Partial<CoreSettings> {
   db: Db;
   clock: Clock;
   /** The same clock, in development mode, where clients can move it. */
@@ -136,7 +113,8 @@ export interface ServicesDeps extends OwnSettings {
 /**
  * Constructs all services, and records the regions of the configuration in the database. Stop `caches` at the end.
  */
-export async function createServices(deps: ServicesDeps) {
+export async function createServices(given: ServicesDeps) {
+  const deps = { ...defaultSettings, ...given };
   const { db, clock, keyring, configuration, log } = deps;
   const { engines, shared } = await createEngines(deps);
   const { metrics, idempotency, quota, regions } = engines;
@@ -147,11 +125,11 @@ export async function createServices(deps: ServicesDeps) {
   const tokens = createTokens(shared);
   const hostClock = deps.movableClock ? systemClock : clock;
   const sessions = createSessions({
-    ...{ ...shared, hostClock, idleSeconds: deps.sessionIdleSeconds ?? defaultSessionIdleSeconds },
+    ...{ ...shared, hostClock, idleSeconds: deps.sessionIdleSeconds },
     isDevelopment: Boolean(deps.movableClock),
   });
   const registries = createRegistries({ ...shared, hostClock, keyring, tokens, publicUrl: deps.publicUrl });
-  const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks ?? [], isOwn: registries.isOwn });
+  const verifyLogin = createVerifyLogin({ networks: deps.verifyNetworks, isOwn: registries.isOwn });
   const pullSecrets = createPullSecrets({ ...shared, keyring, verifyLogin });
   const listener = createListener({ db, log });
   const apiKeys = createApiKeys({ ...shared, keyCache: createKeyCache({ ...shared, listener }) });
@@ -191,8 +169,7 @@ export async function createServices(deps: ServicesDeps) {
   const lifecyclePolicyRuns = createLifecyclePolicyRuns(shared);
   metrics.watchQueue(() => countJobs(db));
   metrics.watchHosts(() => listHosts(db, null, null));
-  const lateSeconds = deps.scheduleLateSeconds ?? defaultScheduleLateSeconds;
-  const missedRuns = createMissedRuns({ db, clock, notifications, lateSeconds });
+  const missedRuns = createMissedRuns({ db, clock, notifications, lateSeconds: deps.scheduleLateSeconds });
   metrics.watchSchedules(() => lifecyclePolicyRuns.lateness(regions.all().map(({ id }) => id)), missedRuns.countLate);
   const scheduled = { policies: lifecyclePolicies, snapshots, runs: lifecyclePolicyRuns };
 
@@ -233,17 +210,14 @@ export async function createServices(deps: ServicesDeps) {
 }
 
 /** Everything below the resources. `shared` is what the service of a resource needs. */
-async function createEngines(deps: ServicesDeps) {
-  const { db, clock, configuration, keyring } = deps;
+async function createEngines(deps: ServicesDeps & CoreSettings) {
+  const { db, clock, configuration, keyring, clientLimits, maxBacklog: maxJobs } = deps;
   const metrics = createMetrics();
   const caches = createReferenceCaches(db);
-  const audit = createAudit({ clock, keepDays: deps.auditDays ?? defaultAuditDays });
+  const audit = createAudit({ clock, keepDays: deps.auditDays });
   const idempotency = createIdempotency(clock, keyring, audit);
-  const windowSeconds = deps.notificationWindowSeconds ?? defaultNotificationWindowSeconds;
-  const quota = createQuota(configuration.defaultLimits, windowSeconds);
-  const { tasks: limit } = deps.clientLimits ?? defaultClientLimits;
-  const maxJobs = deps.maxBacklog ?? defaultMaxBacklog;
-  const backlog = createBacklog({ db, limit, maxJobs, onRefusal: metrics.countRefusal });
+  const quota = createQuota(configuration.defaultLimits, deps.notificationWindowSeconds);
+  const backlog = createBacklog({ db, limit: clientLimits.tasks, maxJobs, onRefusal: metrics.countRefusal });
   const wakeups = createWakeups(db);
   const tasks = createTasks({ clock, backlog, hostSpace: createHostSpace(db), wakeups });
   tasks.onEnd(metrics.observeTask);

@@ -8,34 +8,16 @@ import { join, resolve } from 'node:path';
 import { canonicalNetwork } from './network-address.ts';
 import { readOidcSettings } from './oidc-settings.ts';
 import type { CoreSettingName } from './setting-meanings.ts';
-import type { SettingReader } from './setting-reader.ts';
+import { createSettingReader, type SettingReader } from './setting-reader.ts';
 import { readTlsSettings } from './tls/settings.ts';
 import { readTracingSettings } from './tracing/settings.ts';
 
 export type CoreSettings = ReturnType<typeof readCoreSettings>;
 
-export const defaultSessionIdleSeconds = 8 * 3600;
 /** A session ends after this time in any case. */
 export const maxSessionSeconds = 7 * 86_400;
 
-/** More than a restart takes. */
-export const defaultScheduleLateSeconds = 300;
-
-export const defaultClientLimits = {
-  requestsPerSecond: 0,
-  requestBurst: 0,
-  openRequests: 500,
-  openWaits: 500,
-  eventStreams: 1000,
-  tasks: 10_000,
-  reconcileSlots: 0,
-};
-
 const maxProcesses = 64;
-export const defaultMaxBacklog = 100_000;
-export const defaultAuditDays = 365;
-export const defaultNotificationWindowSeconds = 5;
-const defaultDiskReserve = 5;
 
 /** Relative paths start at `base`; `dataDir` is the default of CLOUDYARD_DATA_DIR. */
 export function readCoreSettings(
@@ -99,18 +81,18 @@ export function readCoreSettings(
       /** The most requests at once: those of the second or the minute that the setting names. */
       requestBurst: Math.max(perMinute, perSecond),
       /** On each server. */
-      openRequests: integer('CLOUDYARD_CLIENT_OPEN_REQUESTS', defaultClientLimits.openRequests, 1, 100_000),
-      openWaits: integer('CLOUDYARD_CLIENT_OPEN_WAITS', defaultClientLimits.openWaits, 1, 100_000),
-      eventStreams: integer('CLOUDYARD_CLIENT_EVENT_STREAMS', defaultClientLimits.eventStreams, 1, 100_000),
+      openRequests: integer('CLOUDYARD_CLIENT_OPEN_REQUESTS', 500, 1, 100_000),
+      openWaits: integer('CLOUDYARD_CLIENT_OPEN_WAITS', 500, 1, 100_000),
+      eventStreams: integer('CLOUDYARD_CLIENT_EVENT_STREAMS', 1000, 1, 100_000),
       /** Tasks that have not ended. */
-      tasks: integer('CLOUDYARD_CLIENT_TASKS', defaultClientLimits.tasks, 1, 10_000_000),
+      tasks: integer('CLOUDYARD_CLIENT_TASKS', 10_000, 1, 10_000_000),
       /** Jobs that run in one worker at once; 0: three quarters of its concurrency. */
       reconcileSlots: integer('CLOUDYARD_CLIENT_RECONCILE_SLOTS', 0, 0, 100),
     },
     /** Jobs in the queue, above which creates are refused. */
-    maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', defaultMaxBacklog, 1, 10_000_000),
+    maxBacklog: integer('CLOUDYARD_MAX_BACKLOG', 100_000, 1, 10_000_000),
     /** Days that the audit log keeps an entry; 0: forever. */
-    auditDays: integer('CLOUDYARD_AUDIT_DAYS', defaultAuditDays, 0, 36_500),
+    auditDays: integer('CLOUDYARD_AUDIT_DAYS', 365, 0, 36_500),
     /** Days that an ended task is kept; 0: forever. */
     taskDays: integer('CLOUDYARD_TASK_DAYS', 90, 0, 36_500),
     /** Days that a notification is kept; 0: forever. */
@@ -126,22 +108,17 @@ export function readCoreSettings(
     /** Where traces go; null: nowhere. */
     tracing: readTracingSettings(reader),
     /** How long a notification waits for others, to be sent as one message. */
-    notificationWindowSeconds: integer(
-      'CLOUDYARD_NOTIFICATION_WINDOW_SECONDS',
-      defaultNotificationWindowSeconds,
-      0,
-      3600,
-    ),
+    notificationWindowSeconds: integer('CLOUDYARD_NOTIFICATION_WINDOW_SECONDS', 5, 0, 3600),
     /** Jobs that a worker runs at once. */
     workerConcurrency: integer('CLOUDYARD_WORKER_CONCURRENCY', 8, 1, 100),
     /** The port of /healthz and /metrics in a process that is only a worker; 0: none. */
     workerPort: integer('CLOUDYARD_WORKER_PORT', 0, 0, 65535),
     /** Seconds between two scans for drift. */
     sweepSeconds: integer('CLOUDYARD_SWEEP_SECONDS', 300, 1, 86_400),
-    /** A run of a lifecycle policy that is later than this is reported to its client. */
-    scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', defaultScheduleLateSeconds, 1, 86_400),
+    /** A run of a lifecycle policy that is later than this is reported to its client. Default: more than a restart takes. */
+    scheduleLateSeconds: integer('CLOUDYARD_SCHEDULE_LATE_SECONDS', 300, 1, 86_400),
     /** Percent of the filesystem of the data directory; with less free space, creates are refused. 0: no limit. */
-    diskReserve: integer('CLOUDYARD_DISK_RESERVE', defaultDiskReserve, 0, 90),
+    diskReserve: integer('CLOUDYARD_DISK_RESERVE', 5, 0, 90),
     /** This host in a region of several hosts. */
     agent: agentSettings(reader),
     /** Whether `start` leaves the programs that serve users running when it gets SIGTERM. */
@@ -149,7 +126,7 @@ export function readCoreSettings(
     /** Whether this server serves the console. */
     console: flag('CLOUDYARD_CONSOLE', true),
     /** Seconds without a request after which a session of the console ends. */
-    sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', defaultSessionIdleSeconds, 1, maxSessionSeconds),
+    sessionIdleSeconds: integer('CLOUDYARD_SESSION_IDLE_TIMEOUT', 8 * 3600, 1, maxSessionSeconds),
     /** Whether clients may move the clock and inject faults. */
     development: flag('CLOUDYARD_DEV', false),
     backup: backupSettings(reader, base, dataDir),
@@ -236,3 +213,10 @@ function networksIn(name: CoreSettingName, { text, reject }: SettingReader<CoreS
     return network ? [network] : [];
   });
 }
+
+/** The settings of an empty environment. */
+export const defaultSettings: CoreSettings = readCoreSettings(
+  createSettingReader({}, '.'),
+  { base: '.', dataDir: '.' },
+  false,
+);
