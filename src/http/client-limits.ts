@@ -9,36 +9,22 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestSlot } from '../authz/actor.ts';
 import { ClientError, tooManyRequests, unavailable } from '../errors/catalogue.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { CoreSettings } from '../platform/settings.ts';
 import type { App } from './app.ts';
 import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
 import type { Flow, RequestSlots } from './request-slots.ts';
 import { createRateBuckets } from './request-rate.ts';
 import type { RequestRates } from './request-rate.ts';
 
-/** The limits of a client of weight 1 on each server. */
-export interface ClientLimits {
-  /** 0: no limit. */
-  requestsPerSecond: number;
-  /** The size of a burst that `requestsPerSecond` allows; absent or 0: the requests of one second. */
-  requestBurst?: number;
-  /** Requests that run or wait for a slot. */
-  openRequests: number;
-  /** Requests that wait for a task. */
-  openWaits: number;
-  /** Open streams of events. */
-  eventStreams: number;
-}
-
 export interface ClientLimitsOptions {
-  limits: ClientLimits;
+  /** Of a client of weight 1 on each server. `requestBurst` 0: the requests of one second. */
+  limits: CoreSettings['clientLimits'];
   /** Connections of the database pool. */
   poolSize: number;
   /** Absent: this process counts the requests a second by itself. */
   rates?: RequestRates | undefined;
-  metrics: {
-    countRefusal(limit: string): void;
-    watchRequests(state: () => { running: number; waiting: number; waits: number }): void;
-  };
+  metrics: Pick<Metrics, 'countRefusal' | 'watchRequests'>;
 }
 
 declare module 'fastify' {

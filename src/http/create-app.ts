@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
 import type { Logger } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App, Routes, TypeBoxProvider } from './app.ts';
@@ -27,13 +28,12 @@ import { jsonBodies, smallestBodyLimit } from './json-body.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { openApiOptions } from './openapi.ts';
 import { requestTelemetry } from './telemetry.ts';
-import type { HttpMetrics } from './telemetry.ts';
 import { timeLimit } from './time-limit.ts';
 import type { TimeLimitOptions } from './time-limit.ts';
 
 export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<ErrorHandlingDeps, 'onUnavailable'> {
   log: Logger;
-  metrics: HttpMetrics & ClientLimitsOptions['metrics'];
+  metrics: Metrics;
   clientLimits: ClientLimitsOptions['limits'];
   rates?: ClientLimitsOptions['rates'];
   /** Connections of the database pool. */

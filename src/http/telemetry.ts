@@ -2,12 +2,9 @@
 import { requestWriter } from '../platform/log.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../platform/log.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App } from './app.ts';
-
-export interface HttpMetrics {
-  observeRequest(operation: string, status: number, seconds: number): void;
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -20,7 +17,7 @@ declare module 'fastify' {
 
 interface TelemetryOptions {
   log: Logger;
-  metrics: HttpMetrics;
+  metrics: Pick<Metrics, 'observeRequest'>;
   tracer?: Tracer | null | undefined;
 }
 

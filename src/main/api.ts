@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { createApp } from '../http/create-app.ts';
 import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
-import type { ClientLimits } from '../http/client-limits.ts';
 import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/system.ts';
 import { fingerprintOf, KeyClaimed } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
@@ -36,7 +35,7 @@ export interface ApiOptions
     | 'tracer'
   > {
   log: Logger;
-  clientLimits?: ClientLimits;
+  clientLimits?: AppOptions['clientLimits'];
   /** What /metrics shows; default: the metrics of this process. */
   metrics?: SystemDeps['metrics'];
   /** The folder of the built console; absent: it is not served. */
