@@ -22,8 +22,7 @@ import { securityHeaders } from './security-headers.ts';
 import { createDrain } from './drain.ts';
 import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
 import type { ErrorHandlingDeps } from './error-handling.ts';
-import { idempotencyKeys, repeatResponse } from './idempotency-keys.ts';
-import type { IdempotencyDeps } from './idempotency-keys.ts';
+import { idempotencyKeys } from './idempotency-keys.ts';
 import { jsonBodies, smallestBodyLimit } from './json-body.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { openApiOptions } from './openapi.ts';
@@ -31,7 +30,7 @@ import { requestTelemetry } from './telemetry.ts';
 import { timeLimit } from './time-limit.ts';
 import type { TimeLimitOptions } from './time-limit.ts';
 
-export interface AppOptions extends AuthorizationDeps, IdempotencyDeps, Pick<ErrorHandlingDeps, 'onUnavailable'> {
+export interface AppOptions extends AuthorizationDeps, ErrorHandlingDeps {
   log: Logger;
   metrics: Metrics;
   clientLimits: ClientLimitsOptions['limits'];
@@ -90,7 +89,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   await app.register(swagger, openApiOptions(app));
   if (options.holdUntil) holdRequests(app, options.holdUntil);
   if (options.movedNow) datesOf(app, options.movedNow);
-  errorHandling(app, { repeatResponse: repeatResponse(options), onUnavailable: options.onUnavailable });
+  errorHandling(app, options);
   requestTelemetry(app, options);
   timeLimit(app, options.timeLimit);
   securityHeaders(app, options.hstsSeconds);

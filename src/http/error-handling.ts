@@ -19,13 +19,13 @@ import { STATUS_CODES } from '../platform/node-http.ts';
 import { currentResponse } from '../platform/requests-in-turn.ts';
 import { methodNotAllowed } from './allowed-methods.ts';
 import type { App } from './app.ts';
+import { type IdempotencyDeps, repeatResponse } from './idempotency-keys.ts';
 import { bodyTooLarge } from './json-body.ts';
 import { errorsOf } from './request-errors.ts';
 import { commonHeaders } from './security-headers.ts';
 import { ValidationError } from './validation.ts';
 
-export interface ErrorHandlingDeps {
-  repeatResponse: Repeat;
+export interface ErrorHandlingDeps extends IdempotencyDeps {
   /** Called for every request that failed because the database was not available. */
   onUnavailable?(error: unknown): void;
 }
@@ -34,7 +34,7 @@ export function errorHandling(app: App, deps: ErrorHandlingDeps): void {
   app.setErrorHandler(async (error, request, reply) => {
     let failure: unknown = error;
     try {
-      if (await deps.repeatResponse(error, request, reply)) return reply;
+      if (await repeatResponse(deps, error, request, reply)) return reply;
     } catch (other) {
       failure = other;
     }
@@ -123,12 +123,6 @@ function writeError(socket: Socket, status: number, error: ClientError): void {
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
-
-/**
- * Repeats the response of a concurrent request that claimed the same `Idempotency-Key`; false for every other error.
- * @throws ClientError 409 if that request was different
- */
-export type Repeat = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>;
 
 function send(reply: FastifyReply, request: FastifyRequest, error: ClientError): FastifyReply {
   return reply

@@ -1,21 +1,19 @@
 /** `Idempotency-Key` on every POST: a repeated request gets the stored response. See idempotency/idempotency.ts. */
 import type { FastifyReply, FastifyRequest, preHandlerHookHandler, preSerializationHookHandler } from 'fastify';
 import { invalidInput } from '../errors/catalogue.ts';
+import { fingerprintOf, type Idempotency, KeyClaimed } from '../idempotency/idempotency.ts';
+import type { Db } from '../platform/db.ts';
 import type { App } from './app.ts';
-import type { Repeat } from './error-handling.ts';
-import type { RequestContext } from '../authz/actor.ts';
 import { errorsOf, errorsOfIdempotencyKey } from './request-errors.ts';
 
 export interface IdempotencyDeps {
-  fingerprintOf(method: string, path: string, body: unknown): string;
-  findResponse(context: RequestContext): Promise<{ body: unknown } | undefined>;
-  storeResponse(context: RequestContext, body: unknown): Promise<void>;
-  /** Whether the error means that another request claimed the key. */
-  isKeyClaimed(error: unknown): boolean;
+  db: Db;
+  idempotency: Idempotency;
 }
 
 /** Adds the hooks to each POST that is registered afterwards. They run after authorization and validation. */
 export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
+  const { db, idempotency } = deps;
   const repeat: preHandlerHookHandler = (request, reply, done) => {
     const key = request.headers['idempotency-key'];
     if (key === undefined || !request.by) return done();
@@ -28,7 +26,7 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
     const claim = request.by?.idempotency;
     if (!claim || claim.claimed || reply.statusCode >= 300) return done(null, payload);
     const { timeLimit } = request.server;
-    timeLimit.limit(deps.storeResponse(request.by, payload)).then(() => done(null, payload), done);
+    timeLimit.limit(idempotency.storeResponse(db, request.by, payload)).then(() => done(null, payload), done);
   };
   app.addHook('onRoute', (route) => {
     if (route.method !== 'POST') return;
@@ -39,29 +37,35 @@ export function idempotencyKeys(app: App, deps: IdempotencyDeps): void {
 
 /** Sends the stored response of the key and returns true, or sets the key for the transaction to claim. */
 async function repeatIfKnown(
-  deps: IdempotencyDeps,
+  { db, idempotency }: IdempotencyDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   key: string,
 ): Promise<boolean> {
   if (errorsOfIdempotencyKey(request).length > 0) throw invalidInput(await errorsOf(request));
   // With the query, which is part of the request that the key identifies.
-  const fingerprint = deps.fingerprintOf('POST', request.url, request.body);
+  const fingerprint = fingerprintOf('POST', request.url, request.body);
   request.by.idempotency = { key, fingerprint, claimed: false };
-  const stored = await deps.findResponse(request.by);
+  const stored = await idempotency.findResponse(db, request.by);
   if (stored) sendStored(request, reply, stored.body);
   return stored !== undefined;
 }
 
-/** For the error handler: the request lost the race for its key, so the response of the winner is stored by now. */
-export function repeatResponse(deps: IdempotencyDeps): Repeat {
-  return async (error, request, reply) => {
-    if (!deps.isKeyClaimed(error)) return false;
-    const stored = await request.server.timeLimit.limit(deps.findResponse(request.by));
-    if (!stored) return false;
-    sendStored(request, reply, stored.body);
-    return true;
-  };
+/**
+ * For the error handler: if the request lost the race for its key, sends the response of the winner, which is stored by now. False
+ * for every other error.
+ * @throws ClientError 409 if the other request was different
+ */
+export async function repeatResponse(
+  { db, idempotency }: IdempotencyDeps,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<boolean> {
+  if (!(error instanceof KeyClaimed)) return false;
+  const stored = await request.server.timeLimit.limit(idempotency.findResponse(db, request.by));
+  if (stored) sendStored(request, reply, stored.body);
+  return stored !== undefined;
 }
 
 function sendStored(request: FastifyRequest, reply: FastifyReply, body: unknown): FastifyReply {

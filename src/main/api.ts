@@ -4,7 +4,6 @@ import { createApp } from '../http/create-app.ts';
 import type { App } from '../http/app.ts';
 import type { AppOptions } from '../http/create-app.ts';
 import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/system.ts';
-import { fingerprintOf, KeyClaimed } from '../idempotency/idempotency.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
 import { diskKind } from '../platform/disk-space.ts';
@@ -74,11 +73,9 @@ export async function createApi(services: Services, options: ApiOptions): Promis
     sessions: services.sessions,
     clientOfProject: services.projects.clientOf,
     regionName: (id) => services.regions.get(id)?.name ?? null,
-    fingerprintOf,
-    findResponse: (context) => services.idempotency.findResponse(db, context),
-    storeResponse: (context, body) => services.idempotency.storeResponse(db, context, body),
+    db,
+    idempotency: services.idempotency,
     onUnavailable: databaseHealth.record,
-    isKeyClaimed: (error) => error instanceof KeyClaimed,
     routes: [
       systemRoutes({
         version,
