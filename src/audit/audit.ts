@@ -50,13 +50,6 @@ export interface AuditedAction {
   guard?: Guard;
 }
 
-export interface Audit {
-  /** Runs `work` in one transaction that ends with the audit entry. `work` may set the client of the action. */
-  transaction<T>(db: Db, act: AuditedAction, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
-  /** Deletes expired entries. */
-  deleteExpired(db: Db, signal?: AbortSignal): Promise<void>;
-}
-
 /**
  * Writes the entry of a transaction with the changes that the triggers collected, and its delivery if the client has a
  * subscription. Then it forgets them, because transactions of a group follow each other in one (platform/group-commit.ts).
@@ -93,16 +86,20 @@ const deleteExpired = preparedValue<number>(
 /** The triggers check this setting. */
 const setting = 'cloudyard.audit';
 
+export type Audit = ReturnType<typeof createAudit>;
+
 /** `keepDays`: 0 keeps entries forever. */
-export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }): Audit {
+export function createAudit({ clock, keepDays }: { clock: Clock; keepDays: number }) {
   return {
-    transaction(db, act, work) {
+    /** Runs `work` in one transaction that ends with the audit entry. `work` may set the client of the action. */
+    transaction<T>(db: Db, act: AuditedAction, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T> {
       const { guard } = act;
       const last = () => entryOf(act, clock.now());
       return transaction(db, (tx) => work(tx, act), { setting, last, send: sendOf(act), guard });
     },
 
-    async deleteExpired(db, signal) {
+    /** Deletes expired entries. */
+    async deleteExpired(db: Db, signal?: AbortSignal): Promise<void> {
       if (keepDays === 0) return;
       const oldest = daysBefore(clock.now(), keepDays);
       await deleteInBatches(() => deleteExpired(db, oldest), signal);

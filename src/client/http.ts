@@ -52,19 +52,14 @@ class ApiError extends CommandError {
   }
 }
 
-export interface Api {
-  readonly target: Target;
-  /** @throws ApiError for a status of 400 or more, and CommandError for a redirect */
-  send(request: Request): Promise<Response>;
-  /** Writes the body as it arrives. */
-  stream(request: Request, write: (text: string) => void): Promise<void>;
-}
+export type Api = ReturnType<typeof createApi>;
 
 /** `longestSilenceMs`: how long the server may send nothing. */
-export function createApi(target: Target, longestSilenceMs = silenceMs): Api {
+export function createApi(target: Target, longestSilenceMs = silenceMs) {
   return {
     target,
-    async send(request) {
+    /** @throws ApiError for a status of 400 or more, and CommandError for a redirect */
+    async send(request: Request): Promise<Response> {
       const incoming = await open(target, request, longestSilenceMs);
       if (incoming.statusCode! < 300 && incoming.headers['content-type']?.startsWith('text/event-stream')) {
         return receiveEvents(incoming, request);
@@ -73,7 +68,8 @@ export function createApi(target: Target, longestSilenceMs = silenceMs): Api {
       if (response.status >= 300) throw refusal(target, response);
       return response;
     },
-    async stream(request, write) {
+    /** Writes the body as it arrives. */
+    async stream(request: Request, write: (text: string) => void): Promise<void> {
       const incoming = await open(target, request, 0);
       if (incoming.statusCode! >= 300) throw refusal(target, await receive(incoming));
       await copyText(incoming, write);

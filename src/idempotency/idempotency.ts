@@ -54,23 +54,10 @@ const deleteExpired = prepared(
   `delete from idempotency_keys where created_at < $1::timestamptz - ${lifetime}`,
 );
 
-export interface Idempotency {
-  /** Runs the change of a request in one transaction with its audit entry; under an `Idempotency-Key`, at most once. */
-  auditedTransaction<T>(db: Db, context: RequestContext, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T>;
-  /** As `auditedTransaction`, for a response that contains a secret: it is stored encrypted. */
-  sealedTransaction: Idempotency['auditedTransaction'];
-  /** The stored response, or undefined. @throws ClientError 409 when the key was used for a different request */
-  findResponse(db: Db, context: RequestContext): Promise<{ body: unknown } | undefined>;
-  /** Stores the response of a request that changed nothing (a price, a check of limits). */
-  storeResponse(db: Db, context: RequestContext, body: unknown): Promise<void>;
-  /** Deletes responses that are older than 24 hours. */
-  deleteExpired(db: Db): Promise<void>;
-  /** Encrypts with the current key the responses that an older key encrypted. Returns their number. */
-  reencrypt(db: Db): Promise<number>;
-}
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /** Responses expire by `clock`. `keyring` encrypts those with secrets. */
-export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit): Idempotency {
+export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit) {
   const claimIn = async (tx: Tx, context: RequestContext) => {
     const { key, fingerprint } = context.idempotency!;
     await claim(tx, context.actor.tokenId, key, fingerprint, clock.now());
@@ -81,8 +68,8 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     await store(tx, context.actor.tokenId, context.idempotency!.key, stored);
   };
   const transactionOf =
-    (sealed: boolean): Idempotency['auditedTransaction'] =>
-    async (db, context, work) => {
+    (sealed: boolean) =>
+    async <T>(db: Db, context: RequestContext, work: (tx: Tx, act: AuditedAction) => Promise<T>): Promise<T> => {
       const result = await audit.transaction(db, requestAction(context), async (tx, act) => {
         if (!context.idempotency) return work(tx, act);
         await claimIn(tx, context);
@@ -95,9 +82,12 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
     };
 
   return {
+    /** Runs the change of a request in one transaction with its audit entry; under an `Idempotency-Key`, at most once. */
     auditedTransaction: transactionOf(false),
+    /** As `auditedTransaction`, for a response that contains a secret: it is stored encrypted. */
     sealedTransaction: transactionOf(true),
-    async findResponse(db, context) {
+    /** The stored response, or undefined. @throws ClientError 409 when the key was used for a different request */
+    async findResponse(db: Db, context: RequestContext): Promise<{ body: unknown } | undefined> {
       const { key, fingerprint } = context.idempotency!;
       const [row] = await findStored(db, context.actor.tokenId, key, clock.now());
       if (row && row.fingerprint !== fingerprint) {
@@ -108,7 +98,8 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
       }
       return row && { body: unseal(keyring, contextOf(context.actor.tokenId, key), row.answer) };
     },
-    async storeResponse(db, context, body) {
+    /** Stores the response of a request that changed nothing (a price, a check of limits). */
+    async storeResponse(db: Db, context: RequestContext, body: unknown): Promise<void> {
       if (context.idempotency!.claimed) return;
       await transaction(db, async (tx) => {
         await claimIn(tx, context);
@@ -116,10 +107,12 @@ export function createIdempotency(clock: Clock, keyring: Keyring, audit: Audit):
       });
       context.idempotency!.claimed = true;
     },
-    async deleteExpired(db) {
+    /** Deletes responses that are older than 24 hours. */
+    async deleteExpired(db: Db): Promise<void> {
       await deleteExpired(db, clock.now());
     },
-    async reencrypt(db) {
+    /** Encrypts with the current key the responses that an older key encrypted. Returns their number. */
+    async reencrypt(db: Db): Promise<number> {
       let count = 0;
       for (const { token_id, key, answer } of await findSealed(db)) {
         const context = contextOf(token_id, key);

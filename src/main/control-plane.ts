@@ -8,7 +8,6 @@
 import { lookup } from 'node:dns/promises';
 import { localNetworks } from '../platform/local-networks.ts';
 import type { Logger } from '../platform/log.ts';
-import type { MemberRulesOptions } from '../platform/member-networks.ts';
 import { isInNetworks } from '../platform/network-address.ts';
 import { controlPlaneEndpoints, ownPorts, webEndpointOf } from '../platform/own-ports.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
@@ -16,18 +15,13 @@ import { within } from '../platform/within.ts';
 import { driverEndpoints, driverPorts } from './drivers.ts';
 import type { Settings } from './settings.ts';
 
-export interface ControlPlane extends Pick<MemberRulesOptions, 'controlPlane' | 'ownPorts'> {
-  /** Adds a server of Cloudyard that listens at this URL. */
-  add(name: string, url: string): Promise<void>;
-  /** Resolves all names again. */
-  refresh(): Promise<void>;
-}
+export type ControlPlane = Awaited<ReturnType<typeof findControlPlane>>;
 
 const lookupTimeoutMs = 3000;
 const thisHost = ['127.0.0.0/8', '::1/128', '0.0.0.0/8', '::/128'];
 
 /** Resolves the hosts that the settings name. */
-export async function findControlPlane(settings: Settings, log: Logger): Promise<ControlPlane> {
+export async function findControlPlane(settings: Settings, log: Logger) {
   const fixed = [...ownPorts(settings), ...driverPorts(settings)];
   const endpoints = new Map<string, ControlPlaneEndpoint>();
   const addresses = new Map<string, string[]>();
@@ -50,7 +44,8 @@ export async function findControlPlane(settings: Settings, log: Logger): Promise
   return {
     controlPlane: () => [...addresses.values()].flat(),
     ownPorts: () => [...fixed, ...ports.values()],
-    async add(name, url) {
+    /** Adds a server of Cloudyard that listens at this URL. */
+    async add(name: string, url: string): Promise<void> {
       for (const endpoint of webEndpointOf(name, url)) {
         const key = `${name} at ${url}`;
         if (endpoints.has(key)) continue;
@@ -58,6 +53,7 @@ export async function findControlPlane(settings: Settings, log: Logger): Promise
         await resolve(endpoint);
       }
     },
+    /** Resolves all names again. */
     refresh,
   };
 }

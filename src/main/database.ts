@@ -8,14 +8,7 @@ import type { CoreSettings } from '../platform/settings.ts';
 import { withClient } from '../platform/with-client.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 
-export interface Database {
-  connection: ConnectionOptions;
-  /** For the start table; without the password. */
-  description: string;
-  connect(name: string, poolSize: number, limits?: Pick<PoolOptions, 'statementTimeout'>): Db;
-  /** Closes all pools; stops the embedded server if no other process uses it. */
-  close(): Promise<void>;
-}
+export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /**
  * Begins to open the database, and adds the step that closes it. A failure rejects the result, which the caller may await
@@ -39,11 +32,7 @@ interface OpenOptions {
 }
 
 /** @throws when the database cannot be reached */
-export async function openDatabase(
-  settings: CoreSettings,
-  log: Logger,
-  { isSupervised = false }: OpenOptions = {},
-): Promise<Database> {
+export async function openDatabase(settings: CoreSettings, log: Logger, { isSupervised = false }: OpenOptions = {}) {
   const open = isSupervised ? joinEmbeddedPostgres : startEmbeddedPostgres;
   const embedded = settings.databaseUrl ? null : await open({ dataDir: settings.dataDir, log });
   if (!embedded) await checkConnection(settings.databaseUrl!);
@@ -51,13 +40,15 @@ export async function openDatabase(
   const pools: Db[] = [];
   return {
     connection,
+    /** For the start table; without the password. */
     description: embedded ? `embedded PostgreSQL in ${settings.dataDir}` : withoutPassword(settings.databaseUrl!),
-    connect(name, poolSize, limits) {
+    connect(name: string, poolSize: number, limits?: Pick<PoolOptions, 'statementTimeout'>): Db {
       const db = connect({ ...connection, ...limits, name, poolSize, log });
       pools.push(db);
       return db;
     },
-    async close() {
+    /** Closes all pools; stops the embedded server if no other process uses it. */
+    async close(): Promise<void> {
       await Promise.all(pools.map((db) => db.$client.end()));
       await embedded?.stop({ onlyIfUnused: true });
     },

@@ -60,18 +60,7 @@ export interface DaemonOptions {
   log: Logger;
 }
 
-export interface Daemon {
-  /** The pid, or null while the daemon is down. */
-  pid(): number | null;
-  /** Whether the process runs and does not respond, for example because it is frozen. */
-  isSilent(): boolean;
-  /** Has no effect while the daemon is down. */
-  signal(signal: NodeJS.Signals): void;
-  /** Ends the supervision and the process, also a released one: `stopSignal`, then SIGKILL. Resolves when it has exited. */
-  stop(): Promise<void>;
-  /** Ends the supervision and leaves the process running, for the next process to adopt. */
-  release(): Promise<void>;
-}
+export type Daemon = Awaited<ReturnType<typeof superviseDaemon>>;
 
 interface Running {
   pid: number;
@@ -100,7 +89,7 @@ const ADOPTED_POLL_MS = 250;
 const PROBE_EVERY_MS = 25;
 
 /** Adopts or starts the program, and restarts it until `stop` or `release`. @throws if it does not start */
-export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
+export async function superviseDaemon(options: DaemonOptions) {
   const ending = new AbortController();
   const supervision: Supervision = { options, current: null, health: null, ending: ending.signal };
   await startOrAdopt(supervision);
@@ -125,13 +114,18 @@ export async function superviseDaemon(options: DaemonOptions): Promise<Daemon> {
     released = null;
   };
   return {
+    /** The pid, or null while the daemon is down. */
     pid: () => alive(supervision)?.pid ?? null,
+    /** Whether the process runs and does not respond, for example because it is frozen. */
     isSilent: () => supervision.health?.isSilent() ?? false,
-    signal: (signal) => {
+    /** Has no effect while the daemon is down. */
+    signal(signal: NodeJS.Signals): void {
       const running = alive(supervision);
       if (running) send(running, signal);
     },
+    /** Ends the supervision and the process, also a released one: `stopSignal`, then SIGKILL. Resolves when it has exited. */
     stop,
+    /** Ends the supervision and leaves the process running, for the next process to adopt. */
     release: () => (ended ??= endSupervision(release)),
   };
 }

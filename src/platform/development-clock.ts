@@ -2,7 +2,6 @@
  * The clock of development mode: real time plus an offset that all processes share through the database. Each process polls
  * it five times a second, so a change takes effect everywhere within a second.
  */
-import type { Clock } from './clock.ts';
 import { prepared, preparedValue, transaction } from './db.ts';
 import type { Db, Tx } from './db.ts';
 import { poll } from './poll.ts';
@@ -11,17 +10,7 @@ const pollMs = 200;
 /** Longer than an advance waits at one instant (resources/development/service.ts). */
 const movingMs = 5000;
 
-export interface MovableClock extends Clock {
-  /** The offset from real time. */
-  offsetMs(): number;
-  /** Reads the offset that the last `setOffset` of any process set. */
-  refresh(): Promise<void>;
-  /** Whether the offset has changed in the last seconds. */
-  isMoving(): boolean;
-  /** Sets the offset of all processes; of this one at once. `also` runs in the same transaction. */
-  setOffset(offsetMs: number, also?: (tx: Tx) => Promise<void>): Promise<void>;
-  stop(): void;
-}
+export type MovableClock = Awaited<ReturnType<typeof openDevelopmentClock>>;
 
 const read = preparedValue<number | undefined>('development_clock_read', 'select offset_ms from development_clock');
 const write = prepared(
@@ -31,7 +20,7 @@ const write = prepared(
 );
 
 /** Reads the offset, and polls it until `stop`. @throws if the database cannot be reached */
-export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
+export async function openDevelopmentClock(db: Db) {
   let offset = 0;
   let movedAt = Number.NEGATIVE_INFINITY;
   let writing = 0;
@@ -48,10 +37,14 @@ export async function openDevelopmentClock(db: Db): Promise<MovableClock> {
   await refresh();
   return {
     now: () => new Date(Date.now() + offset),
+    /** The offset from real time. */
     offsetMs: () => offset,
+    /** Reads the offset that the last `setOffset` of any process set. */
     refresh,
+    /** Whether the offset has changed in the last seconds. */
     isMoving: () => performance.now() - movedAt < movingMs,
-    async setOffset(offsetMs, also) {
+    /** Sets the offset of all processes; of this one at once. `also` runs in the same transaction. */
+    async setOffset(offsetMs: number, also?: (tx: Tx) => Promise<void>): Promise<void> {
       writing += 1;
       await transaction(db, async (tx) => {
         await write(tx, offsetMs);

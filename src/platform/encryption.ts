@@ -16,16 +16,7 @@ export interface EncryptionKey {
   key: Buffer;
 }
 
-export interface Keyring {
-  /** `context` identifies the owner of the plaintext, such as `secret:<id>`; `decrypt` needs the same context. */
-  encrypt(plaintext: Uint8Array, context: string): Buffer;
-  /** @throws EncryptionError when the key is missing, or the ciphertext was modified or has another context */
-  decrypt(ciphertext: Uint8Array, context: string): Buffer;
-  /** False when an older key encrypted it: re-encrypt it, then the old key can be removed. */
-  isCurrent(ciphertext: Uint8Array): boolean;
-  /** Why this process cannot use the keys, with the command that fixes it; or null. */
-  findProblem(): string | null;
-}
+export type Keyring = ReturnType<typeof keyringOf>;
 
 /** An error that the operator has to fix: a lost or broken key file, a modified database. */
 export class EncryptionError extends Error {}
@@ -88,9 +79,10 @@ interface KeySource {
 }
 
 /** `name`: of the source, for messages. */
-export function keyringOf(name: string, source: KeySource): Keyring {
+export function keyringOf(name: string, source: KeySource) {
   return {
-    encrypt(plaintext, context) {
+    /** `context` identifies the owner of the plaintext, such as `secret:<id>`; `decrypt` needs the same context. */
+    encrypt(plaintext: Uint8Array, context: string): Buffer {
       const [current] = source.forEncrypting();
       if (!current) throw new EncryptionError(`${name} has no key to encrypt with`);
       const head = headOf(current.id);
@@ -101,7 +93,8 @@ export function keyringOf(name: string, source: KeySource): Keyring {
       return Buffer.concat([head, nonce, cipher.getAuthTag(), data]);
     },
 
-    decrypt(ciphertext, context) {
+    /** @throws EncryptionError when the key is missing, or the ciphertext was modified or has another context */
+    decrypt(ciphertext: Uint8Array, context: string): Buffer {
       const { keyId, head, nonce, tag, data } = partsOf(ciphertext, context);
       const key = source.forDecrypting().find((candidate) => candidate.id === keyId);
       if (!key) {
@@ -122,11 +115,13 @@ export function keyringOf(name: string, source: KeySource): Keyring {
       }
     },
 
-    isCurrent(ciphertext) {
+    /** False when an older key encrypted it: re-encrypt it, then the old key can be removed. */
+    isCurrent(ciphertext: Uint8Array): boolean {
       return partsOf(ciphertext, 'a ciphertext').keyId === source.forDecrypting()[0]?.id;
     },
 
-    findProblem() {
+    /** Why this process cannot use the keys, with the command that fixes it; or null. */
+    findProblem(): string | null {
       try {
         source.check();
         return null;

@@ -14,9 +14,7 @@ export interface Channel {
 
 type CallHandlers = Record<string, (argument: never) => unknown>;
 
-export interface Calls {
-  call<Result = void>(name: string, argument?: unknown): Promise<Result>;
-}
+export type Calls = ReturnType<typeof openCalls>;
 
 interface Message {
   cloudyard: 'call' | 'result';
@@ -30,7 +28,7 @@ interface Message {
  * Answers the calls of the other process with `handlers`. Calls reject when the channel closes, and with the message of
  * an error of the other process.
  */
-export function openCalls(channel: Channel, handlers: CallHandlers): Calls {
+export function openCalls(channel: Channel, handlers: CallHandlers) {
   const pending = new Map<number, PromiseWithResolvers<never>>();
   let last = 0;
   let isOpen = true;
@@ -62,7 +60,7 @@ export function openCalls(channel: Channel, handlers: CallHandlers): Calls {
     pending.clear();
   });
   return {
-    call(name, argument) {
+    call<Result = void>(name: string, argument?: unknown): Promise<Result> {
       if (!isOpen) return Promise.reject(new Error('the process ended'));
       const call = Promise.withResolvers<never>();
       pending.set(++last, call);

@@ -26,19 +26,10 @@ const bump = prepared(
    on conflict (name) do update set value = revisions.value + 1`,
 );
 
-export interface ReferenceCaches {
-  /** Wraps a loader. Rows that it finds are cached; misses are not. A cached row is returned without a promise. */
-  cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => MaybePromise<V | null>;
-  /**
-   * Call in the transaction that changes or removes reference data; new rows are in no cache. This process clears its caches
-   * with the commit, others within a second.
-   */
-  changed(tx: Tx): Promise<void>;
-  stop(): void;
-}
+export type ReferenceCaches = ReturnType<typeof createReferenceCaches>;
 
 /** Polls the revision until `stop`. */
-export function createReferenceCaches(db: Db): ReferenceCaches {
+export function createReferenceCaches(db: Db) {
   const caches: Map<unknown, unknown>[] = [];
   let revision = unread;
   let trustedUntil = 0;
@@ -57,7 +48,8 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
   };
 
   return {
-    cached<K, V>(load: (key: K) => Promise<V | null>) {
+    /** Wraps a loader. Rows that it finds are cached; misses are not. A cached row is returned without a promise. */
+    cached<K, V>(load: (key: K) => Promise<V | null>): (key: K) => MaybePromise<V | null> {
       const copies = new Map<K, V>();
       caches.push(copies);
       const read = async (key: K) => {
@@ -72,7 +64,11 @@ export function createReferenceCaches(db: Db): ReferenceCaches {
         return copy !== undefined && performance.now() < trustedUntil ? copy : read(key);
       };
     },
-    async changed(tx) {
+    /**
+     * Call in the transaction that changes or removes reference data; new rows are in no cache. This process clears its caches
+     * with the commit, others within a second.
+     */
+    async changed(tx: Tx): Promise<void> {
       await bump(tx);
       afterCommit(tx, () => clear(unread));
     },

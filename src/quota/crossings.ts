@@ -126,8 +126,6 @@ const recordMessage = prepared(
    on conflict (client_id) do update set last_message = excluded.last_message, last_sending = excluded.last_sending`,
 );
 
-export type Crossings = ReturnType<typeof createCrossings>;
-
 /** `windowSeconds`: the grouping window. */
 export function createCrossings(defaults: Record<Kind, number>, windowSeconds: number) {
   const kinds: Kind[] = [...regionalKinds, ...globalKinds];

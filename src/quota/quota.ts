@@ -12,9 +12,9 @@
 import { ClientError } from '../errors/catalogue.ts';
 import { batchedRead, preparedByKeys } from '../platform/batched-read.ts';
 import { deferred, prepared } from '../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
 import { alertedAt, createCrossings, crossedNow, limitOf, recordCrossings } from './crossings.ts';
-import type { Crossed, Crossings } from './crossings.ts';
+import type { Crossed } from './crossings.ts';
 import { meaningOfKind } from './kinds.ts';
 import type { Kind } from './kinds.ts';
 
@@ -34,22 +34,7 @@ export interface QuotaFigure {
 /** Default limits by kind, from the quotas file. */
 export type DefaultLimits = Record<Kind, number>;
 
-export interface Quota {
-  /** Adds to counters. If the quota is exceeded, the transaction fails with ClientError 409 QuotaExceeded and the figures. */
-  reserve: DeferredWrite<[scope: QuotaScope, amounts: Partial<Record<Kind, number>>]>;
-  /** Subtracts from counters, in the transaction that removes the rows. */
-  release: DeferredWrite<[scope: QuotaScope, amounts: Partial<Record<Kind, number>>]>;
-  /** The kinds whose limits `amounts` would exceed. Changes nothing. */
-  exceeded(db: Db | Tx, scope: QuotaScope, amounts: Partial<Record<Kind, number>>): Promise<QuotaFigure[]>;
-  /** Limit and usage of the given kinds. */
-  figures(db: Db | Tx, scope: QuotaScope, kinds: Kind[]): Promise<Omit<QuotaFigure, 'requested'>[]>;
-  /** Sets limits; null restores the default. */
-  setLimits(tx: Tx, scope: QuotaScope, limits: Partial<Record<Kind, number | null>>): Promise<void>;
-  /** Sets counters to the usage of the rows. Only for the audit (audit.ts), which holds their locks. */
-  correct(tx: Tx, scope: QuotaScope, usages: Partial<Record<Kind, number>>): Promise<void>;
-  /** Thresholds, and the counters that reached them. */
-  crossings: Crossings;
-}
+type Amounts = Partial<Record<Kind, number>>;
 
 /** SQL: the limit of the counter `c`. Statements that use it have the kinds as `$3` and their defaults as `$5`. */
 const limit = limitOf('c.limit_override', '$3', '$5');
@@ -143,8 +128,10 @@ const correct = prepared<Crossed>(
    returning c.kind, c.usage, ${limit} as limit, ${crossedNow}`,
 );
 
+export type Quota = ReturnType<typeof createQuota>;
+
 /** `windowSeconds`: how long a crossing of the threshold waits for others, to be reported together. */
-export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quota {
+export function createQuota(defaults: DefaultLimits, windowSeconds: number) {
   const crossings = createCrossings(defaults, windowSeconds);
   const parameters = (scope: QuotaScope, given: [Kind, number | null][]) => [
     scope.clientId,
@@ -153,7 +140,7 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
     given.map(([, value]) => value),
     given.map(([kind]) => defaults[kind]),
   ];
-  const figures: Quota['figures'] = async (db, scope, kinds) => {
+  const figures = async (db: Db | Tx, scope: QuotaScope, kinds: Kind[]): Promise<Omit<QuotaFigure, 'requested'>[]> => {
     const counters = (await read(db, scope.clientId, scope.regionId))?.counters ?? {};
     return kinds.map((kind) => ({
       kind,
@@ -162,34 +149,43 @@ export function createQuota(defaults: DefaultLimits, windowSeconds: number): Quo
     }));
   };
 
-  const exceeded: Quota['exceeded'] = async (db, scope, amounts) => {
-    const wanted = entries(amounts).filter(([, amount]) => amount > 0);
-    const kinds = wanted.map(([kind]) => kind);
-    const current = await figures(db, scope, kinds);
-    return current
-      .map((figure, i) => ({ ...figure, requested: wanted[i]![1] }))
-      .filter((figure) => figure.usage + figure.requested > figure.limit);
-  };
-
   return {
+    /** Limit and usage of the given kinds. */
     figures,
-    exceeded,
+    /** Thresholds, and the counters that reached them. */
     crossings,
 
-    async reserve(tx, scope, amounts) {
+    /** The kinds whose limits `amounts` would exceed. Changes nothing. */
+    async exceeded(db: Db | Tx, scope: QuotaScope, amounts: Amounts): Promise<QuotaFigure[]> {
+      const wanted = entries(amounts).filter(([, amount]) => amount > 0);
+      const kinds = wanted.map(([kind]) => kind);
+      const current = await figures(db, scope, kinds);
+      return current
+        .map((figure, i) => ({ ...figure, requested: wanted[i]![1] }))
+        .filter((figure) => figure.usage + figure.requested > figure.limit);
+    },
+
+    /**
+     * A deferred write that adds to counters. If the quota is exceeded, the transaction fails with ClientError 409 QuotaExceeded
+     * and the figures.
+     */
+    async reserve(tx: Tx, scope: QuotaScope, amounts: Amounts): Promise<void> {
       const wanted = entries(amounts).filter(([, amount]) => amount > 0);
       if (wanted.length > 0) await add(tx, ...parameters(scope, wanted), windowSeconds);
     },
 
-    async release(tx, scope, amounts) {
+    /** A deferred write that subtracts from counters, in the transaction that removes the rows. */
+    async release(tx: Tx, scope: QuotaScope, amounts: Amounts): Promise<void> {
       await subtract(tx, ...parameters(scope, entries(amounts)));
     },
 
-    async setLimits(tx, scope, limits) {
+    /** Sets limits; null restores the default. */
+    async setLimits(tx: Tx, scope: QuotaScope, limits: Partial<Record<Kind, number | null>>): Promise<void> {
       await crossings.record(tx, scope, await override(tx, ...parameters(scope, entries(limits))));
     },
 
-    async correct(tx, scope, usages) {
+    /** Sets counters to the usage of the rows. Only for the audit (audit.ts), which holds their locks. */
+    async correct(tx: Tx, scope: QuotaScope, usages: Amounts): Promise<void> {
       await crossings.record(tx, scope, await correct(tx, ...parameters(scope, entries(usages))));
     },
   };

@@ -20,21 +20,13 @@ const planByIndex = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin', 'sort']
   .join(' ');
 const settings = `${planByIndex} set jit = off; set plan_cache_mode = force_generic_plan; ${detectLostHost}`;
 
-export interface Session {
-  /** For the statements in jobs.ts. */
-  db: Db;
-  /** Resolves when the connection has broken. */
-  broken: Promise<void>;
-  close(): void;
-}
+export type Session = Awaited<ReturnType<typeof openSession>>;
 
-/** Opens the session and takes the lock. `onWake` is called with the queue of each notification. */
-export async function openSession(
-  pool: pg.Pool,
-  workerId: string,
-  queues: string[],
-  onWake: (queue: string) => void,
-): Promise<Session> {
+/**
+ * Opens the session and takes the lock. `onWake` is called with the queue of each notification. `db` is for the statements in
+ * jobs.ts; `broken` resolves when the connection has broken.
+ */
+export async function openSession(pool: pg.Pool, workerId: string, queues: string[], onWake: (queue: string) => void) {
   const client = await pool.connect();
   const broken = new Promise<void>((resolve) => client.once('end', resolve));
   try {

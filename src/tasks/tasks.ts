@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
 import { afterCommit, deferred, prepared, preparedValue } from '../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../platform/db.ts';
+import type { Db, Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
 import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';
@@ -127,34 +127,6 @@ const note = prepared(
    where resource_id = $1 and state in ('NEW', 'RUNNING')`,
 );
 
-/** New tasks are deferred writes, too: their ids are known before they are inserted. */
-export interface Tasks {
-  /** Inserts a task and its job. Returns the id of the task. */
-  enqueue(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
-  /** The same for many tasks, each of a different resource. Returns their ids in the same order. */
-  enqueueAll(tx: Tx, given: TaskRequest[]): Promise<string[]>;
-  /** Inserts a task that this transaction finishes, for resources that exist in rows alone. */
-  recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string>;
-  /** Inserts a task without a job: a periodic duty does the work, calls `setRunning`, and ends it. Returns its id. */
-  open(tx: Tx, context: RequestContext, task: NewTask): Promise<string>;
-  /** Marks the new tasks of these resources as RUNNING. */
-  setRunning(tx: Tx, resourceIds: string[]): Promise<void>;
-  /** Enqueues a reconcile without a task, for a client. */
-  requestReconcile: DeferredWrite<[key: ResourceKey, client: WeightedClient], Db | Tx>;
-  /** The task that locks the resource, or null. Lock the row of the resource first. */
-  lockedBy(tx: Db | Tx, resourceId: string): Promise<string | null>;
-  /** Ends the tasks that waited for this generation or an earlier one. */
-  finish: DeferredWrite<[resourceId: string, generation: number]>;
-  /** Ends them in ERROR; `message` is for the customer. */
-  fail: DeferredWrite<[resourceId: string, generation: number, message: string]>;
-  /** Shows the customer why a task takes long: the last failure and the number of attempts. */
-  recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void>;
-  /** Shows the progress of the resource's tasks in `data.progress`, until they end. */
-  recordProgress(db: Db, resourceId: string, progress: TaskProgress): Promise<void>;
-  /** Calls `listener`, which must not throw, for each task that a worker of this process has ended, after the commit. */
-  onEnd(listener: (task: EndedTask) => void): void;
-}
-
 /** How much of the work of a task is done. */
 interface TaskProgress {
   doneBytes: number;
@@ -168,7 +140,10 @@ interface TasksDeps {
   wakeups: Wakeups;
 }
 
-export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): Tasks {
+export type Tasks = ReturnType<typeof createTasks>;
+
+/** New tasks are deferred writes, too: their ids are known before they are inserted. */
+export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps) {
   const rowOf = ({ context, task }: TaskRequest<RecordKey>) => ({
     id: task.id ?? randomUUID(),
     client_id: context.actor.clientId,
@@ -197,7 +172,7 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
   };
   const wakeRegions = (on: Db | Tx, regionIds: number[]) =>
     afterCommit(on, () => new Set(regionIds).forEach((regionId) => wakeups.wake(regionQueue(regionId))));
-  const enqueueAll: Tasks['enqueueAll'] = async (tx, given) => {
+  const enqueueAll = async (tx: Tx, given: TaskRequest[]): Promise<string[]> => {
     if (given.length === 0) return [];
     const rows = given.map((request) => ({ ...rowOf(request), ...positionOf(request) }));
     await insertTasksAndJobs(tx, JSON.stringify(rows), clock.now());
@@ -213,42 +188,59 @@ export function createTasks({ clock, backlog, hostSpace, wakeups }: TasksDeps): 
   };
 
   return {
-    enqueue: async (tx, context, task) => (await enqueueAll(tx, [{ context, task }]))[0]!,
+    /** Inserts a task and its job. Returns the id of the task. */
+    enqueue: async (tx: Tx, context: RequestContext, task: NewTask): Promise<string> =>
+      (await enqueueAll(tx, [{ context, task }]))[0]!,
+    /** The same for many tasks, each of a different resource. Returns their ids in the same order. */
     enqueueAll,
-    async recordFinished(tx, context, task) {
+    /** Inserts a task that this transaction finishes, for resources that exist in rows alone. */
+    async recordFinished(tx: Tx, context: RequestContext, task: NewTask<RecordKey>): Promise<string> {
       const row = rowOf({ context, task });
       await insertFinishedTask(tx, JSON.stringify([row]), clock.now());
       return row.id;
     },
-    async open(tx, context, task) {
+    /** Inserts a task without a job: a periodic duty does the work, calls `setRunning`, and ends it. Returns its id. */
+    async open(tx: Tx, context: RequestContext, task: NewTask): Promise<string> {
       backlog.requireRoom(context.actor);
       const row = rowOf({ context, task });
       await insertOpenTask(tx, JSON.stringify([row]), clock.now());
       return row.id;
     },
-    async setRunning(tx, resourceIds) {
+    /** Marks the new tasks of these resources as RUNNING. */
+    async setRunning(tx: Tx, resourceIds: string[]): Promise<void> {
       await setRunning(tx, resourceIds, clock.now());
     },
-    async requestReconcile(tx, { resource, id, regionId }, client) {
+    /** Enqueues a reconcile without a task, for a client. */
+    async requestReconcile(
+      on: Db | Tx,
+      { resource, id, regionId }: ResourceKey,
+      client: WeightedClient,
+    ): Promise<void> {
       const step = stepOf(backlog.add(client, regionId), client);
-      await insertJob(tx, regionQueue(regionId), resource, id, client.clientId, step);
-      wakeRegions(tx, [regionId]);
+      await insertJob(on, regionQueue(regionId), resource, id, client.clientId, step);
+      wakeRegions(on, [regionId]);
     },
-    async lockedBy(tx, resourceId) {
-      return (await active(tx, resourceId)) ?? null;
+    /** The task that locks the resource, or null. Lock the row of the resource first. */
+    async lockedBy(on: Db | Tx, resourceId: string): Promise<string | null> {
+      return (await active(on, resourceId)) ?? null;
     },
-    async finish(tx, resourceId, generation) {
+    /** Ends the tasks that waited for this generation or an earlier one. */
+    async finish(tx: Tx, resourceId: string, generation: number): Promise<void> {
       await endAs(tx, 'FINISHED', resourceId, generation, null);
     },
-    async fail(tx, resourceId, generation, message) {
+    /** Ends them in ERROR; `message` is for the customer. */
+    async fail(tx: Tx, resourceId: string, generation: number, message: string): Promise<void> {
       await endAs(tx, 'ERROR', resourceId, generation, message);
     },
-    async recordRetry(db, resourceId, attempt, message) {
+    /** Shows the customer why a task takes long: the last failure and the number of attempts. */
+    async recordRetry(db: Db, resourceId: string, attempt: number, message: string): Promise<void> {
       await note(db, resourceId, { attempt, last_error: message }, clock.now());
     },
-    async recordProgress(db, resourceId, { doneBytes, totalBytes }) {
+    /** Shows the progress of the resource's tasks in `data.progress`, until they end. */
+    async recordProgress(db: Db, resourceId: string, { doneBytes, totalBytes }: TaskProgress): Promise<void> {
       await note(db, resourceId, { progress: { done_bytes: doneBytes, total_bytes: totalBytes } }, clock.now());
     },
-    onEnd: (listener) => void listeners.push(listener),
+    /** Calls `listener`, which must not throw, for each task that a worker of this process has ended, after the commit. */
+    onEnd: (listener: (task: EndedTask) => void): void => void listeners.push(listener),
   };
 }

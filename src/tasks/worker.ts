@@ -57,16 +57,13 @@ interface WorkerOptions extends ReconcileDeps, Omit<RunnerOptions, 'workerId' | 
 /** Runs one job for the resource or message with this id. @throws to have it repeated with backoff */
 export type JobHandler = (id: string, signal: AbortSignal) => Promise<void>;
 
-export interface Worker {
-  /** Fetches no more jobs and waits for the running ones. */
-  stop(): Promise<void>;
-}
+export type Worker = Awaited<ReturnType<typeof startWorker>>;
 
 /**
  * Starts the worker. Before it runs jobs, it announces itself, releases the jobs of dead workers, and compares the
  * hosts with the rows. @throws if the database cannot be reached
  */
-export async function startWorker(options: WorkerOptions): Promise<Worker> {
+export async function startWorker(options: WorkerOptions) {
   const { db, log } = options;
   const shutdown = new AbortController();
   const id = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
@@ -99,6 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await db.$client.query('delete from workers where id = $1', [id]).catch(() => {});
   };
   let stopped: Promise<void> | undefined;
+  /** `stop` fetches no more jobs and waits for the running ones. */
   return { stop: () => (stopped ??= stop()) };
 }
 

@@ -33,27 +33,18 @@ export interface EndedSpan extends SpanContext {
   error?: string;
 }
 
-export interface Tracer {
-  /** Records the span of a request that was answered. */
-  request(span: {
-    id: string;
-    name: string;
-    traceparent: string | undefined;
-    startedAt: number;
-    attributes: Attributes;
-    error?: string;
-  }): void;
-  /** Runs `work` in a span that continues the trace of a request; null: begins a trace. */
-  job<T>(name: string, requestId: string | null, attributes: Attributes, work: () => Promise<T>): Promise<T>;
-  /** Runs `work` in a span within the current one. Without one it is not recorded. */
-  within<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>;
+interface RequestSpan extends Pick<EndedSpan, 'name' | 'startedAt' | 'attributes' | 'error'> {
+  id: string;
+  traceparent: string | undefined;
 }
+
+export type Tracer = ReturnType<typeof createTracer>;
 
 const traceparentPattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}$/;
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** `record` gets each span when it ends. `ratio`: the part of all traces that is recorded, 0 to 1. */
-export function createTracer(record: (span: EndedSpan) => void, ratio = 1): Tracer {
+export function createTracer(record: (span: EndedSpan) => void, ratio = 1) {
   const present = new AsyncLocalStorage<SpanContext | null>();
 
   const run = async <T>(
@@ -74,7 +65,8 @@ export function createTracer(record: (span: EndedSpan) => void, ratio = 1): Trac
   };
 
   return {
-    request({ id, traceparent, ...span }) {
+    /** Records the span of a request that was answered. */
+    request({ id, traceparent, ...span }: RequestSpan): void {
       const context = contextOfRequest(id);
       if (!isSampled(context, ratio)) return;
       const link = contextIn(traceparent);
@@ -82,7 +74,8 @@ export function createTracer(record: (span: EndedSpan) => void, ratio = 1): Trac
       record({ ...context, ...span, kind: spanKinds.server, parentSpanId: null, links, endedAt: Date.now() });
     },
 
-    job(name, requestId, attributes, work) {
+    /** Runs `work` in a span that continues the trace of a request; null: begins a trace. */
+    job<T>(name: string, requestId: string | null, attributes: Attributes, work: () => Promise<T>): Promise<T> {
       const parent = requestId !== null && uuidPattern.test(requestId) ? contextOfRequest(requestId) : null;
       const context = { traceId: parent?.traceId ?? randomBytes(16).toString('hex'), spanId: newSpanId() };
       if (!isSampled(context, ratio)) return present.run(null, work);
@@ -90,7 +83,8 @@ export function createTracer(record: (span: EndedSpan) => void, ratio = 1): Trac
       return run({ ...context, name, kind, parentSpanId: parent?.spanId ?? null, attributes }, work);
     },
 
-    within(name, attributes, work) {
+    /** Runs `work` in a span within the current one. Without one it is not recorded. */
+    within<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
       const parent = present.getStore();
       if (!parent) return work();
       const context = { traceId: parent.traceId, spanId: newSpanId() };
