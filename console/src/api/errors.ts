@@ -1,4 +1,4 @@
-export interface FieldError {
+interface FieldError {
   /** Path of the field, such as `listeners.0.protocol_port`. */
   readonly path: string;
   readonly message: string;

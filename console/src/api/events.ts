@@ -1,24 +1,15 @@
 import { type Query, useQuery } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { ApiError } from './errors.ts';
+import type { components } from './openapi.d.ts';
 import { queryClient } from './query-client.ts';
 import { onReachableAgain } from './reachability.ts';
 import { sessionQuery } from './session.ts';
 
 /** A change of a resource, from `GET /cloudyard/v1/events`. */
-export interface ResourceEvent {
-  readonly id: string;
-  readonly kind: string;
-  readonly resource_id: string;
-  readonly change: string;
-  readonly client_id: number | null;
-  readonly project_id: number | null;
-  readonly region_id: number | null;
-  readonly task_id: string | null;
-  readonly at: string;
-}
+type ResourceEvent = components['schemas']['ResourceEvent'];
 
-export type Liveness = 'connecting' | 'live' | 'polling';
+type Liveness = 'connecting' | 'live' | 'polling';
 
 const POLL_MS = 5000;
 /** The server sends a heartbeat every 15 s. A stream that is silent for longer is opened again. */

@@ -1,21 +1,10 @@
 import { type Query, queryOptions, useQuery } from '@tanstack/react-query';
 import { request, sessionState } from './client.ts';
 import { ApiError } from './errors.ts';
+import type { components } from './openapi.d.ts';
 import { queryClient } from './query-client.ts';
 
-export interface Session {
-  readonly token_id: number;
-  readonly token_name: string | null;
-  readonly client_id: number | null;
-  readonly client_name: string | null;
-  readonly role: string;
-  readonly is_operator: boolean;
-  /** null: every project of the client. */
-  readonly project_ids: readonly number[] | null;
-  readonly expires_at: string | null;
-  readonly csrf_token: string;
-  readonly is_development: boolean;
-}
+type Session = components['schemas']['Session'];
 
 const PATH = '/cloudyard/v1/session';
 
@@ -92,7 +81,7 @@ export function useReadsWebhooks(): boolean {
 /** Why this session may not change anything; null when it may. */
 export function useReadOnlyReason(): string | null {
   const { role } = useSession();
-  return /read/i.test(role) ? 'The token of this session is read-only' : null;
+  return role === 'reader' ? 'The token of this session is read-only' : null;
 }
 
 /** Why the resource cannot be changed now; null when it can. `kind`: for example `load balancer`. */

@@ -5,7 +5,6 @@ export const fileShares: Page = {
   title: 'File shares',
   path: 'file-shares',
   section: 'Storage',
-  driverKind: 'file shares',
   create: { title: 'Create a file share', path: 'file-shares/new' },
   routes: [
     {

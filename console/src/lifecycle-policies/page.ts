@@ -5,7 +5,6 @@ export const lifecyclePolicies: Page = {
   title: 'Lifecycle policies',
   path: 'lifecycle-policies',
   section: 'Storage',
-  driverKind: 'volumes',
   create: { title: 'Create a lifecycle policy', path: 'lifecycle-policies/new' },
   routes: [
     {

@@ -31,7 +31,7 @@ export function cronText(schedule: Timing): string {
 }
 
 /** The five fields of a crontab; null where a crontab cannot say it. ISO weeks are not a part of it. */
-export function crontab(schedule: Timing): string | null {
+function crontab(schedule: Timing): string | null {
   const cron = fullCron(schedule);
   // Weekdays are numbered from Monday here and from Sunday in a crontab; names mean the same in both.
   let weekday = cron.day_of_week.replace(/(?<![/\d])[0-6]\b/g, (digit) => WEEKDAYS[Number(digit)]!);

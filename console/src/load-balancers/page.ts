@@ -35,7 +35,6 @@ export const loadBalancers: Page = {
   title: 'Load balancers',
   path: 'load-balancers',
   section: 'Network',
-  driverKind: 'load balancers',
   create: { title: 'Create a load balancer', path: 'load-balancers/new' },
   routes: [
     {

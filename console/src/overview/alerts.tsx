@@ -16,11 +16,10 @@ export function Alerts() {
   const { client_id } = useSession();
   const query = useQuery({
     queryKey: ['notifications', client_id, 'recent'],
-    enabled: client_id !== null,
     queryFn: () =>
       unwrap(
         api.GET('/cloudyard/v1/clients/{client_id}/notifications', {
-          params: { path: { client_id: client_id! }, query: { limit: SHOWN } },
+          params: { path: { client_id }, query: { limit: SHOWN } },
         }),
       ),
   });

@@ -61,16 +61,10 @@ export type Threshold = components['schemas']['NotificationThreshold'];
 
 export const THRESHOLD = '/cloud/v2/client_quotas/{client_id}/notification_threshold';
 
-export const thresholdQuery = (clientId: number | null) =>
+export const thresholdQuery = (clientId: number) =>
   queryOptions({
     queryKey: ['thresholds', clientId],
-    enabled: clientId !== null,
-    queryFn: () =>
-      unwrap(
-        api.GET(THRESHOLD, {
-          params: { path: { client_id: clientId! } },
-        }),
-      ),
+    queryFn: () => unwrap(api.GET(THRESHOLD, { params: { path: { client_id: clientId } } })),
   });
 
 export const quotaRequestsQuery = queryOptions({

@@ -17,13 +17,13 @@ export function ResetThreshold() {
           operationId: 'deleteNotificationThreshold',
           method: 'DELETE',
           path: THRESHOLD,
-          params: { client_id: client_id ?? 0 },
+          params: { client_id },
         },
       ]}
       texts={{ done: 'The default threshold applies again' }}
       queryKind="thresholds"
       to={scope.path('quotas')}
-      disabledReason={limited ?? (client_id === null ? 'The token has no client' : null)}
+      disabledReason={limited}
     >
       <p>Notifications are sent again when a quota reaches the default of 80 %.</p>
     </ActionDialog>

@@ -20,7 +20,7 @@ export function EditThreshold() {
 function ThresholdDialog({ threshold }: { threshold: Threshold }) {
   const scope = useScope();
   const leave = useLeave();
-  const params = { client_id: useSession().client_id! };
+  const params = { client_id: useSession().client_id };
   const done = async (text: string) => {
     showToast({ tone: 'ok', text });
     void queryClient.invalidateQueries({ queryKey: ['thresholds'] });

@@ -5,7 +5,6 @@ export const registries: Page = {
   title: 'Registries',
   path: 'registries',
   section: 'Containers',
-  driverKind: 'registries',
   create: { title: 'Create a registry', path: 'registries/new' },
   routes: [
     {

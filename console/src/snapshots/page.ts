@@ -5,7 +5,6 @@ export const snapshots: Page = {
   title: 'Snapshots',
   path: 'snapshots',
   section: 'Storage',
-  driverKind: 'volumes',
   create: { title: 'Create a snapshot', path: 'snapshots/new' },
   routes: [
     {

@@ -9,7 +9,7 @@ export type TaskState = Task['state'];
 
 export const STATES: readonly TaskState[] = ['NEW', 'RUNNING', 'FINISHED', 'ERROR'];
 
-export interface TaskFilter {
+interface TaskFilter {
   readonly states: readonly TaskState[];
   readonly type: string;
   /** Undefined: both. */

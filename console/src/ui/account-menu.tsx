@@ -20,18 +20,16 @@ export function AccountMenu({ openHelp }: { openHelp: () => void }) {
         <ul className="menu-list">
           <li>
             <div>
-              <bdi>{session.token_name ?? `Token ${session.token_id}`}</bdi>
+              <bdi>{session.token_name}</bdi>
               <span className="badge">{session.role}</span>
             </div>
           </li>
-          {session.client_name && (
-            <li>
-              <div>
-                <span className="muted">Client</span>
-                <bdi>{session.client_name}</bdi>
-              </div>
-            </li>
-          )}
+          <li>
+            <div>
+              <span className="muted">Client</span>
+              <bdi>{session.client_name}</bdi>
+            </div>
+          </li>
           <li>
             <div>
               <span className="muted">Updates</span>

@@ -6,8 +6,6 @@ export interface Page {
   /** First segment of its URLs below `/console/p/<project>/r/<region>/`, named like the folder. */
   readonly path: string;
   readonly section: Section;
-  /** Kind in `GET /healthz/drivers`; the page shows a badge where that driver is simulated. */
-  readonly driverKind?: string;
   /** Hidden from readers and from tokens that are limited to projects, which may not read webhooks. */
   readonly hasWebhooks?: boolean;
   /** Shown to admins only. */
@@ -30,4 +28,4 @@ export interface PageRoute {
 }
 
 export const SECTIONS = ['Project', 'Storage', 'Network', 'Containers', 'Account', 'Operator'] as const;
-export type Section = (typeof SECTIONS)[number];
+type Section = (typeof SECTIONS)[number];

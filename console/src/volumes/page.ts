@@ -5,7 +5,6 @@ export const volumes: Page = {
   title: 'Volumes',
   path: 'volumes',
   section: 'Storage',
-  driverKind: 'volumes',
   create: { title: 'Create a volume', path: 'volumes/new' },
   routes: [
     {

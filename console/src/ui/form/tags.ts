@@ -1,8 +1,6 @@
-interface Tag {
-  readonly key: string;
-  readonly value: string;
-  readonly read_only: boolean;
-}
+import type { components } from '../../api/openapi.d.ts';
+
+type Tag = components['schemas']['Tag'];
 
 /** The tags that a user may change, as a map. */
 export function tagsForEdit(tags: readonly Tag[]): Record<string, string> {
