@@ -1,30 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, FullDate, parseDate } from '../ui/time.tsx';
+import { FullDate, timeOf } from '../ui/time.tsx';
 import { apiKeysQuery } from './data.ts';
 import type { ApiKey } from './data.ts';
 
 const SHOWN_CONTAINERS = 3;
 
 const columnsOf = (scope: Scope): Column<ApiKey>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (key) => key.name,
-    render: (key) => <Link to={scope.path('api-keys', key.name)}>{key.name}</Link>,
-  },
-  {
-    key: 'status',
-    title: 'Status',
-    sortBy: (key) => key.status,
-    render: (key) => <StatusBadge status={key.status} />,
-  },
+  nameColumn((key) => scope.path('api-keys', key.name)),
+  statusColumn,
   {
     key: 'containers',
     title: 'Opens',
@@ -46,15 +34,10 @@ const columnsOf = (scope: Scope): Column<ApiKey>[] => [
   {
     key: 'expires',
     title: 'Expires',
-    sortBy: (key) => (key.expire === null ? null : parseDate(key.expire).getTime()),
+    sortBy: (key) => timeOf(key.expire),
     render: (key) => (key.expire === null ? <span className="muted">never</span> : <FullDate at={key.expire} />),
   },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (key) => parseDate(key.created_at).getTime(),
-    render: (key) => <Ago at={key.created_at} />,
-  },
+  createdColumn,
 ];
 
 export function ApiKeyList() {

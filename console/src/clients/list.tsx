@@ -1,28 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNotOperatorReason } from '../api/session.ts';
+import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 import { clientsQuery } from './data.ts';
 import type { Client } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Client>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (client) => client.name,
-    render: (client) => (
-      <Link to={scope.path('clients', client.id)}>
-        <bdi>{client.name}</bdi>
-      </Link>
-    ),
-  },
-  { key: 'id', title: 'ID', kind: 'number', sortBy: (client) => client.id, render: (client) => client.id },
+  nameColumn((client) => scope.path('clients', client.id)),
+  { key: 'id', title: 'ID', kind: 'number', sortBy: (client) => client.id },
   {
     key: 'emails',
     title: 'E-mail addresses',
@@ -38,12 +28,7 @@ const columnsOf = (scope: Scope): Column<Client>[] => [
       </Link>
     ),
   },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (client) => parseDate(client.created_at).getTime(),
-    render: (client) => <Ago at={client.created_at} />,
-  },
+  createdColumn,
   { key: 'actions', title: 'Actions', kind: 'actions', render: (client) => <Edit client={client} /> },
 ];
 

@@ -1,34 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
+import { tagsText } from '../ui/form/tags.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 import { fileSharesQuery, usageQuery } from './data.ts';
 import type { FileShare, FileShareUsage } from './data.ts';
 import { Usage } from './usage.tsx';
 
 const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): Column<FileShare>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (share) => share.name,
-    render: (share) => (
-      <Link to={scope.path('file-shares', share.id)}>
-        <bdi>{share.name}</bdi>
-      </Link>
-    ),
-  },
-  {
-    key: 'status',
-    title: 'Status',
-    sortBy: (share) => share.status,
-    render: (share) => <StatusBadge status={share.status} />,
-  },
+  nameColumn((share) => scope.path('file-shares', share.id)),
+  statusColumn,
   {
     key: 'size',
     title: 'Size',
@@ -42,7 +26,7 @@ const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): C
     sortBy: (share) => usage?.get(share.id)?.used_bytes,
     render: (share) => usage && <Usage share={share} usage={usage.get(share.id)} />,
   },
-  { key: 'type', title: 'Type', sortBy: (share) => share.type_name, render: (share) => share.type_name },
+  { key: 'type', title: 'Type', sortBy: (share) => share.type_name },
   {
     key: 'network',
     title: 'Network',
@@ -50,12 +34,7 @@ const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): C
     sortBy: (share) => share.network_name,
     render: (share) => <bdi>{share.network_name}</bdi>,
   },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (share) => parseDate(share.created_at).getTime(),
-    render: (share) => <Ago at={share.created_at} />,
-  },
+  createdColumn,
 ];
 
 export function FileShareList() {
@@ -69,7 +48,7 @@ export function FileShareList() {
       query={useQuery(fileSharesQuery(scope))}
       columns={columnsOf(scope, usage)}
       rowKey={(share) => share.id}
-      textOf={(share) => [share.name, share.id, ...share.tags.map(({ key, value }) => `${key}=${value}`)].join(' ')}
+      textOf={(share) => [share.name, share.id, tagsText(share.tags)].join(' ')}
       filters={[
         { name: 'status', label: 'Status', valueOf: (share) => share.status },
         { name: 'type', label: 'Type', valueOf: (share) => share.type_name },

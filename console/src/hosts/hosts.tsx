@@ -4,7 +4,7 @@ import { ActionLink } from '../ui/page-head.tsx';
 import { regionsQuery, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
+import { Ago, timeOf } from '../ui/time.tsx';
 import { hostsQuery } from './data.ts';
 import type { Host } from './data.ts';
 
@@ -42,16 +42,10 @@ const columnsOf = (scope: Scope, regionName: (id: number) => string): Column<Hos
   {
     key: 'lease',
     title: 'Lease',
-    sortBy: (host) => parseDate(host.lease_until).getTime(),
+    sortBy: (host) => timeOf(host.lease_until),
     render: (host) => (host.lease_valid ? 'valid' : <Ago at={host.lease_until} />),
   },
-  {
-    key: 'pending_changes',
-    title: 'Pending changes',
-    kind: 'number',
-    sortBy: (host) => host.pending_changes,
-    render: (host) => host.pending_changes,
-  },
+  { key: 'pending_changes', title: 'Pending changes', kind: 'number', sortBy: (host) => host.pending_changes },
   {
     key: 'drivers',
     title: 'Drivers',

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
+import { nameColumn, statusColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { policiesQuery } from './data.ts';
 import type { Policy } from './data.ts';
@@ -28,23 +27,8 @@ const columnsOf = (scope: Scope, { has, toggle }: Selection): Column<Policy>[] =
       />
     ),
   },
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (policy) => policy.name,
-    render: (policy) => (
-      <Link to={scope.path('lifecycle-policies', policy.id)}>
-        <bdi>{policy.name}</bdi>
-      </Link>
-    ),
-  },
-  {
-    key: 'status',
-    title: 'Status',
-    sortBy: (policy) => policy.status,
-    render: (policy) => <StatusBadge status={policy.status} />,
-  },
+  nameColumn((policy) => scope.path('lifecycle-policies', policy.id)),
+  statusColumn,
   {
     key: 'schedules',
     title: 'Schedules',
@@ -64,14 +48,8 @@ const columnsOf = (scope: Scope, { has, toggle }: Selection): Column<Policy>[] =
         </ul>
       ),
   },
-  {
-    key: 'volumes',
-    title: 'Volumes',
-    kind: 'number',
-    sortBy: (policy) => policy.volumes?.length ?? 0,
-    render: (policy) => policy.volumes?.length ?? 0,
-  },
-  { key: 'id', title: 'ID', kind: 'number', sortBy: (policy) => policy.id, render: (policy) => policy.id },
+  { key: 'volumes', title: 'Volumes', kind: 'number', sortBy: (policy) => policy.volumes?.length ?? 0 },
+  { key: 'id', title: 'ID', kind: 'number', sortBy: (policy) => policy.id },
 ];
 
 export function PolicyList() {

@@ -1,27 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { createdColumn, nameColumn } from '../ui/columns.tsx';
+import { tagsText } from '../ui/form/tags.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 import { loadBalancersQuery } from './data.ts';
 import type { LoadBalancer } from './data.ts';
 import { addressesOf } from './values.ts';
 
 const columnsOf = (scope: Scope): Column<LoadBalancer>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (balancer) => balancer.name,
-    render: (balancer) => (
-      <Link to={scope.path('load-balancers', balancer.id)}>
-        <bdi>{balancer.name}</bdi>
-      </Link>
-    ),
-  },
+  nameColumn((balancer) => scope.path('load-balancers', balancer.id)),
   {
     key: 'operating',
     title: 'Health',
@@ -40,20 +30,9 @@ const columnsOf = (scope: Scope): Column<LoadBalancer>[] => [
     sortBy: (balancer) => balancer.vip_address,
     render: (balancer) => <code>{addressesOf(balancer).join(', ')}</code>,
   },
-  {
-    key: 'listeners',
-    title: 'Listeners',
-    kind: 'number',
-    sortBy: (balancer) => balancer.listeners.length,
-    render: (balancer) => balancer.listeners.length,
-  },
-  { key: 'flavor', title: 'Flavor', sortBy: flavorOf, render: flavorOf },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (balancer) => parseDate(balancer.created_at).getTime(),
-    render: (balancer) => <Ago at={balancer.created_at} />,
-  },
+  { key: 'listeners', title: 'Listeners', kind: 'number', sortBy: (balancer) => balancer.listeners.length },
+  { key: 'flavor', title: 'Flavor', sortBy: flavorOf },
+  createdColumn,
 ];
 
 function flavorOf({ flavor }: LoadBalancer): string | null {
@@ -71,12 +50,7 @@ export function LoadBalancerList() {
       columns={columnsOf(scope)}
       rowKey={(balancer) => balancer.id}
       textOf={(balancer) =>
-        [
-          balancer.name,
-          balancer.id,
-          ...addressesOf(balancer),
-          ...balancer.tags_v2.map(({ key, value }) => `${key}=${value}`),
-        ].join(' ')
+        [balancer.name, balancer.id, ...addressesOf(balancer), tagsText(balancer.tags_v2)].join(' ')
       }
       filters={[
         { name: 'health', label: 'Health', valueOf: (balancer) => balancer.operating_status },

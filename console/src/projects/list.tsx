@@ -1,38 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNotAdminReason, useNotClientAdminReason } from '../api/session.ts';
+import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { Icon } from '../ui/icons.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { HOME, projectsQuery, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 import { undeletableReason } from './data.ts';
 import type { Project } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Project>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (project) => project.name,
-    render: (project) => (
-      <>
-        <Link to={scope.path('projects', project.id)}>
-          <bdi>{project.name}</bdi>
-        </Link>{' '}
-        {project.is_default && <span className="badge">default</span>}
-      </>
-    ),
-  },
-  {
-    key: 'id',
-    title: 'ID',
-    kind: 'number',
-    sortBy: (project) => project.id,
-    render: (project) => project.id,
-  },
+  nameColumn(
+    (project) => scope.path('projects', project.id),
+    (project) => project.is_default && 'default',
+  ),
+  { key: 'id', title: 'ID', kind: 'number', sortBy: (project) => project.id },
   {
     key: 'description',
     title: 'Description',
@@ -40,18 +23,12 @@ const columnsOf = (scope: Scope): Column<Project>[] => [
     sortBy: (project) => project.description,
     render: (project) => <bdi>{project.description}</bdi>,
   },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (project) => parseDate(project.created_at).getTime(),
-    render: (project) => <Ago at={project.created_at} />,
-  },
+  createdColumn,
   { key: 'actions', title: 'Actions', kind: 'actions', render: (project) => <Actions project={project} /> },
 ];
 
 export function ProjectList() {
   const scope = useScope();
-  const reason = useNotClientAdminReason();
   return (
     <ListPage
       title="Projects"
@@ -60,11 +37,7 @@ export function ProjectList() {
       columns={columnsOf(scope)}
       rowKey={(project) => project.id}
       textOf={(project) => `${project.name} ${project.id} ${project.description ?? ''}`}
-      actions={
-        <ActionLink to={scope.path('projects', 'new')} className="primary" disabledReason={reason} shortcut="create">
-          <Icon name="plus" /> Create project
-        </ActionLink>
-      }
+      create={{ label: 'Create project', to: scope.path('projects', 'new'), disabledReason: useNotClientAdminReason() }}
       empty={{ title: 'No projects', text: 'This token sees no project.' }}
     />
   );

@@ -1,21 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
+import { Ago, timeOf } from '../ui/time.tsx';
 import { pullSecretsQuery } from './data.ts';
 import type { PullSecret } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<PullSecret>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (secret) => secret.name,
-    render: (secret) => <Link to={scope.path('pull-secrets', secret.name)}>{secret.name}</Link>,
-  },
+  nameColumn((secret) => scope.path('pull-secrets', secret.name)),
   {
     key: 'registry',
     title: 'Registry',
@@ -32,7 +26,7 @@ const columnsOf = (scope: Scope): Column<PullSecret>[] => [
   {
     key: 'updated',
     title: 'Changed',
-    sortBy: (secret) => parseDate(secret.updated_at).getTime(),
+    sortBy: (secret) => timeOf(secret.updated_at),
     render: (secret) => <Ago at={secret.updated_at} />,
   },
 ];

@@ -25,7 +25,7 @@ interface Names {
 
 const columnsOf = ({ client, region }: Names): Column<Drift>[] => [
   { key: 'client', title: 'Client', sortBy: client, render: (drift) => <bdi>{client(drift)}</bdi> },
-  { key: 'region', title: 'Region', sortBy: region, render: region },
+  { key: 'region', title: 'Region', sortBy: region },
   { key: 'kind', title: 'Quota', sortBy: (drift) => drift.kind, render: (drift) => drift.kind.replaceAll('_', ' ') },
   {
     key: 'counted',

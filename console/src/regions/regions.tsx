@@ -8,7 +8,7 @@ import { ListPage } from '../ui/list-page.tsx';
 import { HOME, useScope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
+import { Ago, timeOf } from '../ui/time.tsx';
 
 type Region = components['schemas']['Region'];
 
@@ -33,14 +33,14 @@ const columnsOf = (project: number, workersOf: (region: Region) => number): Colu
       </Link>
     ),
   },
-  { key: 'id', title: 'ID', kind: 'number', sortBy: (region) => region.id, render: (region) => region.id },
+  { key: 'id', title: 'ID', kind: 'number', sortBy: (region) => region.id },
   {
     key: 'state',
     title: 'State',
     sortBy: (region) => region.state,
     render: (region) => <StatusBadge status={region.state} />,
   },
-  { key: 'country', title: 'Country', sortBy: (region) => region.country, render: (region) => region.country },
+  { key: 'country', title: 'Country', sortBy: (region) => region.country },
   { key: 'shares', title: 'File shares', render: (region) => region.file_share_types?.join(', ') ?? '–' },
   {
     key: 'volumes',
@@ -61,7 +61,7 @@ const columnsOf = (project: number, workersOf: (region: Region) => number): Colu
   {
     key: 'created',
     title: 'Declared',
-    sortBy: (region) => parseDate(region.created_at).getTime(),
+    sortBy: (region) => timeOf(region.created_at),
     render: (region) => <Ago at={region.created_at} />,
   },
 ];

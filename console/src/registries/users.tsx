@@ -26,7 +26,7 @@ export function Users({ registry }: { registry: Registry }) {
         textOf={(user) => user.name}
         empty={{ title: 'No users', text: 'A user logs in to the registry to push and pull images.' }}
         columns={[
-          { key: 'name', title: 'Name', sortBy: (user) => user.name, render: (user) => user.name },
+          { key: 'name', title: 'Name', sortBy: (user) => user.name },
           { key: 'access', title: 'Access', render: (user) => (user.read_only ? 'pull' : 'push and pull') },
           { key: 'expires', title: 'Expires', render: (user) => <Expiry user={user} /> },
           { key: 'created', title: 'Created', render: (user) => <Ago at={user.created_at} /> },

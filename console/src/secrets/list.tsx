@@ -1,44 +1,28 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { nameColumn, statusColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
+import { Ago, timeOf } from '../ui/time.tsx';
 import { secretsQuery } from './data.ts';
 import type { Secret } from './data.ts';
 import { Expiry } from './expiry.tsx';
 
 const columnsOf = (scope: Scope): Column<Secret>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (secret) => secret.name,
-    render: (secret) => (
-      <Link to={scope.path('secrets', secret.id)}>
-        <bdi>{secret.name}</bdi>
-      </Link>
-    ),
-  },
-  { key: 'type', title: 'Type', sortBy: (secret) => secret.secret_type, render: (secret) => secret.secret_type },
-  {
-    key: 'status',
-    title: 'Status',
-    sortBy: (secret) => secret.status,
-    render: (secret) => <StatusBadge status={secret.status} />,
-  },
+  nameColumn((secret) => scope.path('secrets', secret.id)),
+  { key: 'type', title: 'Type', sortBy: (secret) => secret.secret_type },
+  statusColumn,
   {
     key: 'expiration',
     title: 'Usable until',
-    sortBy: (secret) => (secret.expiration === null ? null : parseDate(secret.expiration).getTime()),
+    sortBy: (secret) => timeOf(secret.expiration),
     render: (secret) => <Expiry at={secret.expiration} />,
   },
   {
     key: 'created',
     title: 'Created',
-    sortBy: (secret) => parseDate(secret.created).getTime(),
+    sortBy: (secret) => timeOf(secret.created),
     render: (secret) => <Ago at={secret.created} />,
   },
 ];

@@ -1,36 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useLockReason } from '../api/session.ts';
+import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
 import { Card } from '../ui/detail-page.tsx';
+import { tagsText } from '../ui/form/tags.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
 import { type Scope, useScope } from '../ui/scope.tsx';
-import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 import type { Volume } from '../volumes/data.ts';
 import { type Snapshot, snapshotsQuery } from './data.ts';
 
 export const columnsOf = (scope: Scope): Column<Snapshot>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (snapshot) => snapshot.name,
-    render: (snapshot) => (
-      <Link to={scope.path('snapshots', snapshot.id)}>
-        <bdi>{snapshot.name}</bdi>
-      </Link>
-    ),
-  },
-  {
-    key: 'status',
-    title: 'Status',
-    sortBy: (snapshot) => snapshot.status,
-    render: (snapshot) => <StatusBadge status={snapshot.status} />,
-  },
+  nameColumn((snapshot) => scope.path('snapshots', snapshot.id)),
+  statusColumn,
   {
     key: 'size',
     title: 'Size',
@@ -38,18 +22,8 @@ export const columnsOf = (scope: Scope): Column<Snapshot>[] => [
     sortBy: (snapshot) => snapshot.size,
     render: (snapshot) => formatGib(snapshot.size),
   },
-  {
-    key: 'origin',
-    title: 'Created by',
-    sortBy: originOf,
-    render: originOf,
-  },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (snapshot) => parseDate(snapshot.created_at).getTime(),
-    render: (snapshot) => <Ago at={snapshot.created_at} />,
-  },
+  { key: 'origin', title: 'Created by', sortBy: originOf },
+  createdColumn,
 ];
 
 /** Snapshots of a lifecycle policy have a read-only tag. */
@@ -57,8 +31,7 @@ export function originOf({ tags }: Snapshot): string {
   return tags.some(({ key }) => key === 'created_by_policy') ? 'lifecycle policy' : 'request';
 }
 
-export const textOf = ({ name, id, description, tags }: Snapshot) =>
-  [name, id, description, ...tags.map(({ key, value }) => `${key}=${value}`)].join(' ');
+export const textOf = ({ name, id, description, tags }: Snapshot) => [name, id, description, tagsText(tags)].join(' ');
 
 /** The snapshots of a volume, for its detail page. */
 export function SnapshotTable({ volume }: { volume: Volume }) {

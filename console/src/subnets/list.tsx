@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { networksQuery, subnetsQuery } from '../networks/data.ts';
 import type { Subnet } from '../networks/data.ts';
+import { tagsText } from '../ui/form/tags.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
@@ -31,15 +32,7 @@ export function SubnetList() {
       query={useQuery(subnetsQuery(scope))}
       columns={[name!, networkColumn, ...others]}
       rowKey={(subnet) => subnet.id}
-      textOf={(subnet) =>
-        [
-          subnet.name,
-          subnet.id,
-          subnet.cidr,
-          nameOf(subnet),
-          ...subnet.tags.map(({ key, value }) => `${key}=${value}`),
-        ].join(' ')
-      }
+      textOf={(subnet) => [subnet.name, subnet.id, subnet.cidr, nameOf(subnet), tagsText(subnet.tags)].join(' ')}
       filters={[{ name: 'network', label: 'Network', valueOf: nameOf }]}
       create={{ label: 'Create subnet', to: scope.path('subnets', 'new') }}
       empty={{ title: 'No subnets yet', text: 'A subnet is a range of addresses of a network.' }}

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useReadOnlyReason } from '../api/session.ts';
 import { subnetsQuery } from '../networks/data.ts';
 import type { Network, Subnet } from '../networks/data.ts';
+import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { formatNumber } from '../ui/numbers.ts';
@@ -12,20 +12,9 @@ import type { Scope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 
 export const columnsOf = (scope: Scope): Column<Subnet>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (subnet) => subnet.name,
-    render: (subnet) => (
-      <Link to={scope.path('subnets', subnet.id)}>
-        <bdi>{subnet.name}</bdi>
-      </Link>
-    ),
-  },
+  nameColumn((subnet) => scope.path('subnets', subnet.id)),
   { key: 'cidr', title: 'Range', sortBy: (subnet) => subnet.cidr, render: (subnet) => <code>{subnet.cidr}</code> },
   { key: 'gateway', title: 'Gateway', render: (subnet) => subnet.gateway_ip && <code>{subnet.gateway_ip}</code> },
   {
@@ -35,12 +24,7 @@ export const columnsOf = (scope: Scope): Column<Subnet>[] => [
     sortBy: (subnet) => subnet.available_ips,
     render: addressesOf,
   },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (subnet) => parseDate(subnet.created_at).getTime(),
-    render: (subnet) => <Ago at={subnet.created_at} />,
-  },
+  createdColumn,
 ];
 
 /** Free and all addresses; a dash where the API does not count them. */

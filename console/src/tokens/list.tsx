@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNotAdminReason } from '../api/session.ts';
+import { createdColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { ActionLink } from '../ui/page-head.tsx';
@@ -8,12 +9,10 @@ import { projectsQuery, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, FullDate, parseDate } from '../ui/time.tsx';
+import { Ago, FullDate, timeOf } from '../ui/time.tsx';
 import { ClientChoice } from './client-choice.tsx';
 import { nameOf, tokensQuery } from './data.ts';
 import type { Token } from './data.ts';
-
-const timeOf = (text: string | null) => (text === null ? null : parseDate(text).getTime());
 
 const columnsOf = (scope: Scope, names: ReadonlyMap<number, string>): Column<Token>[] => [
   {
@@ -36,7 +35,7 @@ const columnsOf = (scope: Scope, names: ReadonlyMap<number, string>): Column<Tok
     sortBy: (token) => token.state,
     render: (token) => <StatusBadge status={token.state} />,
   },
-  { key: 'role', title: 'Role', sortBy: (token) => token.role, render: (token) => token.role },
+  { key: 'role', title: 'Role', sortBy: (token) => token.role },
   {
     key: 'projects',
     title: 'Projects',
@@ -55,12 +54,7 @@ const columnsOf = (scope: Scope, names: ReadonlyMap<number, string>): Column<Tok
     sortBy: (token) => timeOf(token.expires_at),
     render: (token) => (token.expires_at === null ? 'never' : <FullDate at={token.expires_at} />),
   },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (token) => timeOf(token.created_at),
-    render: (token) => <Ago at={token.created_at} />,
-  },
+  createdColumn,
   { key: 'actions', title: 'Actions', kind: 'actions', render: (token) => <Revoke token={token} /> },
 ];
 

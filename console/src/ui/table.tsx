@@ -2,13 +2,19 @@ import type { KeyboardEvent, ReactNode } from 'react';
 import { Icon } from './icons.tsx';
 import { useTableFocus } from './table-focus.ts';
 
-export interface Column<T> {
+type SortBy<T> = (row: T) => string | number | null | undefined;
+
+/** `sortBy` makes a column sortable, and is what it shows by default. */
+export type Column<T> = ColumnHead &
+  (
+    | { readonly sortBy?: SortBy<T>; readonly render: (row: T) => ReactNode }
+    | { readonly sortBy: SortBy<T>; readonly render?: undefined }
+  );
+
+interface ColumnHead {
   /** Name in the URL when the list is sorted by it. */
   readonly key: string;
   readonly title: string;
-  readonly render: (row: T) => ReactNode;
-  /** Makes the column sortable. */
-  readonly sortBy?: (row: T) => string | number | null | undefined;
   /** `name`: the link to the detail page. `clip`: a name that is cut. `number`: right-aligned. `wrap`: long text. `actions`: buttons. */
   readonly kind?: 'name' | 'clip' | 'number' | 'wrap' | 'actions';
 }
@@ -42,7 +48,7 @@ export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: T
             <tr key={rowKey(row)}>
               {columns.map((column) => (
                 <td key={column.key} className={column.kind}>
-                  {column.render(row)}
+                  {column.render ? column.render(row) : column.sortBy(row)}
                 </td>
               ))}
             </tr>

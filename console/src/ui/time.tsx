@@ -6,6 +6,11 @@ export function parseDate(text: string): Date {
   return new Date(/(Z|[+-]\d{2}:?\d{2})$/.test(text) ? text : `${text}Z`);
 }
 
+/** For the order of a list. */
+export function timeOf(text: string | null): number | null {
+  return text === null ? null : parseDate(text).getTime();
+}
+
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 /** Words are English, like the rest of the console; the order of a date and the separators of a number are those of the browser. */
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

@@ -1,33 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
+import { tagsText } from '../ui/form/tags.ts';
 import { ListPage } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { Ago, parseDate } from '../ui/time.tsx';
 import { volumesQuery } from './data.ts';
 import type { Volume } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Volume>[] => [
-  {
-    key: 'name',
-    title: 'Name',
-    kind: 'name',
-    sortBy: (volume) => volume.name,
-    render: (volume) => (
-      <Link to={scope.path('volumes', volume.id)}>
-        <bdi>{volume.name}</bdi>
-      </Link>
-    ),
-  },
-  {
-    key: 'status',
-    title: 'Status',
-    sortBy: (volume) => volume.status,
-    render: (volume) => <StatusBadge status={volume.status} />,
-  },
+  nameColumn((volume) => scope.path('volumes', volume.id)),
+  statusColumn,
   {
     key: 'size',
     title: 'Size',
@@ -35,20 +19,9 @@ const columnsOf = (scope: Scope): Column<Volume>[] => [
     sortBy: (volume) => volume.size,
     render: (volume) => formatGib(volume.size),
   },
-  { key: 'type', title: 'Type', sortBy: (volume) => volume.volume_type, render: (volume) => volume.volume_type },
-  {
-    key: 'snapshots',
-    title: 'Snapshots',
-    kind: 'number',
-    sortBy: (volume) => volume.snapshot_ids.length,
-    render: (volume) => volume.snapshot_ids.length,
-  },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (volume) => parseDate(volume.created_at).getTime(),
-    render: (volume) => <Ago at={volume.created_at} />,
-  },
+  { key: 'type', title: 'Type', sortBy: (volume) => volume.volume_type },
+  { key: 'snapshots', title: 'Snapshots', kind: 'number', sortBy: (volume) => volume.snapshot_ids.length },
+  createdColumn,
 ];
 
 export function VolumeList() {
@@ -61,7 +34,7 @@ export function VolumeList() {
       query={useQuery(volumesQuery(scope))}
       columns={columnsOf(scope)}
       rowKey={(volume) => volume.id}
-      textOf={(volume) => [volume.name, volume.id, ...volume.tags.map(({ key, value }) => `${key}=${value}`)].join(' ')}
+      textOf={(volume) => [volume.name, volume.id, tagsText(volume.tags)].join(' ')}
       filters={[
         { name: 'status', label: 'Status', valueOf: (volume) => volume.status },
         { name: 'type', label: 'Type', valueOf: (volume) => volume.volume_type },

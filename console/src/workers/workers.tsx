@@ -16,12 +16,7 @@ const stateOf = (driver: Driver) => (driver.healthy ? 'ok' : 'failing');
 type RegionNames = (ids: readonly number[]) => string;
 
 const columnsOf = (regions: RegionNames): Column<Driver>[] => [
-  {
-    key: 'kind',
-    title: 'Driver',
-    sortBy: (driver) => driver.kind ?? driver.driver,
-    render: (driver) => driver.kind ?? driver.driver,
-  },
+  { key: 'kind', title: 'Driver', sortBy: (driver) => driver.kind ?? driver.driver },
   {
     key: 'state',
     title: 'State',
@@ -51,12 +46,7 @@ const columnsOf = (regions: RegionNames): Column<Driver>[] => [
         </div>
       ),
   },
-  {
-    key: 'regions',
-    title: 'Regions',
-    sortBy: (driver) => regions(driver.region_ids),
-    render: (driver) => regions(driver.region_ids),
-  },
+  { key: 'regions', title: 'Regions', sortBy: (driver) => regions(driver.region_ids) },
   {
     key: 'worker',
     title: 'Worker',

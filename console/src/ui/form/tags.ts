@@ -2,6 +2,11 @@ import type { components } from '../../api/openapi.d.ts';
 
 type Tag = components['schemas']['Tag'];
 
+/** For the filter of a list: `env=test team=web`. */
+export function tagsText(tags: readonly Tag[]): string {
+  return tags.map(({ key, value }) => `${key}=${value}`).join(' ');
+}
+
 /** The tags that a user may change, as a map. */
 export function tagsForEdit(tags: readonly Tag[]): Record<string, string> {
   return Object.fromEntries(tags.filter((tag) => !tag.read_only).map(({ key, value }) => [key, value]));
