@@ -1,10 +1,11 @@
 import { type Query, useQuery } from '@tanstack/react-query';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
 import { ApiError } from './errors.ts';
 import type { components } from './openapi.d.ts';
 import { queryClient } from './query-client.ts';
 import { onReachableAgain } from './reachability.ts';
 import { sessionQuery } from './session.ts';
+import { createStore, useStore } from './store.ts';
 
 /** A change of a resource, from `GET /cloudyard/v1/events`. */
 type ResourceEvent = components['schemas']['ResourceEvent'];
@@ -44,24 +45,11 @@ const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
   secrets: ['load_balancers'],
 };
 
-let liveness: Liveness = 'connecting';
-const listeners = new Set<() => void>();
+const liveness = createStore<Liveness>('connecting');
 
 /** Whether changes arrive as events or are polled. */
 export function useLiveness(): Liveness {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => liveness,
-  );
-}
-
-function setLiveness(next: Liveness): void {
-  if (next === liveness) return;
-  liveness = next;
-  for (const listener of listeners) listener();
+  return useStore(liveness);
 }
 
 /** Keeps the queries of the page current while it is shown: by events of the project, or by polling where they cannot flow. */
@@ -137,9 +125,9 @@ function openStream(projectId: string): () => void {
     source = openSource(projectId, lastId, {
       opened() {
         // What changed between the reads of the page and this moment is in no event.
-        if (!isResumed || liveness === 'polling') refreshAll();
+        if (!isResumed || liveness.get() === 'polling') refreshAll();
         failures = 0;
-        setLiveness('live');
+        liveness.set('live');
         expectMessage();
       },
       received(id, change) {
@@ -157,7 +145,7 @@ function openStream(projectId: string): () => void {
   }
   function poll(): void {
     stop();
-    setLiveness('polling');
+    liveness.set('polling');
     const repeat = () => {
       // A read may take longer than the interval.
       if (!document.hidden) refreshAll({ cancelRefetch: false });
@@ -177,7 +165,7 @@ function openStream(projectId: string): () => void {
   document.addEventListener('visibilitychange', onVisibility);
   for (const name of NETWORK_EVENTS) window.addEventListener(name, onNetwork);
   const unsubscribe = onReachableAgain(() => {
-    if (liveness === 'polling' && !document.hidden) connect();
+    if (liveness.get() === 'polling' && !document.hidden) connect();
   });
   connect();
   return () => {

@@ -1,34 +1,24 @@
-import { useSyncExternalStore } from 'react';
+import { createStore, useStore } from './store.ts';
 
 /** Of a proxy whose server does not respond. Cloudyard does not send them. */
 const GATEWAY_ERRORS = [502, 504];
 
-let isReachable = true;
-const listeners = new Set<() => void>();
+const reachable = createStore(true);
 
 /** Records the status of a response, or null if there was none. Returns whether the server is reachable. */
 export function noteResponse(status: number | null): boolean {
-  const next = status !== null && !GATEWAY_ERRORS.includes(status);
-  if (next !== isReachable) {
-    isReachable = next;
-    for (const listener of listeners) listener();
-  }
-  return next;
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  reachable.set(status !== null && !GATEWAY_ERRORS.includes(status));
+  return reachable.get();
 }
 
 /** Whether the last request reached the server. */
 export function useReachability(): boolean {
-  return useSyncExternalStore(subscribe, () => isReachable);
+  return useStore(reachable);
 }
 
 /** Resolves when a request has reached the server. */
 export async function untilReachable(): Promise<void> {
-  if (isReachable) return;
+  if (reachable.get()) return;
   await new Promise<void>((resolve) => {
     const unsubscribe = onReachableAgain(() => {
       unsubscribe();
@@ -39,7 +29,7 @@ export async function untilReachable(): Promise<void> {
 
 /** Calls the listener when the server is reachable again. Returns the function that unsubscribes. */
 export function onReachableAgain(listener: () => void): () => void {
-  return subscribe(() => {
-    if (isReachable) listener();
+  return reachable.subscribe(() => {
+    if (reachable.get()) listener();
   });
 }

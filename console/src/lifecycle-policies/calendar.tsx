@@ -1,7 +1,7 @@
 import './lifecycle-policies.css';
 import { useQuery } from '@tanstack/react-query';
-import { useState, useSyncExternalStore } from 'react';
-import { offset, serverNow, subscribe } from '../api/server-clock.ts';
+import { useState } from 'react';
+import { serverNow, useServerOffset } from '../api/server-clock.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
@@ -138,9 +138,8 @@ function Month({ month, ...all }: MonthProps) {
 
 /** The clock of the server may be moved. */
 function useToday(): string {
-  useSyncExternalStore(subscribe, offset);
   const [opened] = useState(() => Date.now());
-  return new Date(opened + offset()).toDateString();
+  return new Date(opened + useServerOffset()).toDateString();
 }
 
 const BADGES = [

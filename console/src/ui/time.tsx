@@ -1,5 +1,5 @@
-import { useEffect, useState, useSyncExternalStore } from 'react';
-import { offset, serverNow, subscribe } from '../api/server-clock.ts';
+import { useEffect, useState } from 'react';
+import { serverNow, useServerOffset } from '../api/server-clock.ts';
 
 /** A date of the API. Those of tasks and file shares carry no zone: they are UTC. */
 export function parseDate(text: string): Date {
@@ -47,7 +47,7 @@ export function durationText(seconds: number): string {
 /** How long ago, with the full date in the tooltip. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const [, rerender] = useState(0);
-  useSyncExternalStore(subscribe, offset);
+  useServerOffset();
   useEffect(() => {
     const timer = setInterval(() => rerender((count) => count + 1), 30_000);
     return () => clearInterval(timer);

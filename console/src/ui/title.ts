@@ -1,15 +1,17 @@
-import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { useEffect, useRef } from 'react';
+import { createStore, useStore } from '../api/store.ts';
 
 /** The titles of the page and of the dialogs above it. The last one is shown. */
 let titles: readonly { readonly text: string }[] = [];
-const listeners = new Set<() => void>();
+/** The title of the tab. It stays while the data of the next page loads. */
+const shown = createStore(document.title);
 
 function show(next: typeof titles): void {
   titles = next;
   const last = titles.at(-1);
   if (!last) return;
   document.title = `${last.text} · Cloudyard`;
-  for (const listener of listeners) listener();
+  shown.set(document.title);
 }
 
 /** Names the page or dialog in the tab and for screen readers, until it is unmounted. */
@@ -26,12 +28,6 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-/** The title of the tab. It stays while the data of the next page loads. */
 export function useShownTitle(): string {
-  return useSyncExternalStore(subscribe, () => document.title);
+  return useStore(shown);
 }

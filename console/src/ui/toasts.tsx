@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { useSyncExternalStore } from 'react';
+import { createStore, useStore } from '../api/store.ts';
 import { Icon } from './icons.tsx';
 
 interface Toast {
@@ -12,24 +12,13 @@ interface Toast {
 
 const SHOWN_MS = 8000;
 const MOST_SHOWN = 4;
-let toasts: readonly Toast[] = [];
+const toasts = createStore<readonly Toast[]>([]);
 let lastId = 0;
-const listeners = new Set<() => void>();
-
-function publish(next: readonly Toast[]): void {
-  toasts = next;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
 
 /** Shows a toast; `busy` ones stay until they are replaced. Returns its ID. */
 export function showToast(toast: Omit<Toast, 'id'>, replaced?: number): number {
   const id = replaced ?? ++lastId;
-  publish([...withRoom(toasts.filter((each) => each.id !== id)), { ...toast, id }]);
+  toasts.set([...withRoom(toasts.get().filter((each) => each.id !== id)), { ...toast, id }]);
   // Failures stay until they are read.
   if (toast.tone === 'ok') setTimeout(() => dismissToast(id), SHOWN_MS);
   return id;
@@ -43,11 +32,11 @@ function withRoom(shown: readonly Toast[]): readonly Toast[] {
 }
 
 function dismissToast(id: number): void {
-  publish(toasts.filter((toast) => toast.id !== id));
+  toasts.set(toasts.get().filter((toast) => toast.id !== id));
 }
 
 export function Toasts() {
-  const shown = useSyncExternalStore(subscribe, () => toasts);
+  const shown = useStore(toasts);
   return (
     <section className="toasts" aria-label="Notifications" aria-live="polite">
       {shown.map((toast) => (
