@@ -91,6 +91,32 @@ describe('a list that is cut', () => {
   });
 });
 
+describe('a long name', () => {
+  it.each([
+    ['left-to-right', 'a long name '],
+    ['right-to-left', 'שם ארוך מאוד '],
+  ])('in a %s script is cut at its end', async (_script, words) => {
+    const name = words.repeat(12).trim();
+    const policy = { name, action: 'volume_snapshot' };
+    await consoleOf.yard.insist('POST', '/cloud/v1/lifecycle_policy/1/1', policy);
+    const page = await open('lifecycle-policies');
+    const link = page.getByRole('link', { name });
+    await link.waitFor();
+    const isVisible = await link.evaluate((element) => {
+      const text = element.ownerDocument.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode()!;
+      const cell = element.closest('td')!.getBoundingClientRect();
+      return [0, text.textContent!.length - 1].map((at) => {
+        const range = new Range();
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        const { left, right } = range.getBoundingClientRect();
+        return left >= cell.left && right <= cell.right;
+      });
+    });
+    expect(isVisible).toEqual([true, false]);
+  });
+});
+
 describe('a page of a list', () => {
   it('is announced, and its button keeps the focus on the last page', async () => {
     const names = Array.from({ length: 51 }, (_, index) => `key-${index}`);

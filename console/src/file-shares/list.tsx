@@ -27,13 +27,7 @@ const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): C
     render: (share) => usage && <Usage share={share} usage={usage.get(share.id)} />,
   },
   { key: 'type', title: 'Type', sortBy: (share) => share.type_name },
-  {
-    key: 'network',
-    title: 'Network',
-    kind: 'clip',
-    sortBy: (share) => share.network_name,
-    render: (share) => <bdi>{share.network_name}</bdi>,
-  },
+  { key: 'network', title: 'Network', kind: 'clip', sortBy: (share) => share.network_name },
   createdColumn,
 ];
 

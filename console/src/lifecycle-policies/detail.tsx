@@ -196,11 +196,7 @@ function Volumes({ policy }: { policy: Policy }) {
               key: 'name',
               title: 'Name',
               kind: 'name',
-              render: (volume) => (
-                <Link to={scope.path('volumes', volume.volume_id)}>
-                  <bdi>{volume.volume_name}</bdi>
-                </Link>
-              ),
+              render: (volume) => <Link to={scope.path('volumes', volume.volume_id)}>{volume.volume_name}</Link>,
             },
             { key: 'id', title: 'ID', render: (volume) => <code>{volume.volume_id}</code> },
             {

@@ -35,11 +35,7 @@ export function Expiring({ policy }: { policy: Policy }) {
               key: 'name',
               title: 'Snapshot',
               kind: 'name',
-              render: (snapshot) => (
-                <Link to={scope.path('snapshots', snapshot.snapshot_id)}>
-                  <bdi>{snapshot.name}</bdi>
-                </Link>
-              ),
+              render: (snapshot) => <Link to={scope.path('snapshots', snapshot.snapshot_id)}>{snapshot.name}</Link>,
             },
             {
               key: 'volume',

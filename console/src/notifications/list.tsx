@@ -111,11 +111,7 @@ const columnsOf = (scope: Scope): Column<Notification>[] => [
     key: 'subject',
     title: 'Subject',
     kind: 'name',
-    render: (notification) => (
-      <Link to={scope.path('notifications', notification.id)}>
-        <bdi>{notification.subject}</bdi>
-      </Link>
-    ),
+    render: (notification) => <Link to={scope.path('notifications', notification.id)}>{notification.subject}</Link>,
   },
   { key: 'type', title: 'Type', render: (notification) => <code>{notification.type}</code> },
   {

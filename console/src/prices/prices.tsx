@@ -66,7 +66,7 @@ function termsOf(rows: readonly PriceRow[]): string {
 }
 
 const COLUMNS: Column<PriceRow>[] = [
-  { key: 'name', title: 'Resource', kind: 'name', render: ({ name }) => <bdi>{name}</bdi> },
+  { key: 'name', title: 'Resource', kind: 'name', render: ({ name }) => name },
   { key: 'amount', title: 'Size', render: ({ amount }) => amount },
   {
     key: 'hour',

@@ -26,7 +26,7 @@ export function QuotaRequests() {
     kind: 'clip',
     render: (each) => (
       <Link to={scope.path('clients', each.client_id)} search={{ tab: 'quotas' } as never}>
-        <bdi>{nameOf(each)}</bdi>
+        {nameOf(each)}
       </Link>
     ),
   };

@@ -27,11 +27,7 @@ const columnsOf = (project: number, workersOf: (region: Region) => number): Colu
     title: 'Name',
     kind: 'name',
     sortBy: (region) => region.display_name,
-    render: (region) => (
-      <Link to={`/p/${project}/r/${region.id}/${HOME}`}>
-        <bdi>{region.display_name}</bdi>
-      </Link>
-    ),
+    render: (region) => <Link to={`/p/${project}/r/${region.id}/${HOME}`}>{region.display_name}</Link>,
   },
   { key: 'id', title: 'ID', kind: 'number', sortBy: (region) => region.id },
   {

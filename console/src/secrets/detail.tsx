@@ -88,7 +88,7 @@ function Uses({ id }: { id: string }) {
                   to={scope.path('load-balancers', use.balancerId)}
                   search={{ tab: use.kind === 'listener' ? 'listeners' : 'pools' } as never}
                 >
-                  <bdi>{use.name}</bdi>
+                  {use.name}
                 </Link>
               ),
             },

@@ -18,11 +18,7 @@ export function SnapshotList() {
     title: 'Volume',
     kind: 'clip',
     sortBy: nameOf,
-    render: (snapshot) => (
-      <Link to={scope.path('volumes', snapshot.volume_id)}>
-        <bdi>{nameOf(snapshot)}</bdi>
-      </Link>
-    ),
+    render: (snapshot) => <Link to={scope.path('volumes', snapshot.volume_id)}>{nameOf(snapshot)}</Link>,
   };
   const [name, ...others] = columnsOf(scope);
   return (

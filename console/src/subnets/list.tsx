@@ -18,11 +18,7 @@ export function SubnetList() {
     title: 'Network',
     kind: 'clip',
     sortBy: nameOf,
-    render: (subnet) => (
-      <Link to={scope.path('networks', subnet.network_id)}>
-        <bdi>{nameOf(subnet)}</bdi>
-      </Link>
-    ),
+    render: (subnet) => <Link to={scope.path('networks', subnet.network_id)}>{nameOf(subnet)}</Link>,
   };
   const [name, ...others] = columnsOf(scope);
   return (

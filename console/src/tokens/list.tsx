@@ -22,9 +22,7 @@ const columnsOf = (scope: Scope, names: ReadonlyMap<number, string>): Column<Tok
     sortBy: nameOf,
     render: (token) => (
       <>
-        <Link to={scope.path('tokens', token.id)}>
-          <bdi>{nameOf(token)}</bdi>
-        </Link>{' '}
+        <Link to={scope.path('tokens', token.id)}>{nameOf(token)}</Link>{' '}
         {token.name !== '' && <span className="mono muted">{token.key_id}</span>}
       </>
     ),

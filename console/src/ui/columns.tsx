@@ -16,10 +16,7 @@ export function nameColumn<T extends { readonly name: string }>(
     sortBy: ({ name }) => name,
     render: (row) => (
       <>
-        <Link to={to(row)}>
-          <bdi>{row.name}</bdi>
-        </Link>{' '}
-        {badgeOf?.(row) && <span className="badge">{badgeOf(row)}</span>}
+        <Link to={to(row)}>{row.name}</Link> {badgeOf?.(row) && <span className="badge">{badgeOf(row)}</span>}
       </>
     ),
   };

@@ -15,7 +15,10 @@ interface ColumnHead {
   /** Name in the URL when the list is sorted by it. */
   readonly key: string;
   readonly title: string;
-  /** `name`: the link to the detail page. `clip`: a name that is cut. `number`: right-aligned. `wrap`: long text. `actions`: buttons. */
+  /**
+   * `name`: the link to the detail page. `clip`: another name. Both are cut at their end and need no `<bdi>`.
+   * `number`: right-aligned. `wrap`: long text. `actions`: buttons.
+   */
   readonly kind?: 'name' | 'clip' | 'number' | 'wrap' | 'actions';
 }
 
@@ -47,7 +50,7 @@ export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: T
           {rows.map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.key} className={column.kind}>
+                <td key={column.key} className={column.kind} dir={isCut(column) ? 'auto' : undefined}>
                   {column.render ? column.render(row) : column.sortBy(row)}
                 </td>
               ))}
@@ -58,6 +61,9 @@ export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: T
     </div>
   );
 }
+
+/** The browser cuts text at the end of its direction, which is that of the cell. */
+const isCut = ({ kind }: ColumnHead) => kind === 'name' || kind === 'clip';
 
 interface ColumnTitleProps<T> {
   readonly column: Column<T>;

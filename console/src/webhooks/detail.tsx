@@ -78,11 +78,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
                 key: 'subject',
                 title: 'Notification',
                 kind: 'name',
-                render: ({ id, subject }) => (
-                  <Link to={scope.path('notifications', id)}>
-                    <bdi>{subject}</bdi>
-                  </Link>
-                ),
+                render: ({ id, subject }) => <Link to={scope.path('notifications', id)}>{subject}</Link>,
               },
               {
                 key: 'state',
