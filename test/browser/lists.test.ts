@@ -118,17 +118,28 @@ describe('a long name', () => {
 });
 
 describe('a page of a list', () => {
-  it('is announced, and its button keeps the focus on the last page', async () => {
-    const names = Array.from({ length: 51 }, (_, index) => `key-${index}`);
+  it('is announced and shown from its start, and its button keeps the focus on the last page', async () => {
+    const names = Array.from({ length: 101 }, (_, index) => `key-${index}`);
     await Promise.all(
       names.map((name) => consoleOf.yard.insist('POST', '/cloud/v1/caas/keys/1/1', { name, containers: [] })),
     );
     const page = await open('api-keys');
     await loaded(page);
-    await page.getByRole('button', { name: 'Next' }).focus();
+    const next = page.getByRole('button', { name: 'Next' });
+    await next.focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('status').getByText('51–51 of 51').waitFor();
-    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true);
+    await page.getByRole('status').getByText('51–100 of 101').waitFor();
+    expect(await page.locator('tbody tr').first().evaluate(isInView)).toBe(true);
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').getByText('101–101 of 101').waitFor();
+    expect(await next.isDisabled()).toBe(true);
     expect(await page.evaluate('document.activeElement.innerText.trim()')).toBe('Next');
   });
 });
+
+/** Whether no part of the element is above or below the window, or below the bar at the top. */
+function isInView(element: Element): boolean {
+  const { top, bottom } = element.getBoundingClientRect();
+  const bar = element.ownerDocument.querySelector('header.top')!.getBoundingClientRect().bottom;
+  return top >= bar && bottom <= innerHeight;
+}

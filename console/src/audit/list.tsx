@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useManagesClients } from '../api/session.ts';
-import { ActionButton } from '../ui/action-button.tsx';
-import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
+import { PageButtons } from '../ui/pager.tsx';
 import { PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
@@ -101,13 +100,9 @@ function AuditPager({ next }: { next: number | null }) {
   const state = useListState();
   if (next === null && state.get('before') === '') return null;
   return (
-    <nav className="pager" aria-label="Pages">
-      <ActionButton className="small" isDisabled={state.get('before') === ''} onClick={() => state.set({ before: '' })}>
-        <Icon name="left" /> Newest
-      </ActionButton>
-      <ActionButton className="small" isDisabled={next === null} onClick={() => state.set({ before: String(next) })}>
-        Older <Icon name="right" />
-      </ActionButton>
-    </nav>
+    <PageButtons
+      back={{ label: 'Newest', go: state.get('before') === '' ? null : () => state.set({ before: '' }) }}
+      forward={{ label: 'Older', go: next === null ? null : () => state.set({ before: String(next) }) }}
+    />
   );
 }

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import schema from 'schema:NotificationType';
 import { useReadsWebhooks } from '../api/session.ts';
 import { FilterSelect } from '../ui/filter-select.tsx';
-import { Pager } from '../ui/list-page.tsx';
+import { Pager } from '../ui/pager.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';

@@ -5,7 +5,7 @@ import { useReadOnlyReason } from '../api/session.ts';
 import { ActionButton } from '../ui/action-button.tsx';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
-import { Pager } from '../ui/list-page.tsx';
+import { Pager } from '../ui/pager.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { formatNumber } from '../ui/numbers.ts';

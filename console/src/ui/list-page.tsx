@@ -1,14 +1,14 @@
 import { Outlet } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useEffect } from 'react';
+import type { ReactNode } from 'react';
 import { useReadOnlyReason } from '../api/session.ts';
-import { ActionButton } from './action-button.tsx';
 import { FilterInput } from './filter-input.tsx';
 import { FilterSelect } from './filter-select.tsx';
 import { Icon } from './icons.tsx';
 import { type ListState, PAGE_SIZE, sortRows, useListState } from './list-state.ts';
 import { formatNumber } from './numbers.ts';
 import { ActionLink, PageHead } from './page-head.tsx';
+import { Pager } from './pager.tsx';
 import { EmptyState, NotLoaded } from './states.tsx';
 import { SimulatedBadge } from './status.tsx';
 import { type Column, Table } from './table.tsx';
@@ -149,34 +149,3 @@ function ListTools<T>({ state, filters, rows, count, total }: ListToolsProps<T>)
 }
 
 const rowsText = (count: number) => (count === 1 ? '1 row' : `${formatNumber(count)} rows`);
-
-interface PagerProps {
-  /** From 1. */
-  readonly page: number;
-  /** Number of all rows. */
-  readonly count: number;
-  readonly setPage: (page: number) => void;
-}
-
-/** Previous and next page; nothing where one page shows all. A page that does not exist any more becomes the last one. */
-export function Pager({ page, count, setPage }: PagerProps) {
-  const last = Math.max(1, Math.ceil(count / PAGE_SIZE));
-  useEffect(() => {
-    if (page > last) setPage(last);
-  });
-  if (last <= 1) return null;
-  const first = (page - 1) * PAGE_SIZE + 1;
-  return (
-    <nav className="pager" aria-label="Pages">
-      <span className="num" role="status">
-        {formatNumber(first)}–{formatNumber(Math.min(count, page * PAGE_SIZE))} of {formatNumber(count)}
-      </span>
-      <ActionButton className="small" isDisabled={page <= 1} onClick={() => setPage(page - 1)}>
-        <Icon name="left" /> Previous
-      </ActionButton>
-      <ActionButton className="small" isDisabled={page >= last} onClick={() => setPage(page + 1)}>
-        Next <Icon name="right" />
-      </ActionButton>
-    </nav>
-  );
-}

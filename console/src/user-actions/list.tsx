@@ -1,7 +1,7 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
-import { Pager } from '../ui/list-page.tsx';
+import { Pager } from '../ui/pager.tsx';
 import { useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { usePageActions } from '../ui/page-actions.ts';
