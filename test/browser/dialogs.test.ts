@@ -300,3 +300,14 @@ describe('a part of a form that is added or removed', () => {
     await hasFocus(add);
   });
 });
+
+describe('the same by code', () => {
+  it('on a phone has the button that copies it above the text', async () => {
+    const page = await open('networks/new', { viewport: { width: 360, height: 740 } });
+    await page.getByText('The same by code').click();
+    const code = page.getByRole('tabpanel', { name: 'curl' });
+    const text = await code.locator('pre').boundingBox();
+    const button = await code.getByRole('button', { name: 'Copy text' }).boundingBox();
+    expect(button!.y + button!.height).toBeLessThanOrEqual(text!.y);
+  });
+});
