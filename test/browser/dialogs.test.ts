@@ -301,6 +301,27 @@ describe('a part of a form that is added or removed', () => {
   });
 });
 
+describe('a toast', () => {
+  it('is above an open dialog and can be dismissed', async () => {
+    const page = await open('networks/new');
+    let release = () => {};
+    const isReleased = new Promise<void>((done) => (release = done));
+    await page.route(/\/v1\/tasks\/[\w-]+$/, async (route) => {
+      await isReleased;
+      await route.continue();
+    });
+    await nameField(page).fill('created-below');
+    await page.getByRole('button', { name: 'Create network' }).click();
+    await page.getByRole('link', { name: 'Create network' }).click();
+    await nameField(page).fill('kept');
+    release();
+    const toast = page.locator('.toast.ok').filter({ hasText: 'Created network created-below' });
+    await toast.getByRole('button', { name: 'Dismiss' }).click();
+    await toast.waitFor({ state: 'detached' });
+    expect(await nameField(page).inputValue()).toBe('kept');
+  });
+});
+
 describe('the same by code', () => {
   it('on a phone has the button that copies it above the text', async () => {
     const page = await open('networks/new', { viewport: { width: 360, height: 740 } });

@@ -1,11 +1,22 @@
 import { useLayoutEffect, useRef } from 'react';
 import type { RefObject } from 'react';
+import { createStore, useStore } from '../api/store.ts';
 
 interface ModalOptions {
   /** Selects the control that gets the focus. */
   readonly first?: string;
   /** Stays above dialogs that open later, such as a form whose code was still being loaded. */
   readonly isTopmost?: boolean;
+}
+
+/** The dialogs that are shown, the one above the others last. Those below it are inert, like the page. */
+const shown = createStore<readonly HTMLDialogElement[]>([]);
+
+const shownWithout = (element: HTMLDialogElement) => shown.get().filter((each) => each !== element);
+
+/** The dialog above the others; null if none is shown. */
+export function useTopDialog(): HTMLDialogElement | null {
+  return useStore(shown).at(-1) ?? null;
 }
 
 /** Shows the topmost dialog above the one that has just opened. */
@@ -23,7 +34,10 @@ export function useModal({ first, isTopmost = false }: ModalOptions = {}): RefOb
     const element = dialog.current!;
     let focused: HTMLElement | null = null;
     const show = (control: HTMLElement | null) => {
-      if (!element.open) element.showModal();
+      if (!element.open) {
+        element.showModal();
+        shown.set([...shownWithout(element), element]);
+      }
       control?.focus();
     };
     const showAgain = () => show(focused);
@@ -44,6 +58,7 @@ export function useModal({ first, isTopmost = false }: ModalOptions = {}): RefOb
       element.removeEventListener('close', showAgain);
       // Before the element leaves the document, so that the browser returns the focus.
       element.close();
+      shown.set(shownWithout(element));
     };
   }, []);
   return dialog;

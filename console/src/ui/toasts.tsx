@@ -1,6 +1,8 @@
 import { Link } from '@tanstack/react-router';
+import { createPortal } from 'react-dom';
 import { createStore, useStore } from '../api/store.ts';
 import { Icon } from './icons.tsx';
+import { useTopDialog } from './modal.ts';
 
 interface Toast {
   readonly id: number;
@@ -35,7 +37,13 @@ function dismissToast(id: number): void {
   toasts.set(toasts.get().filter((toast) => toast.id !== id));
 }
 
+/** In the dialog above the others, if there is one: what is outside of it is covered and inert. */
 export function Toasts() {
+  const dialog = useTopDialog();
+  return dialog ? createPortal(<ToastList />, dialog) : <ToastList />;
+}
+
+function ToastList() {
   const shown = useStore(toasts);
   return (
     <section className="toasts" aria-label="Notifications" aria-live="polite">
