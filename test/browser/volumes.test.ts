@@ -62,15 +62,22 @@ describe('the pages of volumes', () => {
   });
 
   it('creates a volume from the snapshot whose page opened the form', async () => {
-    const snapshot = await newSnapshot('before upgrade', await newVolume('source', { size: 2 }));
+    const snapshot = await newSnapshot(
+      'before upgrade',
+      await newVolume('source', { size: 2, type_name: 'ssd_hiiops' }),
+    );
     const page = await open(`snapshots/${snapshot}`);
     await page.getByRole('link', { name: 'Create volume' }).click();
     await page.getByRole('option', { name: 'before upgrade' }).waitFor({ state: 'attached' });
     expect(await page.getByLabel('Snapshot', { exact: true }).inputValue()).toBe(snapshot);
     await page.getByLabel('Name', { exact: true }).fill('copy');
+    await page.getByText('The same by code').click();
+    await page.getByRole('tab', { name: 'Terraform' }).click();
+    const code = page.getByRole('tabpanel', { name: 'Terraform' });
+    await expect.poll(() => code.innerText()).toMatch(/size += 2\n +type_name += "ssd_hiiops"/);
     await submit(page, 'Create volume');
     await page.getByText('Created volume copy').waitFor();
-    expect(await rowNamed(VOLUMES, 'copy')).toMatchObject({ size: 2 });
+    expect(await rowNamed(VOLUMES, 'copy')).toMatchObject({ size: 2, volume_type: 'ssd_hiiops' });
   });
 
   it('shows at each field what the API would refuse, and keeps the text', async () => {

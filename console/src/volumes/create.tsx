@@ -17,7 +17,7 @@ import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { formatDate, parseDate } from '../ui/time.tsx';
-import { KIND, newVolumePrice, volumePricePath, volumeTypesQuery } from './data.ts';
+import { KIND, newVolumePrice, volumePricePath, volumesQuery, volumeTypesQuery } from './data.ts';
 
 const PATH = '/cloud/v1/volumes/{project_id}/{region_id}';
 type Source = 'new-volume' | 'snapshot';
@@ -29,10 +29,11 @@ export function CreateVolume() {
   const { snapshot } = useSearch({ strict: false }) as { snapshot?: string };
   const [source, setSource] = useState<Source>(snapshot ? 'snapshot' : 'new-volume');
   const params = scopeParams(scope);
+  const copyOf = useCopyOf(source);
   const form = useForm({
     schema: source === 'snapshot' ? copySchema : emptySchema,
     initial: { name: '', size: 10, ...(snapshot ? { snapshot_id: snapshot } : {}) },
-    toBody: (values) => toBody(values, source),
+    toBody: (values) => toBody(values, source, copyOf),
     send: async (body) => {
       const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
       trackTasks(tasks, scope, {
@@ -60,9 +61,28 @@ export function CreateVolume() {
   );
 }
 
-function toBody(values: Values, source: Source): Values {
+function toBody(values: Values, source: Source, copyOf: (snapshot: unknown) => Values): Values {
   const { size, snapshot_id, ...rest } = values;
-  return withoutEmpty({ ...rest, source, ...(source === 'snapshot' ? { snapshot_id } : { size }) });
+  const own = source === 'snapshot' ? { ...copyOf(snapshot_id), snapshot_id } : { size };
+  return withoutEmpty({ ...own, ...rest, source });
+}
+
+/**
+ * The size and the type that a volume from a snapshot has by default. The request names them: without them, the code for
+ * Terraform would plan to remove those of the response.
+ */
+function useCopyOf(source: Source): (snapshotId: unknown) => Values {
+  const scope = useScope();
+  const enabled = source === 'snapshot';
+  const snapshots = useQuery({ ...snapshotsQuery(scope), enabled }).data?.results ?? [];
+  const volumes = useQuery({ ...volumesQuery(scope), enabled }).data?.results ?? [];
+  const offered = useQuery({ ...volumeTypesQuery(scope), enabled }).data ?? [];
+  return (snapshotId) => {
+    const snapshot = snapshots.find(({ id }) => id === snapshotId);
+    const type = volumes.find(({ id }) => id === snapshot?.volume_id)?.volume_type;
+    // A type that is not offered any more is the default only.
+    return { size: snapshot?.size, type_name: offered.find((each) => each === type) };
+  };
 }
 
 function priceOf(form: Form, source: Source): Record<string, unknown> | null {
