@@ -180,6 +180,20 @@ describe('the pages of file shares', () => {
     expect(rules.body.results).toEqual([]);
   });
 
+  it('says what to do about an access rule that the host did not apply', async () => {
+    const id = await newShare('rule that fails');
+    const fault = { resource: 'file_share', operation: 'apply', mode: 'fail' };
+    await consoleOf.yard.insist('POST', '/cloudyard/v1/dev/faults', fault);
+    const rules = `/cloud/v1/file_shares/1/1/${id}/access_rule`;
+    await consoleOf.yard.insist('POST', rules, { ip_address: '192.0.2.0/24', access_mode: 'ro' });
+    const page = await open(`file-shares/${id}?tab=access`);
+    await page
+      .getByRole('cell', { name: /^error/ })
+      .getByText('The host did not apply the change.')
+      .waitFor();
+    await checkPage(page);
+  });
+
   it('keeps filter and order in the URL', async () => {
     await newShare('alpha');
     await newShare('beta', { size: 3 });

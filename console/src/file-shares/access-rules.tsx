@@ -8,7 +8,7 @@ import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { accessRulesQuery } from './data.ts';
-import type { FileShare } from './data.ts';
+import type { AccessRule, FileShare } from './data.ts';
 
 export function AccessRules({ share }: { share: FileShare }) {
   const scope = useScope();
@@ -43,7 +43,7 @@ export function AccessRules({ share }: { share: FileShare }) {
               title: 'Access',
               render: (rule) => (rule.access_level === 'rw' ? 'read and write' : 'read only'),
             },
-            { key: 'state', title: 'State', render: (rule) => <StatusBadge status={rule.state} /> },
+            { key: 'state', title: 'State', kind: 'wrap', render: (rule) => <State rule={rule} /> },
             {
               key: 'actions',
               title: 'Actions',
@@ -62,5 +62,20 @@ export function AccessRules({ share }: { share: FileShare }) {
         />
       )}
     </Card>
+  );
+}
+
+/** A change of a rule has no task, and the API does not return why it failed. */
+function State({ rule }: { rule: AccessRule }) {
+  return (
+    <>
+      <StatusBadge status={rule.state} />
+      {rule.state === 'error' && (
+        <p className="small muted">
+          The host did not apply the change. Remove the rule, and add it again if it is needed. The server log has the
+          cause.
+        </p>
+      )}
+    </>
   );
 }
