@@ -15,6 +15,7 @@ export function CreateApiKey() {
   const params = scopeParams(useScope());
   const [created, setCreated] = useState<{ readonly name: string; readonly secret: string } | null>(null);
   const form = useForm({
+    call: { operationId: 'createApiKey', method: 'POST', path: KEYS, params },
     schema,
     initial: { name: '', containers: [{ namespace: '', name: '' }], description: '', is_disabled: false },
     send: async (body) => {
@@ -39,13 +40,7 @@ export function CreateApiKey() {
     );
   }
   return (
-    <FormDialog
-      title="Create API key"
-      form={form}
-      submitLabel="Create API key"
-      isForSecret
-      call={{ operationId: 'createApiKey', method: 'POST', path: KEYS, params }}
-    >
+    <FormDialog title="Create API key" form={form} submitLabel="Create API key" isForSecret>
       <Field form={form} path="name" label="Name" />
       <KeyFields form={form} />
       <Field form={form} path="is_disabled" label="Create it disabled" help="It opens nothing until it is enabled." />

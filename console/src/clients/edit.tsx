@@ -1,18 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateClient';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { useNotClientAdminReason } from '../api/session.ts';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
-import { useForm, useInitial } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { clientQuery, KIND } from './data.ts';
 import type { Client } from './data.ts';
 
@@ -32,9 +29,9 @@ export function EditClient() {
 function EditDialog({ client: current }: { client: Client }) {
   const client = useInitial(current);
   const scope = useScope();
-  const leave = useLeave();
   const params = { client_id: client.id };
-  const form = useForm({
+  const form = useRequestForm<Client>({
+    call: { operationId: 'updateClient', method: 'PATCH', path: PATH, params },
     schema,
     isEdit: true,
     initial: { name: client.name, emails: client.emails },
@@ -43,21 +40,11 @@ function EditDialog({ client: current }: { client: Client }) {
       ...(name === client.name ? {} : { name }),
       ...(JSON.stringify(emails) === JSON.stringify(client.emails) ? {} : { emails }),
     }),
-    send: async (body) => {
-      const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Updated client ${name}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('clients', client.id) });
-    },
+    queryKind: KIND,
+    sent: (_body, { name }) => ({ done: `Updated client ${name}`, to: scope.path('clients', client.id) }),
   });
   return (
-    <FormDialog
-      title={`Edit ${client.name}`}
-      form={form}
-      submitLabel="Save"
-      disabledReason={useNotClientAdminReason()}
-      call={{ operationId: 'updateClient', method: 'PATCH', path: PATH, params }}
-    >
+    <FormDialog title={`Edit ${client.name}`} form={form} submitLabel="Save" disabledReason={useNotClientAdminReason()}>
       <Field form={form} path="name" label="Name" help="" />
       <RowsField
         form={form}

@@ -2,20 +2,17 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateClientQuotas';
 import { useId } from 'react';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { useNotOperatorReason } from '../api/session.ts';
 import { allQuotasOf, clientQuotasQuery, type Figures, type Quota } from '../quotas/data.ts';
 import { quotaTitle } from '../quotas/gauges.tsx';
 import { DialogRoute } from '../ui/dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm, useInitial } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { clientQuery } from './data.ts';
 import type { Client } from './data.ts';
 
@@ -43,12 +40,12 @@ interface LimitDialogProps {
 function LimitDialog({ client, regional, global }: LimitDialogProps) {
   const id = useId();
   const scope = useScope();
-  const leave = useLeave();
   const params = { client_id: client.id };
   const places = { 'This region': allQuotasOf(regional), 'All regions': allQuotasOf(global) };
   const initial = useInitial<Figures>({ kind: '', ...regional, ...global });
   const notOperator = useNotOperatorReason();
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'updateClientQuotas', method: 'PATCH', path: PATH, params },
     schema,
     isEdit: true,
     initial,
@@ -60,12 +57,12 @@ function LimitDialog({ client, regional, global }: LimitDialogProps) {
         [name]: limits[name] === '' ? null : limits[name],
       };
     },
-    send: async (body) => {
-      await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Set a limit of client ${client.name}` });
-      void queryClient.invalidateQueries({ queryKey: ['quotas'] });
-      await leave({ to: scope.path('clients', client.id), search: { tab: 'quotas' } as never });
-    },
+    queryKind: 'quotas',
+    sent: () => ({
+      done: `Set a limit of client ${client.name}`,
+      to: scope.path('clients', client.id),
+      search: { tab: 'quotas' },
+    }),
   });
   const kind = String(form.get('kind'));
   const isUnchanged = form.get(`${kind}_limit`) === initial[`${kind}_limit`];
@@ -75,7 +72,6 @@ function LimitDialog({ client, regional, global }: LimitDialogProps) {
       form={form}
       submitLabel="Set limit"
       disabledReason={notOperator ?? (kind === '' ? 'Choose a quota' : isUnchanged ? 'Nothing has changed' : null)}
-      call={{ operationId: 'updateClientQuotas', method: 'PATCH', path: PATH, params }}
     >
       <div className="field">
         <label htmlFor={id}>Quota</label>

@@ -10,6 +10,7 @@ export function SetClock() {
   const scope = useScope();
   const leave = useLeave();
   const form = useForm({
+    call: { operationId: 'moveClock', method: 'POST', path: CLOCK_PATH, params: {} },
     schema: { ...schema, required: ['set'] },
     initial: { set: '' },
     send: async (body) => {
@@ -18,12 +19,7 @@ export function SetClock() {
     },
   });
   return (
-    <FormDialog
-      title="Set the time"
-      form={form}
-      submitLabel="Set the time"
-      call={{ operationId: 'moveClock', method: 'POST', path: CLOCK_PATH, params: {} }}
-    >
+    <FormDialog title="Set the time" form={form} submitLabel="Set the time">
       <Field
         form={form}
         path="set"

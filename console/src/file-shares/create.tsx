@@ -2,19 +2,15 @@ import { useQuery } from '@tanstack/react-query';
 import standardSchema from 'schema:CreateStandardFileShare';
 import vastSchema from 'schema:CreateVastFileShare';
 import { useState } from 'react';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { networksQuery, subnetsQuery } from '../networks/data.ts';
 import { NoNetworkYet } from '../networks/none-yet.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { NoneYet } from '../ui/form/none-yet.tsx';
-import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { regionsQuery, scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { AccessFields } from './access-fields.tsx';
 import { KIND } from './data.ts';
 
@@ -23,26 +19,23 @@ type Type = 'standard' | 'vast';
 
 export function CreateFileShare() {
   const scope = useScope();
-  const leave = useLeave();
   const [type, setType] = useState<Type>('standard');
   const params = scopeParams(scope);
   const networksRead = useQuery(networksQuery(scope));
   const networks = networksRead.data?.results ?? [];
   const defaultNetwork = (networks.find((network) => network.default) ?? networks[0])?.id;
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'createFileShare', method: 'POST', path: PATH, params },
     schema: type === 'standard' ? standardSchema : vastSchema,
     initial: { protocol: 'NFS', name: '', size: 10, network: {}, access: [] },
     toBody: (values) => toBody(values, type, defaultNetwork),
-    send: async (body) => {
-      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, scope, {
-        busy: `Creating file share ${String(body['name'])}`,
-        done: `Created file share ${String(body['name'])}`,
-        link: { to: scope.path('file-shares'), text: 'File shares' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('file-shares') });
-    },
+    queryKind: KIND,
+    sent: (body) => ({
+      busy: `Creating file share ${String(body['name'])}`,
+      done: `Created file share ${String(body['name'])}`,
+      link: { to: scope.path('file-shares'), text: 'File shares' },
+      to: scope.path('file-shares'),
+    }),
   });
   const size = form.get('size');
   return (
@@ -50,7 +43,6 @@ export function CreateFileShare() {
       title="Create file share"
       form={form}
       submitLabel="Create file share"
-      call={{ operationId: 'createFileShare', method: 'POST', path: PATH, params }}
       disabledReason={networksRead.isLoading ? 'Loading the networks' : null}
     >
       <Field form={form} path="name" label="Name" />

@@ -1,13 +1,10 @@
 import schema from 'schema:UpdateFileShare';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm, useInitial } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { CurrentShare, type FileShare, KIND } from './data.ts';
 
 const PATH = '/cloud/v3/file_shares/{project_id}/{region_id}/{file_share_id}';
@@ -19,10 +16,10 @@ export function EditFileShare() {
 function EditDialog({ share: current }: { share: FileShare }) {
   const share = useInitial(current);
   const scope = useScope();
-  const leave = useLeave();
   const params = { ...scopeParams(scope), file_share_id: share.id };
   const squash = share.share_settings.root_squash ?? false;
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'updateFileShare', method: 'PATCH', path: PATH, params },
     schema,
     isEdit: true,
     initial: { name: share.name, share_settings: { root_squash: squash }, tags: tagsForEdit(share.tags) },
@@ -36,24 +33,16 @@ function EditDialog({ share: current }: { share: FileShare }) {
         ...(tags === undefined ? {} : { tags }),
       };
     },
-    send: async (body) => {
-      const { tasks } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, scope, {
-        busy: `Updating file share ${share.name}`,
-        done: `Updated file share ${share.name}`,
-        link: { to: scope.path('file-shares', share.id), text: 'Open' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('file-shares', share.id) });
-    },
+    queryKind: KIND,
+    sent: () => ({
+      busy: `Updating file share ${share.name}`,
+      done: `Updated file share ${share.name}`,
+      link: { to: scope.path('file-shares', share.id), text: 'Open' },
+      to: scope.path('file-shares', share.id),
+    }),
   });
   return (
-    <FormDialog
-      title={`Edit ${share.name}`}
-      form={form}
-      submitLabel="Save"
-      call={{ operationId: 'updateFileShare', method: 'PATCH', path: PATH, params }}
-    >
+    <FormDialog title={`Edit ${share.name}`} form={form} submitLabel="Save">
       <Field form={form} path="name" label="Name" />
       <Field
         form={form}

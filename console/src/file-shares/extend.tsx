@@ -1,14 +1,10 @@
 import schema from 'schema:ExtendFileShare';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { CurrentShare, type FileShare, KIND } from './data.ts';
 
 const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/extend';
@@ -19,31 +15,23 @@ export function ExtendFileShare() {
 
 function ExtendDialog({ share }: { share: FileShare }) {
   const scope = useScope();
-  const leave = useLeave();
   const params = { ...scopeParams(scope), file_share_id: share.id };
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'extendFileShare', method: 'POST', path: PATH, params },
     // The operation requires more than the current size.
     schema: { ...schema, properties: { size: { ...schema.properties?.['size'], minimum: share.size + 1 } } },
     initial: { size: share.size + 1 },
-    send: async (body) => {
-      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, scope, {
-        busy: `Extending file share ${share.name}`,
-        done: `Extended file share ${share.name} to ${formatGib(Number(body['size']))}`,
-        link: { to: scope.path('file-shares', share.id), text: 'Open' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('file-shares', share.id) });
-    },
+    queryKind: KIND,
+    sent: (body) => ({
+      busy: `Extending file share ${share.name}`,
+      done: `Extended file share ${share.name} to ${formatGib(Number(body['size']))}`,
+      link: { to: scope.path('file-shares', share.id), text: 'Open' },
+      to: scope.path('file-shares', share.id),
+    }),
   });
   const size = form.get('size');
   return (
-    <FormDialog
-      title={`Extend ${share.name}`}
-      form={form}
-      submitLabel="Extend"
-      call={{ operationId: 'extendFileShare', method: 'POST', path: PATH, params }}
-    >
+    <FormDialog title={`Extend ${share.name}`} form={form} submitLabel="Extend">
       <Field
         form={form}
         path="size"

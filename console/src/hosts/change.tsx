@@ -36,6 +36,7 @@ function ChangeDialog({ change }: { readonly change: keyof typeof CHANGES }) {
   const path = `/cloudyard/v1/hosts/{region_id}/{host_name}/${change}`;
   const params = { region_id: hostRegion, host_name: host };
   const form = useForm({
+    call: { operationId, method: 'POST', path, params },
     schema: {},
     initial: {},
     send: async () => {
@@ -46,13 +47,7 @@ function ChangeDialog({ change }: { readonly change: keyof typeof CHANGES }) {
     },
   });
   return (
-    <FormDialog
-      title={`${title} host ${host}`}
-      form={form}
-      submitLabel={`${title} host`}
-      segments={3}
-      call={{ operationId, method: 'POST', path, params }}
-    >
+    <FormDialog title={`${title} host ${host}`} form={form} submitLabel={`${title} host`} segments={3}>
       <p>{text}</p>
     </FormDialog>
   );

@@ -1,10 +1,10 @@
 import schema from 'schema:AddLifecyclePolicySchedules';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import type { Values } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
+import { CurrentPolicy, KIND, POLICY, type Policy, policyParams } from './data.ts';
 import { Foresight } from './foresight.tsx';
-import { usePolicyForm } from './policy-form.ts';
 import { ScheduleFields } from './schedule-fields.tsx';
 import { nightly, scheduleForEdit, toScheduleInput } from './schedule-input.ts';
 
@@ -13,26 +13,20 @@ export function AddSchedule() {
 }
 
 function AddDialog({ policy }: { policy: Policy }) {
-  const params = policyParams(useScope(), policy.id);
+  const scope = useScope();
+  const params = policyParams(scope, policy.id);
   const path = `${POLICY}/add_schedules`;
-  const call = { operationId: 'addLifecyclePolicySchedules', method: 'POST', path, params };
-  const form = usePolicyForm({
-    policy,
+  const form = useRequestForm({
+    call: { operationId: 'addLifecyclePolicySchedules', method: 'POST', path, params },
     schema,
-    call,
     initial: { schedules: [nightly] },
     toBody: (values) => ({ schedules: (values['schedules'] as Values[]).map(toScheduleInput) }),
-    done: () => `Added a schedule to ${policy.name}`,
+    queryKind: KIND,
+    sent: () => ({ done: `Added a schedule to ${policy.name}`, to: scope.path('lifecycle-policies', policy.id) }),
   });
   const existing = policy.schedules.map((schedule) => toScheduleInput(scheduleForEdit(schedule)));
   return (
-    <FormDialog
-      title={`Add a schedule to ${policy.name}`}
-      form={form}
-      submitLabel="Add schedule"
-      segments={2}
-      call={call}
-    >
+    <FormDialog title={`Add a schedule to ${policy.name}`} form={form} submitLabel="Add schedule" segments={2}>
       <ScheduleFields form={form} prefix="schedules.0." title="Schedule" />
       <Foresight
         schedules={[...existing, toScheduleInput((form.get('schedules') as Values[])[0]!)]}

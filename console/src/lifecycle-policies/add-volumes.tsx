@@ -1,9 +1,9 @@
 import schema from 'schema:LifecyclePolicyVolumeIds';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
+import { CurrentPolicy, KIND, POLICY, type Policy, policyParams } from './data.ts';
 import { Foresight } from './foresight.tsx';
-import { usePolicyForm } from './policy-form.ts';
 import { scheduleForEdit, toScheduleInput } from './schedule-input.ts';
 import { VolumeChoice } from './volume-choice.tsx';
 
@@ -12,17 +12,20 @@ export function AddVolumes() {
 }
 
 function AddDialog({ policy }: { policy: Policy }) {
-  const params = policyParams(useScope(), policy.id);
+  const scope = useScope();
+  const params = policyParams(scope, policy.id);
   const path = `${POLICY}/add_volumes_to_policy`;
-  const call = { operationId: 'addLifecyclePolicyVolumes', method: 'PUT', path, params };
   const present = (policy.volumes ?? []).map((volume) => volume.volume_id);
-  const form = usePolicyForm({
-    policy,
+  const form = useRequestForm({
+    call: { operationId: 'addLifecyclePolicyVolumes', method: 'PUT', path, params },
     schema,
-    call,
     initial: { volume_ids: [] },
-    done: (body) => `Added ${countText((body['volume_ids'] as string[]).length)} to ${policy.name}`,
-    tab: 'volumes',
+    queryKind: KIND,
+    sent: (body) => ({
+      done: `Added ${countText((body['volume_ids'] as string[]).length)} to ${policy.name}`,
+      to: scope.path('lifecycle-policies', policy.id),
+      search: { tab: 'volumes' },
+    }),
   });
   const chosen = form.get('volume_ids') as string[];
   return (
@@ -32,7 +35,6 @@ function AddDialog({ policy }: { policy: Policy }) {
       submitLabel="Add volumes"
       segments={2}
       disabledReason={chosen.length > 0 || form.isSubmitting ? null : 'Choose volumes first'}
-      call={call}
     >
       <VolumeChoice form={form} excluded={present} />
       <Foresight

@@ -1,16 +1,12 @@
 import schema from 'schema:CreateLifecyclePolicy';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { FIELDSETS, useRowFocus } from '../ui/form/use-row-focus.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
 import { Icon } from '../ui/icons.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { showToast } from '../ui/toasts.tsx';
-import { KIND, POLICIES } from './data.ts';
+import { KIND, POLICIES, type Policy } from './data.ts';
 import { Foresight } from './foresight.tsx';
 import { ScheduleFields } from './schedule-fields.tsx';
 import { nightly, toScheduleInput } from './schedule-input.ts';
@@ -20,26 +16,20 @@ const MAX_SCHEDULES = schema.properties?.['schedules']?.maxItems ?? 10;
 
 export function CreatePolicy() {
   const scope = useScope();
-  const leave = useLeave();
   const params = scopeParams(scope);
-  const form = useForm({
+  const form = useRequestForm<Policy>({
+    call: { operationId: 'createLifecyclePolicy', method: 'POST', path: POLICIES, params },
     schema,
     initial: { action: 'volume_snapshot', name: '', schedules: [nightly], volume_ids: [], status: 'active' },
     toBody: (values) => ({ ...values, schedules: (values['schedules'] as Values[]).map(toScheduleInput) }),
-    send: async (body) => {
-      const policy = await unwrap(api.POST(POLICIES, { params: { path: params, query: {} }, body: body as never }));
-      showToast({ tone: 'ok', text: `Created lifecycle policy ${policy.name}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('lifecycle-policies', policy.id) });
-    },
+    queryKind: KIND,
+    sent: (_body, policy) => ({
+      done: `Created lifecycle policy ${policy.name}`,
+      to: scope.path('lifecycle-policies', policy.id),
+    }),
   });
   return (
-    <FormDialog
-      title="Create lifecycle policy"
-      form={form}
-      submitLabel="Create lifecycle policy"
-      call={{ operationId: 'createLifecyclePolicy', method: 'POST', path: POLICIES, params }}
-    >
+    <FormDialog title="Create lifecycle policy" form={form} submitLabel="Create lifecycle policy">
       <Field form={form} path="name" label="Name" />
       <Schedules form={form} />
       <VolumeChoice form={form} />

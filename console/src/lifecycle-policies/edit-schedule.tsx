@@ -3,10 +3,10 @@ import schema from 'schema:UpdateLifecyclePolicySchedule';
 import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { type Form, useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentPolicy, type Policy, type Schedule } from './data.ts';
+import { CurrentPolicy, KIND, type Policy, type Schedule } from './data.ts';
 import { Foresight } from './foresight.tsx';
-import { usePolicyForm } from './policy-form.ts';
 import { ScheduleFields } from './schedule-fields.tsx';
 import { scheduleChanges, scheduleForEdit, toScheduleInput } from './schedule-input.ts';
 
@@ -28,21 +28,21 @@ export function EditSchedule() {
 
 function EditDialog({ policy, schedule: current }: { policy: Policy; schedule: Schedule }) {
   const schedule = useInitial(current);
-  const params = { ...scopeParams(useScope()), schedule_id: schedule.id };
-  const call = { operationId: 'updateLifecyclePolicySchedule', method: 'PATCH', path: PATH, params };
-  const form = usePolicyForm({
-    policy,
+  const scope = useScope();
+  const params = { ...scopeParams(scope), schedule_id: schedule.id };
+  const form = useRequestForm({
+    call: { operationId: 'updateLifecyclePolicySchedule', method: 'PATCH', path: PATH, params },
     schema,
-    call,
     initial: scheduleForEdit(schedule),
     isEdit: true,
     // Only what changed is sent: an interval that is sent starts again.
     toBody: (values) => scheduleChanges(schedule, values),
-    done: () => `Changed a schedule of ${policy.name}`,
+    queryKind: KIND,
+    sent: () => ({ done: `Changed a schedule of ${policy.name}`, to: scope.path('lifecycle-policies', policy.id) }),
   });
   const edited = toScheduleInput(valuesOf(form));
   return (
-    <FormDialog title={`Edit a schedule of ${policy.name}`} form={form} submitLabel="Save" segments={2} call={call}>
+    <FormDialog title={`Edit a schedule of ${policy.name}`} form={form} submitLabel="Save" segments={2}>
       <ScheduleFields form={{ ...form, body: valuesOf(form) }} prefix="" title="Schedule" />
       <Foresight
         schedules={policy.schedules.map((each) =>

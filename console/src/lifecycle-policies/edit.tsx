@@ -2,9 +2,9 @@ import schema from 'schema:UpdateLifecyclePolicy';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
-import { usePolicyForm } from './policy-form.ts';
+import { CurrentPolicy, KIND, POLICY, type Policy, policyParams } from './data.ts';
 
 export function EditPolicy() {
   return <CurrentPolicy>{(policy) => <EditDialog policy={policy} />}</CurrentPolicy>;
@@ -12,18 +12,21 @@ export function EditPolicy() {
 
 function EditDialog({ policy: current }: { policy: Policy }) {
   const policy = useInitial(current);
-  const params = policyParams(useScope(), policy.id);
-  const call = { operationId: 'updateLifecyclePolicy', method: 'PATCH', path: POLICY, params };
-  const form = usePolicyForm({
-    policy,
+  const scope = useScope();
+  const params = policyParams(scope, policy.id);
+  const form = useRequestForm({
+    call: { operationId: 'updateLifecyclePolicy', method: 'PATCH', path: POLICY, params },
     schema,
-    call,
     initial: { name: policy.name },
     isEdit: true,
-    done: ({ name }) => `Renamed ${policy.name} to ${String(name)}`,
+    queryKind: KIND,
+    sent: ({ name }) => ({
+      done: `Renamed ${policy.name} to ${String(name)}`,
+      to: scope.path('lifecycle-policies', policy.id),
+    }),
   });
   return (
-    <FormDialog title={`Edit ${policy.name}`} form={form} submitLabel="Save" call={call}>
+    <FormDialog title={`Edit ${policy.name}`} form={form} submitLabel="Save">
       <Field form={form} path="name" label="Name" />
     </FormDialog>
   );

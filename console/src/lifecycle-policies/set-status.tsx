@@ -1,8 +1,8 @@
 import schema from 'schema:UpdateLifecyclePolicy';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentPolicy, POLICY, type Policy, policyParams } from './data.ts';
-import { usePolicyForm } from './policy-form.ts';
+import { CurrentPolicy, KIND, POLICY, type Policy, policyParams } from './data.ts';
 
 export function PausePolicy() {
   return <CurrentPolicy>{(policy) => <StatusDialog policy={policy} status="paused" />}</CurrentPolicy>;
@@ -13,22 +13,24 @@ export function ResumePolicy() {
 }
 
 function StatusDialog({ policy, status }: { policy: Policy; status: Policy['status'] }) {
-  const params = policyParams(useScope(), policy.id);
-  const call = { operationId: 'updateLifecyclePolicy', method: 'PATCH', path: POLICY, params };
+  const scope = useScope();
+  const params = policyParams(scope, policy.id);
   const isPause = status === 'paused';
-  const form = usePolicyForm({
-    policy,
+  const form = useRequestForm({
+    call: { operationId: 'updateLifecyclePolicy', method: 'PATCH', path: POLICY, params },
     schema,
-    call,
     initial: { status },
-    done: () => `${isPause ? 'Paused' : 'Resumed'} ${policy.name}`,
+    queryKind: KIND,
+    sent: () => ({
+      done: `${isPause ? 'Paused' : 'Resumed'} ${policy.name}`,
+      to: scope.path('lifecycle-policies', policy.id),
+    }),
   });
   return (
     <FormDialog
       title={`${isPause ? 'Pause' : 'Resume'} ${policy.name}`}
       form={form}
       submitLabel={isPause ? 'Pause' : 'Resume'}
-      call={call}
     >
       <p>
         {isPause

@@ -1,15 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import schema from 'schema:CreateLoadBalancer';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { networksQuery, subnetsQuery } from '../networks/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { BALANCERS, flavorsQuery, KIND } from './data.ts';
 import { fittingListener } from './fitting.ts';
 import { FlavorField } from './flavor-field.tsx';
@@ -19,12 +15,12 @@ import { compact } from './values.ts';
 /** A load balancer with its listeners, pools and members: one request, which succeeds or fails as a whole. */
 export function CreateLoadBalancer() {
   const scope = useScope();
-  const leave = useLeave();
   const params = scopeParams(scope);
   // The request names the flavor that the form shows, also an unchanged one: without it the code for Terraform would plan
   // to remove the flavor of the response.
   const flavor = useQuery(flavorsQuery(scope)).data?.results[0]?.flavor_name;
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'createLoadBalancer', method: 'POST', path: BALANCERS, params },
     schema,
     initial: { name: '', listeners: [newListener([])] },
     toBody: ({ listeners, ...values }) =>
@@ -33,25 +29,16 @@ export function CreateLoadBalancer() {
         flavor: values['flavor'] ?? flavor,
         listeners: (listeners as readonly Values[]).map(fittingListener),
       }),
-    send: async (body) => {
-      const { tasks } = await unwrap(api.POST(BALANCERS, { params: { path: params }, body: body as never }));
-      const name = String(body['name']);
-      trackTasks(tasks, scope, {
-        busy: `Creating load balancer ${name}`,
-        done: `Created load balancer ${name}`,
-        link: { to: scope.path('load-balancers'), text: 'Load balancers' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('load-balancers') });
-    },
+    queryKind: KIND,
+    sent: () => ({
+      busy: `Creating load balancer ${name}`,
+      done: `Created load balancer ${name}`,
+      link: { to: scope.path('load-balancers'), text: 'Load balancers' },
+      to: scope.path('load-balancers'),
+    }),
   });
   return (
-    <FormDialog
-      title="Create load balancer"
-      form={form}
-      submitLabel="Create load balancer"
-      call={{ operationId: 'createLoadBalancer', method: 'POST', path: BALANCERS, params }}
-    >
+    <FormDialog title="Create load balancer" form={form} submitLabel="Create load balancer">
       <Field form={form} path="name" label="Name" />
       <FlavorField form={form} />
       <NestedListeners form={form} />

@@ -2,11 +2,11 @@ import schema from 'schema:UpdateLoadBalancer';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm, useInitial } from '../ui/form/use-form.ts';
+import { useInitial } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
 import type { LoadBalancer } from './data.ts';
-import { useChange } from './use-change.ts';
+import { useBalancerForm } from './use-balancer-form.ts';
 import { changedFields } from './values.ts';
 
 export function EditLoadBalancer() {
@@ -14,16 +14,15 @@ export function EditLoadBalancer() {
 }
 
 function EditDialog({ balancer }: { balancer: LoadBalancer }) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'updateLoadBalancer',
-    method: 'PATCH',
-    path: '/cloud/v2/loadbalancers/{project_id}/{region_id}/{load_balancer_id}',
-    params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
-  };
   const start = useInitial(balancer);
   const own = { name: start.name, admin_state_up: start.admin_state_up };
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'updateLoadBalancer',
+      method: 'PATCH',
+      path: '/cloud/v2/loadbalancers/{project_id}/{region_id}/{load_balancer_id}',
+      params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
+    },
     schema,
     initial: { ...own, tags: tagsForEdit(start.tags_v2) },
     isEdit: true,
@@ -31,14 +30,13 @@ function EditDialog({ balancer }: { balancer: LoadBalancer }) {
       const tags = editedTags(start.tags_v2, typed);
       return { ...changedFields(schema, own, rest), ...(tags === undefined ? {} : { tags }) };
     },
-    send: (body) =>
-      send(call, body, {
-        busy: `Updating load balancer ${balancer.name}`,
-        done: `Updated load balancer ${balancer.name}`,
-      }),
+    sent: () => ({
+      busy: `Updating load balancer ${balancer.name}`,
+      done: `Updated load balancer ${balancer.name}`,
+    }),
   });
   return (
-    <FormDialog title={`Edit ${balancer.name}`} form={form} submitLabel="Save" call={call}>
+    <FormDialog title={`Edit ${balancer.name}`} form={form} submitLabel="Save">
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="admin_state_up" label="Accept connections" help="" />
       <Field form={form} path="tags" label="Tags" help="" />

@@ -1,37 +1,34 @@
 import schema from 'schema:ResizeLoadBalancer';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
 import { BALANCER } from './data.ts';
 import type { LoadBalancer } from './data.ts';
 import { FlavorField } from './flavor-field.tsx';
-import { useChange } from './use-change.ts';
+import { useBalancerForm } from './use-balancer-form.ts';
 
 export function ResizeLoadBalancer() {
   return <CurrentBalancer>{({ balancer }) => <ResizeDialog balancer={balancer} />}</CurrentBalancer>;
 }
 
 function ResizeDialog({ balancer }: { balancer: LoadBalancer }) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'resizeLoadBalancer',
-    method: 'POST',
-    path: `${BALANCER}/resize`,
-    params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
-  };
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'resizeLoadBalancer',
+      method: 'POST',
+      path: `${BALANCER}/resize`,
+      params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
+    },
     schema,
     initial: { flavor: balancer.flavor?.flavor_name },
     isEdit: true,
-    send: (body) =>
-      send(call, body, {
-        busy: `Changing the flavor of ${balancer.name}`,
-        done: `Changed the flavor of ${balancer.name} to ${String(body['flavor'])}`,
-      }),
+    sent: (body) => ({
+      busy: `Changing the flavor of ${balancer.name}`,
+      done: `Changed the flavor of ${balancer.name} to ${String(body['flavor'])}`,
+    }),
   });
   return (
-    <FormDialog title={`Change the flavor of ${balancer.name}`} form={form} submitLabel="Change flavor" call={call}>
+    <FormDialog title={`Change the flavor of ${balancer.name}`} form={form} submitLabel="Change flavor">
       <FlavorField form={form} />
     </FormDialog>
   );

@@ -1,13 +1,10 @@
 import schema from 'schema:UpdateProject';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { useNotAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm, useInitial } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { CurrentProject } from './current-project.tsx';
 import { KIND } from './data.ts';
 import type { Project } from './data.ts';
@@ -21,10 +18,10 @@ export function EditProject() {
 function EditDialog({ project: current }: { project: Project }) {
   const project = useInitial(current);
   const scope = useScope();
-  const leave = useLeave();
   const reason = useNotAdminReason();
   const params = { project_id: project.id };
-  const form = useForm({
+  const form = useRequestForm<Project>({
+    call: { operationId: 'updateProject', method: 'PATCH', path: PATH, params },
     schema,
     isEdit: true,
     initial: { name: project.name, description: project.description ?? '' },
@@ -33,21 +30,11 @@ function EditDialog({ project: current }: { project: Project }) {
       ...(name === project.name ? {} : { name }),
       ...(description === (project.description ?? '') ? {} : { description: description === '' ? null : description }),
     }),
-    send: async (body) => {
-      const { name } = await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Updated project ${name}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('projects', project.id) });
-    },
+    queryKind: KIND,
+    sent: (_body, { name }) => ({ done: `Updated project ${name}`, to: scope.path('projects', project.id) }),
   });
   return (
-    <FormDialog
-      title={`Edit ${project.name}`}
-      form={form}
-      submitLabel="Save"
-      disabledReason={reason}
-      call={{ operationId: 'updateProject', method: 'PATCH', path: PATH, params }}
-    >
+    <FormDialog title={`Edit ${project.name}`} form={form} submitLabel="Save" disabledReason={reason}>
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="description" label="Description" type="textarea" />
     </FormDialog>

@@ -1,37 +1,25 @@
 import createSchema from 'schema:CreatePullSecret';
 import updateSchema from 'schema:UpdatePullSecret';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm, useInitial } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useInitial } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { CurrentSecret, KIND, type PullSecret, SECRET, secretParams, SECRETS } from './data.ts';
 
 export function CreatePullSecret() {
   const scope = useScope();
-  const leave = useLeave();
   const params = scopeParams(scope);
-  const form = useForm({
+  const form = useRequestForm<PullSecret>({
+    call: { operationId: 'createPullSecret', method: 'POST', path: SECRETS, params },
     schema: createSchema,
     initial: { name: '', registry: '', login: '', password: '' },
-    send: async (body) => {
-      const { name } = await unwrap(api.POST(SECRETS, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Created pull secret ${name}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('pull-secrets', name) });
-    },
+    queryKind: KIND,
+    sent: (_body, { name }) => ({ done: `Created pull secret ${name}`, to: scope.path('pull-secrets', name) }),
   });
   return (
-    <FormDialog
-      title="Create pull secret"
-      form={form}
-      submitLabel="Create pull secret"
-      call={{ operationId: 'createPullSecret', method: 'POST', path: SECRETS, params }}
-    >
+    <FormDialog title="Create pull secret" form={form} submitLabel="Create pull secret">
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="registry" label="Registry" placeholder="registry.example.com:5000" />
       <Field form={form} path="login" label="Login" help="" />
@@ -47,29 +35,20 @@ export function EditPullSecret() {
 function EditDialog({ secret: current }: { secret: PullSecret }) {
   const secret = useInitial(current);
   const scope = useScope();
-  const leave = useLeave();
   const params = secretParams(scope, secret.name);
   const initial: Readonly<Record<string, string>> = { registry: secret.registry, login: secret.login, password: '' };
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params },
     schema: updateSchema,
     initial,
     isEdit: true,
     // Only what changed is sent. A password that was not typed is unchanged: the API does not return it.
     toBody: (values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== initial[name])),
-    send: async (body) => {
-      await unwrap(api.PATCH(SECRET, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Changed pull secret ${secret.name}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('pull-secrets', secret.name) });
-    },
+    queryKind: KIND,
+    sent: () => ({ done: `Changed pull secret ${secret.name}`, to: scope.path('pull-secrets', secret.name) }),
   });
   return (
-    <FormDialog
-      title={`Edit ${secret.name}`}
-      form={form}
-      submitLabel="Save"
-      call={{ operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params }}
-    >
+    <FormDialog title={`Edit ${secret.name}`} form={form} submitLabel="Save">
       <Field form={form} path="registry" label="Registry" help="" />
       <Field form={form} path="login" label="Login" help="" />
       <Field

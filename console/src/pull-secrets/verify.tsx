@@ -16,17 +16,13 @@ function VerifyDialog({ secret }: { secret: PullSecret }) {
   const params = secretParams(useScope(), secret.name);
   const [result, setResult] = useState<Verification | null>(null);
   const form = useForm({
+    call: { operationId: 'verifyPullSecret', method: 'POST', path: VERIFY, params },
     schema: {},
     initial: {},
     send: async () => setResult(await unwrap(api.POST(VERIFY, { params: { path: params } }))),
   });
   return (
-    <FormDialog
-      title={`Verify ${secret.name}`}
-      form={form}
-      submitLabel="Verify"
-      call={{ operationId: 'verifyPullSecret', method: 'POST', path: VERIFY, params }}
-    >
+    <FormDialog title={`Verify ${secret.name}`} form={form} submitLabel="Verify">
       <p>
         The server logs in to <bdi>{secret.registry}</bdi> as <bdi>{secret.login}</bdi>. The audit log records that the
         password was used.

@@ -32,6 +32,7 @@ export function CreateQuotaRequest() {
   const global = quotasOf(data?.global_quotas);
   const isGlobal = (kind: string) => global.some((quota) => quota.kind === kind);
   const form = useForm({
+    call: { operationId: 'createQuotaRequest', method: 'POST', path: PATH, params: {} },
     schema,
     initial: { description: '', rows: [{ kind: '', limit: '' }] },
     toBody: (values) => {
@@ -63,7 +64,6 @@ export function CreateQuotaRequest() {
       submitLabel="Send request"
       disabledReason={reason ?? (isIncomplete ? 'Choose a quota for each limit' : null)}
       segments={2}
-      call={{ operationId: 'createQuotaRequest', method: 'POST', path: PATH, params: {} }}
     >
       <Limits form={form} quotas={[...regional, ...global]} />
       <Field form={form} path="description" label="Why" type="textarea" help="The operator reads this." />

@@ -28,6 +28,7 @@ function DecisionDialog({ decision }: { decision: keyof typeof DECISIONS }) {
   const path = `/cloudyard/v1/limits_requests/{request_id}/${decision}`;
   const params = { request_id: id };
   const form = useForm({
+    call: { operationId, method: 'POST', path, params },
     schema,
     initial: { reason: '' },
     send: async (body) => {
@@ -45,7 +46,6 @@ function DecisionDialog({ decision }: { decision: keyof typeof DECISIONS }) {
       submitLabel={title}
       disabledReason={useNotOperatorReason()}
       segments={3}
-      call={{ operationId, method: 'POST', path, params }}
     >
       <Field form={form} path="reason" label="Reason" type="textarea" />
     </FormDialog>

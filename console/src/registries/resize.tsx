@@ -1,13 +1,9 @@
 import schema from 'schema:ResizeRegistry';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatBytes, formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { CurrentRegistry, KIND, REGISTRY, type Registry, registryParams } from './data.ts';
 
 const PATH = `${REGISTRY}/resize` as const;
@@ -18,27 +14,23 @@ export function ResizeRegistry() {
 
 function ResizeDialog({ registry }: { registry: Registry }) {
   const scope = useScope();
-  const leave = useLeave();
   const params = registryParams(scope, registry.id);
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'resizeRegistry', method: 'PATCH', path: PATH, params },
     schema,
     isEdit: true,
     initial: { storage_limit: registry.storage_limit },
-    send: async (body) => {
-      await unwrap(api.PATCH(PATH, { params: { path: params }, body: body as never }));
+    queryKind: KIND,
+    sent: (body) => {
       const limit = formatGib(Number(body['storage_limit']));
-      showToast({ tone: 'ok', text: `Changed the storage limit of ${registry.name} to ${limit}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('registries', registry.id) });
+      return {
+        done: `Changed the storage limit of ${registry.name} to ${limit}`,
+        to: scope.path('registries', registry.id),
+      };
     },
   });
   return (
-    <FormDialog
-      title={`Resize ${registry.name}`}
-      form={form}
-      submitLabel="Resize"
-      call={{ operationId: 'resizeRegistry', method: 'PATCH', path: PATH, params }}
-    >
+    <FormDialog title={`Resize ${registry.name}`} form={form} submitLabel="Resize">
       <Field
         form={form}
         path="storage_limit"

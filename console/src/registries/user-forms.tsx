@@ -8,10 +8,9 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { CodeBlock } from '../ui/copy.tsx';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { loginCommand } from './commands.ts';
 import { CurrentUser } from './current-user.tsx';
 import { CurrentRegistry, KIND, REGISTRY, type Registry, registryParams, type RegistryUser, USER } from './data.ts';
@@ -42,6 +41,7 @@ function CreateDialog({ registry }: { registry: Registry }) {
   const params = registryParams(useScope(), registry.id);
   const [created, setCreated] = useState<Created | null>(null);
   const form = useForm({
+    call: { operationId: 'createRegistryUser', method: 'POST', path: USERS, params },
     schema: createSchema,
     initial: { name: '', duration: 90, read_only: false, secret: '' },
     send: async (body) => {
@@ -57,7 +57,6 @@ function CreateDialog({ registry }: { registry: Registry }) {
       submitLabel="Create user"
       isForSecret
       segments={2}
-      call={{ operationId: 'createRegistryUser', method: 'POST', path: USERS, params }}
     >
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="duration" label="Expires after (days)" help={DURATION_HELP} />
@@ -78,28 +77,21 @@ interface UserProps {
 
 function EditDialog({ registry, user }: UserProps) {
   const scope = useScope();
-  const leave = useLeave();
   const params = { ...registryParams(scope, registry.id), user_id: user.id };
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'updateRegistryUser', method: 'PATCH', path: USER, params },
     schema: updateSchema,
     isEdit: true,
     initial: { duration: user.duration, read_only: user.read_only },
-    send: async (body) => {
-      await unwrap(api.PATCH(USER, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Changed user ${user.name}` });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('registries', registry.id), search: { tab: 'users' } as never });
-    },
+    queryKind: KIND,
+    sent: () => ({
+      done: `Changed user ${user.name}`,
+      to: scope.path('registries', registry.id),
+      search: { tab: 'users' },
+    }),
   });
   return (
-    <FormDialog
-      title={`Edit user ${user.name}`}
-      form={form}
-      canBeUnchanged
-      submitLabel="Save"
-      segments={3}
-      call={{ operationId: 'updateRegistryUser', method: 'PATCH', path: USER, params }}
-    >
+    <FormDialog title={`Edit user ${user.name}`} form={form} canBeUnchanged submitLabel="Save" segments={3}>
       <Field form={form} path="duration" label="Expires after (days)" help={`${DURATION_HELP}, 0: at once`} />
       <Field form={form} path="read_only" label="The user can only pull" help="" />
     </FormDialog>
@@ -114,7 +106,12 @@ function RefreshDialog({ registry, user }: UserProps) {
   const params = { ...registryParams(useScope(), registry.id), user_id: user.id };
   const path = `${USER}/refresh_secret` as const;
   const refresh = useMutation({ mutationFn: () => unwrap(api.POST(path, { params: { path: params } })) });
-  const form = useForm({ schema: {}, initial: {}, send: async () => void (await refresh.mutateAsync()) });
+  const form = useForm({
+    call: { operationId: 'refreshRegistryUserSecret', method: 'POST', path, params },
+    schema: {},
+    initial: {},
+    send: async () => void (await refresh.mutateAsync()),
+  });
   if (refresh.data) return <SecretOfUser registry={registry} user={refresh.data} segments={3} />;
   return (
     <FormDialog
@@ -124,7 +121,6 @@ function RefreshDialog({ registry, user }: UserProps) {
       isForSecret
       isDangerous
       segments={3}
-      call={{ operationId: 'refreshRegistryUserSecret', method: 'POST', path, params }}
     >
       <p className="notice warn">The old secret is refused. Clients need the new one to log in.</p>
     </FormDialog>

@@ -1,18 +1,14 @@
 import pemSchema from 'schema:CreateSecret';
 import otherSchema from 'schema:CreateSecretV1';
 import { useRef, useState } from 'react';
-import { request } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
-import { pathOf } from '../ui/by-code.tsx';
 import { DateField } from '../ui/form/date-field.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FileField } from '../ui/form/file-field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
+import { withoutEmpty } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { KIND } from './data.ts';
 
 const SOURCES = {
@@ -25,30 +21,25 @@ const EMPTY_PEM = { certificate: '', certificate_chain: '', private_key: '' };
 
 export function CreateSecret() {
   const scope = useScope();
-  const leave = useLeave();
   const [source, setSource] = useState<Source>('pem');
   const isPem = source === 'pem';
-  const call = {
-    operationId: isPem ? 'createSecret' : 'createSecretV1',
-    method: 'POST',
-    path: isPem ? '/cloud/v2/secrets/{project_id}/{region_id}' : '/cloud/v1/secrets/{project_id}/{region_id}',
-    params: scopeParams(scope),
-  };
-  const form = useForm({
+  const form = useRequestForm({
+    call: {
+      operationId: isPem ? 'createSecret' : 'createSecretV1',
+      method: 'POST',
+      path: isPem ? '/cloud/v2/secrets/{project_id}/{region_id}' : '/cloud/v1/secrets/{project_id}/{region_id}',
+      params: scopeParams(scope),
+    },
     schema: isPem ? pemSchema : otherSchema,
     initial: { name: '', payload: EMPTY_PEM, secret_type: 'opaque' },
     toBody: (values) => toBody(values, source),
-    send: async (body) => {
-      const { tasks } = await request<{ tasks: string[] }>('POST', pathOf(call), body);
-      const name = String(body['name']);
-      trackTasks(tasks, scope, {
-        busy: `Creating secret ${name}`,
-        done: `Created secret ${name}`,
-        link: { to: scope.path('secrets'), text: 'Secrets' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('secrets') });
-    },
+    queryKind: KIND,
+    sent: () => ({
+      busy: `Creating secret ${name}`,
+      done: `Created secret ${name}`,
+      link: { to: scope.path('secrets'), text: 'Secrets' },
+      to: scope.path('secrets'),
+    }),
   });
   // A file has no text to keep.
   const pem = useRef<unknown>(EMPTY_PEM);
@@ -58,7 +49,7 @@ export function CreateSecret() {
     form.set('payload', next === 'pem' ? pem.current : undefined);
   }
   return (
-    <FormDialog title="Create secret" form={form} submitLabel="Create secret" call={call}>
+    <FormDialog title="Create secret" form={form} submitLabel="Create secret">
       <Field form={form} path="name" label="Name" />
       <div className="field">
         <label htmlFor="source">Source</label>

@@ -1,17 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import schema from 'schema:CreateSnapshot';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { NoneYet } from '../ui/form/none-yet.tsx';
-import { useForm } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { volumesQuery } from '../volumes/data.ts';
 import { KIND } from './data.ts';
 
@@ -31,33 +27,25 @@ export function CreateVolumeSnapshot() {
 
 function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
   const scope = useScope();
-  const leave = useLeave();
   const volumesRead = useQuery(volumesQuery(scope)).data?.results;
   const volumes = volumesRead ?? [];
   const params = scopeParams(scope);
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'createSnapshot', method: 'POST', path: PATH, params },
     schema,
     initial: { name: '', ...(volumeId ? { volume_id: volumeId } : {}) },
-    send: async (body) => {
-      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, scope, {
-        busy: `Creating snapshot ${String(body['name'])}`,
-        done: `Created snapshot ${String(body['name'])}`,
-        link: { to: scope.path('snapshots'), text: 'Snapshots' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: back, search: { tab: volumeId && 'snapshots' } as never });
-    },
+    queryKind: KIND,
+    sent: (body) => ({
+      busy: `Creating snapshot ${String(body['name'])}`,
+      done: `Created snapshot ${String(body['name'])}`,
+      link: { to: scope.path('snapshots'), text: 'Snapshots' },
+      to: back,
+      search: { tab: volumeId && 'snapshots' },
+    }),
   });
   const chosen = form.get('volume_id');
   return (
-    <FormDialog
-      title="Create snapshot"
-      form={form}
-      submitLabel="Create snapshot"
-      segments={volumeId ? 2 : 1}
-      call={{ operationId: 'createSnapshot', method: 'POST', path: PATH, params }}
-    >
+    <FormDialog title="Create snapshot" form={form} submitLabel="Create snapshot" segments={volumeId ? 2 : 1}>
       <Field
         form={form}
         path="volume_id"

@@ -1,17 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import schema from 'schema:CreateSubnet';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { networksQuery } from '../networks/data.ts';
 import { NoNetworkYet } from '../networks/none-yet.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
+import { withoutEmpty } from '../ui/form/use-form.ts';
 import type { Values } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { AddressFields } from './fields.tsx';
 
 const PATH = '/cloud/v1/subnets/{project_id}/{region_id}';
@@ -30,33 +27,24 @@ export function CreateNetworkSubnet() {
 
 function CreateDialog({ networkId, back }: { networkId?: string; back: string }) {
   const scope = useScope();
-  const leave = useLeave();
   const networksRead = useQuery(networksQuery(scope)).data?.results;
   const networks = networksRead ?? [];
   const params = scopeParams(scope);
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'createSubnet', method: 'POST', path: PATH, params },
     schema,
     initial: { name: '', cidr: '', enable_dhcp: true, ...(networkId ? { network_id: networkId } : {}) },
     toBody,
-    send: async (body) => {
-      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, scope, {
-        busy: `Creating subnet ${String(body['name'])}`,
-        done: `Created subnet ${String(body['name'])}`,
-        link: { to: scope.path('subnets'), text: 'Subnets' },
-      });
-      void queryClient.invalidateQueries({ queryKey: ['subnets'] });
-      await leave({ to: back });
-    },
+    queryKind: 'subnets',
+    sent: (body) => ({
+      busy: `Creating subnet ${String(body['name'])}`,
+      done: `Created subnet ${String(body['name'])}`,
+      link: { to: scope.path('subnets'), text: 'Subnets' },
+      to: back,
+    }),
   });
   return (
-    <FormDialog
-      title="Create subnet"
-      form={form}
-      submitLabel="Create subnet"
-      segments={networkId ? 2 : 1}
-      call={{ operationId: 'createSubnet', method: 'POST', path: PATH, params }}
-    >
+    <FormDialog title="Create subnet" form={form} submitLabel="Create subnet" segments={networkId ? 2 : 1}>
       <Field form={form} path="name" label="Name" />
       <Field
         form={form}

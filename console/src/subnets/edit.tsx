@@ -1,13 +1,10 @@
 import schema from 'schema:UpdateSubnet';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
-import { useForm, useInitial, type Values } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useInitial, type Values } from '../ui/form/use-form.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { showToast } from '../ui/toasts.tsx';
 import { CurrentSubnet, SUBNET, type Subnet, subnetParams } from '../networks/data.ts';
 import { AddressFields } from './fields.tsx';
 
@@ -18,10 +15,10 @@ export function EditSubnet() {
 function EditDialog({ subnet: current }: { subnet: Subnet }) {
   const subnet = useInitial(current);
   const scope = useScope();
-  const leave = useLeave();
   const params = subnetParams(scope, subnet.id);
   const { name, gateway_ip, enable_dhcp, dns_nameservers, host_routes } = subnet;
-  const form = useForm({
+  const form = useRequestForm<Subnet>({
+    call: { operationId: 'updateSubnet', method: 'PATCH', path: SUBNET, params },
     schema,
     isEdit: true,
     initial: {
@@ -31,20 +28,11 @@ function EditDialog({ subnet: current }: { subnet: Subnet }) {
       tags: tagsForEdit(subnet.tags),
     },
     toBody: (values) => editedFields(subnet, values),
-    send: async (body) => {
-      const updated = await unwrap(api.PATCH(SUBNET, { params: { path: params }, body: body as never }));
-      showToast({ tone: 'ok', text: `Updated subnet ${updated.name}` });
-      await queryClient.invalidateQueries({ queryKey: ['subnets'] });
-      await leave({ to: scope.path('subnets', subnet.id) });
-    },
+    queryKind: 'subnets',
+    sent: (_body, updated) => ({ done: `Updated subnet ${updated.name}`, to: scope.path('subnets', subnet.id) }),
   });
   return (
-    <FormDialog
-      title={`Edit ${subnet.name}`}
-      form={form}
-      submitLabel="Save"
-      call={{ operationId: 'updateSubnet', method: 'PATCH', path: SUBNET, params }}
-    >
+    <FormDialog title={`Edit ${subnet.name}`} form={form} submitLabel="Save">
       <Field form={form} path="name" label="Name" />
       <AddressFields form={form} gatewayHelp="An address of the range." />
       <Field form={form} path="tags" label="Tags" help="" />

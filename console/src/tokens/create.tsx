@@ -25,6 +25,7 @@ export function CreateToken() {
   const isOther = useManagesClients() && listed !== '' && Number(listed) !== session.client_id;
   const [created, setCreated] = useState<{ readonly name: string; readonly token: string } | null>(null);
   const form = useForm({
+    call: { operationId: 'createToken', method: 'POST', path: PATH, params: {} },
     schema,
     initial: {
       name: '',
@@ -41,14 +42,7 @@ export function CreateToken() {
   const client = form.get('client_id') ?? session.client_id;
   if (created) return <SecretOnce title={`Token ${created.name}`} what="token" secret={created.token} />;
   return (
-    <FormDialog
-      title="Create token"
-      form={form}
-      submitLabel="Create token"
-      disabledReason={reason}
-      isForSecret
-      call={{ operationId: 'createToken', method: 'POST', path: PATH, params: {} }}
-    >
+    <FormDialog title="Create token" form={form} submitLabel="Create token" disabledReason={reason} isForSecret>
       <Field form={form} path="name" label="Name" help="Who or what uses the token." />
       <Field form={form} path="role" label="Role" />
       <ClientField form={form} />

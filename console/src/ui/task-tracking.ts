@@ -4,20 +4,20 @@ import { queryClient } from '../api/query-client.ts';
 import { taskQuery } from '../tasks/data.ts';
 import type { Scope } from './scope.tsx';
 import { isGone } from './states.tsx';
-import { showToast } from './toasts.tsx';
+import { showToast, type ToastLink } from './toasts.tsx';
 
 interface TrackedText {
   /** While the tasks run: `Creating file share web`. */
   readonly busy: string;
   /** When all are finished: `Created file share web`. */
   readonly done: string;
-  readonly link?: { readonly to: string; readonly text: string };
+  readonly link?: ToastLink | undefined;
 }
 
 /** Follows tasks of the project and region to their end in a toast. That of a failure links its task. */
 export function trackTasks(ids: readonly string[], scope: Scope, text: TrackedText): void {
-  const link = text.link ? { link: text.link } : {};
-  const toast = showToast({ tone: 'busy', text: text.busy, ...link });
+  const { link } = text;
+  const toast = showToast({ tone: 'busy', text: text.busy, link });
   void (async () => {
     try {
       for (const id of ids) {
@@ -27,9 +27,9 @@ export function trackTasks(ids: readonly string[], scope: Scope, text: TrackedTe
         showToast({ tone: 'bad', text: `${text.busy} failed: ${error}`, link: failed }, toast);
         return;
       }
-      showToast({ tone: 'ok', text: text.done, ...link }, toast);
+      showToast({ tone: 'ok', text: text.done, link }, toast);
     } catch (error) {
-      showToast({ tone: 'bad', text: `${text.busy}: ${messageOf(error)}`, ...link }, toast);
+      showToast({ tone: 'bad', text: `${text.busy}: ${messageOf(error)}`, link }, toast);
     } finally {
       void queryClient.invalidateQueries();
     }

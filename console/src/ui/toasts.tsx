@@ -9,7 +9,13 @@ interface Toast {
   readonly text: string;
   readonly tone: 'ok' | 'bad' | 'busy';
   /** What the toast is about. */
-  readonly link?: { readonly to: string; readonly search?: Readonly<Record<string, string>>; readonly text: string };
+  readonly link?: ToastLink | undefined;
+}
+
+export interface ToastLink {
+  readonly to: string;
+  readonly search?: Readonly<Record<string, string>>;
+  readonly text: string;
 }
 
 const SHOWN_MS = 8000;

@@ -3,19 +3,16 @@ import { useSearch } from '@tanstack/react-router';
 import emptySchema from 'schema:CreateNewVolume';
 import copySchema from 'schema:CreateVolumeFromSnapshot';
 import { useState } from 'react';
-import { api, unwrap } from '../api/client.ts';
-import { queryClient } from '../api/query-client.ts';
 import { snapshotsQuery } from '../snapshots/data.ts';
 import type { Snapshot } from '../snapshots/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm, withoutEmpty } from '../ui/form/use-form.ts';
+import { withoutEmpty } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
-import { useLeave } from '../ui/form/use-leave.ts';
+import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { trackTasks } from '../ui/task-tracking.ts';
 import { formatDate, parseDate } from '../ui/time.tsx';
 import { KIND, newVolumePrice, volumePricePath, volumesQuery, volumeTypesQuery } from './data.ts';
 
@@ -24,34 +21,26 @@ type Source = 'new-volume' | 'snapshot';
 
 export function CreateVolume() {
   const scope = useScope();
-  const leave = useLeave();
   // The page of a snapshot opens the form for it.
   const { snapshot } = useSearch({ strict: false }) as { snapshot?: string };
   const [source, setSource] = useState<Source>(snapshot ? 'snapshot' : 'new-volume');
   const params = scopeParams(scope);
   const copyOf = useCopyOf(source);
-  const form = useForm({
+  const form = useRequestForm({
+    call: { operationId: 'createVolume', method: 'POST', path: PATH, params },
     schema: source === 'snapshot' ? copySchema : emptySchema,
     initial: { name: '', size: 10, ...(snapshot ? { snapshot_id: snapshot } : {}) },
     toBody: (values) => toBody(values, source, copyOf),
-    send: async (body) => {
-      const { tasks } = await unwrap(api.POST(PATH, { params: { path: params }, body: body as never }));
-      trackTasks(tasks, scope, {
-        busy: `Creating volume ${String(body['name'])}`,
-        done: `Created volume ${String(body['name'])}`,
-        link: { to: scope.path('volumes'), text: 'Volumes' },
-      });
-      void queryClient.invalidateQueries({ queryKey: [KIND] });
-      await leave({ to: scope.path('volumes') });
-    },
+    queryKind: KIND,
+    sent: (body) => ({
+      busy: `Creating volume ${String(body['name'])}`,
+      done: `Created volume ${String(body['name'])}`,
+      link: { to: scope.path('volumes'), text: 'Volumes' },
+      to: scope.path('volumes'),
+    }),
   });
   return (
-    <FormDialog
-      title="Create volume"
-      form={form}
-      submitLabel="Create volume"
-      call={{ operationId: 'createVolume', method: 'POST', path: PATH, params }}
-    >
+    <FormDialog title="Create volume" form={form} submitLabel="Create volume">
       <Field form={form} path="name" label="Name" />
       <SourceChoice source={source} setSource={setSource} />
       <SourceFields form={form} source={source} />

@@ -35,6 +35,7 @@ function RetypeDialog({ volume }: { volume: Volume }) {
   const types = offered.filter((type) => type !== volume.volume_type && allowed.includes(type));
   const params = volumeParams(scope, volume.id);
   const form = useForm({
+    call: { operationId: 'retypeVolume', method: 'POST', path: PATH, params },
     schema,
     initial: {},
     send: async (body) => {
@@ -52,7 +53,6 @@ function RetypeDialog({ volume }: { volume: Volume }) {
       form={form}
       submitLabel="Change type"
       disabledReason={types.length === 0 ? 'The region offers no other type' : null}
-      call={{ operationId: 'retypeVolume', method: 'POST', path: PATH, params }}
     >
       <Field
         form={form}

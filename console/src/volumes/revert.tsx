@@ -26,6 +26,7 @@ function RevertDialog({ volume }: { volume: Volume }) {
   const snapshot = newestSnapshot(volume, snapshots);
   const params = volumeParams(scope, volume.id);
   const form = useForm({
+    call: { operationId: 'revertVolume', method: 'POST', path: PATH, params },
     schema: {},
     initial: {},
     send: async () => {
@@ -48,7 +49,6 @@ function RevertDialog({ volume }: { volume: Volume }) {
       submitLabel="Revert volume"
       isDangerous
       disabledReason={snapshot && isConfirmed ? null : reason}
-      call={{ operationId: 'revertVolume', method: 'POST', path: PATH, params }}
     >
       {snapshot && (
         <div className="notice warn">

@@ -26,6 +26,7 @@ interface CreateDialogProps {
 function CreateDialog({ clientId, setCreated }: CreateDialogProps) {
   const params = { client_id: clientId };
   const form = useForm({
+    call: { operationId: 'createWebhook', method: 'POST', path: WEBHOOKS, params },
     schema,
     initial: { url: '', secret: '' },
     send: async (body) => {
@@ -40,7 +41,6 @@ function CreateDialog({ clientId, setCreated }: CreateDialogProps) {
       submitLabel="Create webhook"
       disabledReason={useNotClientAdminReason()}
       isForSecret
-      call={{ operationId: 'createWebhook', method: 'POST', path: WEBHOOKS, params }}
     >
       <Field form={form} path="url" label="URL" placeholder="https://hooks.example.com/cloudyard" />
       <Field form={form} path="secret" label="Secret" type="password" />

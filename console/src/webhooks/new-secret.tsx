@@ -25,6 +25,7 @@ function SecretDialog({ webhook, clientId }: { webhook: Webhook; clientId: numbe
   const reason = useNotClientAdminReason();
   const params = { client_id: clientId, webhook_id: webhook.id };
   const form = useForm({
+    call: { operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params },
     schema,
     initial: { secret: '' },
     // Without a text the server generates one.
@@ -43,7 +44,6 @@ function SecretDialog({ webhook, clientId }: { webhook: Webhook; clientId: numbe
       disabledReason={reason}
       isForSecret
       isDangerous
-      call={{ operationId: 'updateWebhook', method: 'PATCH', path: WEBHOOK, params }}
     >
       <div className="notice warn">
         Deliveries are signed with the new secret immediately. Configure the receiver to accept it.

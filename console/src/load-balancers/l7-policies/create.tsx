@@ -1,12 +1,11 @@
 import schema from 'schema:CreateL7Policy';
 import { Field } from '../../ui/form/field.tsx';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentBalancer } from '../current.tsx';
 import type { Current } from '../current.tsx';
 import { hasHeaders } from '../listeners/protocols.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { compact } from '../values.ts';
 import { PolicyFields } from './fields.tsx';
 import { withTarget } from './policy.ts';
@@ -16,20 +15,18 @@ export function CreateL7Policy() {
 }
 
 function CreateDialog({ balancer, tree }: Current) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'createL7Policy',
-    method: 'POST',
-    path: '/cloud/v1/l7policies/{project_id}/{region_id}',
-    params: scopeParams(useScope()),
-  };
   const listeners = tree.listeners.filter(({ protocol }) => hasHeaders(protocol));
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'createL7Policy',
+      method: 'POST',
+      path: '/cloud/v1/l7policies/{project_id}/{region_id}',
+      params: scopeParams(useScope()),
+    },
     schema,
     initial: { name: '', listener_id: listeners[0]?.id, action: 'REDIRECT_TO_POOL' },
     toBody: (values) => compact(withTarget(values)),
-    send: (body) =>
-      send(call, body, { busy: 'Creating the L7 policy', done: 'Created the L7 policy', tab: 'listeners' }),
+    sent: () => ({ busy: 'Creating the L7 policy', done: 'Created the L7 policy', tab: 'listeners' }),
   });
   return (
     <FormDialog
@@ -40,7 +37,6 @@ function CreateDialog({ balancer, tree }: Current) {
       disabledReason={
         listeners.length > 0 ? null : 'L7 policies need a listener of the protocol HTTP or TERMINATED_HTTPS'
       }
-      call={call}
     >
       <Field
         form={form}

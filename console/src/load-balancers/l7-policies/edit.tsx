@@ -1,12 +1,11 @@
 import schema from 'schema:UpdateL7Policy';
 import { useState } from 'react';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart } from '../current.tsx';
 import type { Current } from '../current.tsx';
 import type { L7Policy } from '../data.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { changedFields, editable } from '../values.ts';
 import { PolicyFields } from './fields.tsx';
 import { actionOf, policyCall, policyTitle, withTarget } from './policy.ts';
@@ -18,20 +17,19 @@ export function EditL7Policy() {
 }
 
 function EditDialog({ policy, current: { balancer, tree } }: { policy: L7Policy; current: Current }) {
-  const send = useChange(balancer.id);
-  const call = policyCall(scopeParams(useScope()), policy.id);
   const title = policyTitle(policy);
   const [initial] = useState(() => editable(schema, policy));
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: policyCall(scopeParams(useScope()), policy.id),
     schema,
     initial,
     isEdit: true,
     // The action and its target are always sent.
     toBody: (values) => withTarget({ ...changedFields(schema, initial, values), ...actionOf(values) }),
-    send: (body) => send(call, body, { busy: `Updating ${title}`, done: `Updated ${title}`, tab: 'listeners' }),
+    sent: () => ({ busy: `Updating ${title}`, done: `Updated ${title}`, tab: 'listeners' }),
   });
   return (
-    <FormDialog title={`Edit ${title}`} form={form} submitLabel="Save" segments={3} call={call}>
+    <FormDialog title={`Edit ${title}`} form={form} submitLabel="Save" segments={3}>
       <PolicyFields form={form} pools={tree.pools} />
     </FormDialog>
   );

@@ -4,13 +4,12 @@ import { useState } from 'react';
 import { Field } from '../../ui/form/field.tsx';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
 import { RowsField } from '../../ui/form/rows-field.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import type { Form } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart, CurrentRule } from '../current.tsx';
 import type { L7Policy, L7Rule, LoadBalancer } from '../data.ts';
 import { fittingRule, hasKey } from '../fitting.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { changedFields, compact, editable } from '../values.ts';
 import { policyTitle } from './policy.ts';
 
@@ -30,27 +29,20 @@ export function CreateL7Rule() {
 }
 
 function CreateDialog({ policy, balancer }: PolicyProps) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'createL7Rule',
-    method: 'POST',
-    path: RULES,
-    params: { ...scopeParams(useScope()), l7policy_id: policy.id },
-  };
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'createL7Rule',
+      method: 'POST',
+      path: RULES,
+      params: { ...scopeParams(useScope()), l7policy_id: policy.id },
+    },
     schema: createSchema,
     initial: { type: 'PATH', compare_type: 'STARTS_WITH', value: '' },
     toBody: (values) => compact(fittingRule(values)),
-    send: (body) => send(call, body, { busy: 'Creating the rule', done: 'Created the rule', tab: 'listeners' }),
+    sent: () => ({ busy: 'Creating the rule', done: 'Created the rule', tab: 'listeners' }),
   });
   return (
-    <FormDialog
-      title={`Add a rule to ${policyTitle(policy)}`}
-      form={form}
-      submitLabel="Add rule"
-      segments={4}
-      call={call}
-    >
+    <FormDialog title={`Add a rule to ${policyTitle(policy)}`} form={form} submitLabel="Add rule" segments={4}>
       <RuleFields form={form} />
     </FormDialog>
   );
@@ -69,23 +61,22 @@ export function EditL7Rule() {
 }
 
 function EditDialog({ policy, balancer, rule }: PolicyProps & { rule: L7Rule }) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'updateL7Rule',
-    method: 'PUT',
-    path: `${RULES}/{l7rule_id}`,
-    params: { ...scopeParams(useScope()), l7policy_id: policy.id, l7rule_id: rule.id },
-  };
   const [initial] = useState(() => editable(updateSchema, rule));
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'updateL7Rule',
+      method: 'PUT',
+      path: `${RULES}/{l7rule_id}`,
+      params: { ...scopeParams(useScope()), l7policy_id: policy.id, l7rule_id: rule.id },
+    },
     schema: updateSchema,
     initial,
     isEdit: true,
     toBody: (values) => changedFields(updateSchema, initial, fittingRule(values)),
-    send: (body) => send(call, body, { busy: 'Updating the rule', done: 'Updated the rule', tab: 'listeners' }),
+    sent: () => ({ busy: 'Updating the rule', done: 'Updated the rule', tab: 'listeners' }),
   });
   return (
-    <FormDialog title={`Edit a rule of ${policyTitle(policy)}`} form={form} submitLabel="Save" segments={5} call={call}>
+    <FormDialog title={`Edit a rule of ${policyTitle(policy)}`} form={form} submitLabel="Save" segments={5}>
       <RuleFields form={form} />
     </FormDialog>
   );

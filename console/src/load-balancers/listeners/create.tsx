@@ -1,12 +1,11 @@
 import schema from 'schema:CreateListener';
 import { Field } from '../../ui/form/field.tsx';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentBalancer } from '../current.tsx';
 import type { Current } from '../current.tsx';
 import { fittingListener } from '../fitting.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { compact } from '../values.ts';
 import { ListenerFields } from './fields.tsx';
 import { hasPool } from './protocols.ts';
@@ -16,29 +15,25 @@ export function CreateListener() {
 }
 
 function CreateDialog({ balancer, tree }: Current) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'createListener',
-    method: 'POST',
-    path: '/cloud/v1/lblisteners/{project_id}/{region_id}',
-    params: scopeParams(useScope()),
-  };
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'createListener',
+      method: 'POST',
+      path: '/cloud/v1/lblisteners/{project_id}/{region_id}',
+      params: scopeParams(useScope()),
+    },
     schema,
     initial: { name: '', protocol: 'HTTP', protocol_port: 80 },
     toBody: (values) => compact({ ...fittingListener(values), load_balancer_id: balancer.id }),
-    send: (body) => {
-      const name = String(body['name']);
-      return send(call, body, {
-        busy: `Creating listener ${name}`,
-        done: `Created listener ${name}`,
-        tab: 'listeners',
-      });
-    },
+    sent: ({ name }) => ({
+      busy: `Creating listener ${String(name)}`,
+      done: `Created listener ${String(name)}`,
+      tab: 'listeners',
+    }),
   });
   const free = tree.pools.filter((pool) => pool.listeners.length === 0);
   return (
-    <FormDialog title="Create listener" form={form} submitLabel="Create listener" segments={2} call={call}>
+    <FormDialog title="Create listener" form={form} submitLabel="Create listener" segments={2}>
       <ListenerFields form={form} />
       {hasPool(form.get('protocol')) && free.length > 0 && (
         <Field

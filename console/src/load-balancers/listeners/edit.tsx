@@ -1,11 +1,10 @@
 import schema from 'schema:UpdateListener';
 import { useState } from 'react';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart } from '../current.tsx';
 import type { LoadBalancer, Listener } from '../data.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { changedFields, editable } from '../values.ts';
 import { ListenerFields } from './fields.tsx';
 
@@ -18,28 +17,26 @@ export function EditListener() {
 }
 
 function EditDialog({ listener, balancer }: { listener: Listener; balancer: LoadBalancer }) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'updateListener',
-    method: 'PATCH',
-    path: '/cloud/v2/lblisteners/{project_id}/{region_id}/{listener_id}',
-    params: { ...scopeParams(useScope()), listener_id: listener.id },
-  };
   const [initial] = useState(() => editable(schema, listener));
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'updateListener',
+      method: 'PATCH',
+      path: '/cloud/v2/lblisteners/{project_id}/{region_id}/{listener_id}',
+      params: { ...scopeParams(useScope()), listener_id: listener.id },
+    },
     schema,
     initial,
     isEdit: true,
     toBody: (values) => changedFields(schema, initial, values),
-    send: (body) =>
-      send(call, body, {
-        busy: `Updating listener ${listener.name}`,
-        done: `Updated listener ${listener.name}`,
-        tab: 'listeners',
-      }),
+    sent: () => ({
+      busy: `Updating listener ${listener.name}`,
+      done: `Updated listener ${listener.name}`,
+      tab: 'listeners',
+    }),
   });
   return (
-    <FormDialog title={`Edit listener ${listener.name}`} form={form} submitLabel="Save" segments={3} call={call}>
+    <FormDialog title={`Edit listener ${listener.name}`} form={form} submitLabel="Save" segments={3}>
       <ListenerFields form={form} protocol={listener.protocol} />
     </FormDialog>
   );

@@ -1,13 +1,12 @@
 import schema from 'schema:CreateLbPool';
 import { Field } from '../../ui/form/field.tsx';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentBalancer } from '../current.tsx';
 import type { Current } from '../current.tsx';
 import { fittingPool } from '../fitting.ts';
 import { hasPool } from '../listeners/protocols.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { compact } from '../values.ts';
 import { PoolFields } from './fields.tsx';
 import { MemberTable } from './member-table.tsx';
@@ -17,28 +16,24 @@ export function CreatePool() {
 }
 
 function CreateDialog({ balancer, tree }: Current) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'createLbPool',
-    method: 'POST',
-    path: '/cloud/v1/lbpools/{project_id}/{region_id}',
-    params: scopeParams(useScope()),
-  };
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'createLbPool',
+      method: 'POST',
+      path: '/cloud/v1/lbpools/{project_id}/{region_id}',
+      params: scopeParams(useScope()),
+    },
     schema,
     initial: { name: '', protocol: 'HTTP', lb_algorithm: 'ROUND_ROBIN', members: [] },
     // Also with a listener: the Terraform provider replaces a pool whose load balancer its configuration does not name.
     toBody: (values) => compact({ ...fittingPool(values), load_balancer_id: balancer.id }),
-    send: (body) => {
-      const name = String(body['name']);
-      return send(call, body, { busy: `Creating pool ${name}`, done: `Created pool ${name}`, tab: 'pools' });
-    },
+    sent: ({ name }) => ({ busy: `Creating pool ${String(name)}`, done: `Created pool ${String(name)}`, tab: 'pools' }),
   });
   const used = new Set(tree.pools.flatMap((pool) => pool.listeners.map(({ id }) => id)));
   const free = tree.listeners.filter(({ id, protocol }) => hasPool(protocol) && !used.has(id));
   const listener = tree.listeners.find(({ id }) => id === form.get('listener_id'));
   return (
-    <FormDialog title="Create pool" form={form} submitLabel="Create pool" segments={2} call={call}>
+    <FormDialog title="Create pool" form={form} submitLabel="Create pool" segments={2}>
       <Field
         form={form}
         path="listener_id"

@@ -1,11 +1,10 @@
 import schema from 'schema:UpdateLbPool';
 import { useState } from 'react';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart } from '../current.tsx';
 import type { LbPool, LoadBalancer } from '../data.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { compact, editable } from '../values.ts';
 import { MemberTable } from './member-table.tsx';
 
@@ -19,29 +18,27 @@ export function EditMembers() {
 const membersOf = ({ members }: LbPool) => editable(schema, { members });
 
 function EditDialog({ pool, balancer }: { pool: LbPool; balancer: LoadBalancer }) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'updateLbPool',
-    method: 'PATCH',
-    path: '/cloud/v2/lbpools/{project_id}/{region_id}/{pool_id}',
-    params: { ...scopeParams(useScope()), pool_id: pool.id },
-  };
   const [initial] = useState(() => membersOf(pool));
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'updateLbPool',
+      method: 'PATCH',
+      path: '/cloud/v2/lbpools/{project_id}/{region_id}/{pool_id}',
+      params: { ...scopeParams(useScope()), pool_id: pool.id },
+    },
     schema,
     initial,
     isEdit: true,
     toBody: compact,
-    send: (body) =>
-      send(call, body, {
-        busy: `Updating the members of ${pool.name}`,
-        done: `Updated the members of ${pool.name}`,
-        tab: 'pools',
-      }),
+    sent: () => ({
+      busy: `Updating the members of ${pool.name}`,
+      done: `Updated the members of ${pool.name}`,
+      tab: 'pools',
+    }),
   });
   const hasChangedElsewhere = !form.isSubmitting && JSON.stringify(membersOf(pool)) !== JSON.stringify(initial);
   return (
-    <FormDialog title={`Members of ${pool.name}`} form={form} submitLabel="Save members" segments={3} call={call}>
+    <FormDialog title={`Members of ${pool.name}`} form={form} submitLabel="Save members" segments={3}>
       {hasChangedElsewhere && (
         <div className="notice warn" role="alert">
           The members were changed elsewhere after this dialog opened. Saving replaces that change.

@@ -1,13 +1,12 @@
 import schema from 'schema:UpdateLbPool';
 import { useState } from 'react';
 import { FormDialog } from '../../ui/form/form-dialog.tsx';
-import { useForm } from '../../ui/form/use-form.ts';
 import { scopeParams, useScope } from '../../ui/scope.tsx';
 import { CurrentPart } from '../current.tsx';
 import type { Current } from '../current.tsx';
 import type { LbPool } from '../data.ts';
 import { fittingPool } from '../fitting.ts';
-import { useChange } from '../use-change.ts';
+import { useBalancerForm } from '../use-balancer-form.ts';
 import { changedFields, editable } from '../values.ts';
 import { PoolFields } from './fields.tsx';
 
@@ -16,26 +15,24 @@ export function EditPool() {
 }
 
 function EditDialog({ pool, current: { balancer, tree } }: { pool: LbPool; current: Current }) {
-  const send = useChange(balancer.id);
-  const call = {
-    operationId: 'updateLbPool',
-    method: 'PATCH',
-    path: '/cloud/v2/lbpools/{project_id}/{region_id}/{pool_id}',
-    params: { ...scopeParams(useScope()), pool_id: pool.id },
-  };
   // Members have a form of their own.
   const [initial] = useState(() => editable(schema, { ...pool, members: null }));
-  const form = useForm({
+  const form = useBalancerForm(balancer.id, {
+    call: {
+      operationId: 'updateLbPool',
+      method: 'PATCH',
+      path: '/cloud/v2/lbpools/{project_id}/{region_id}/{pool_id}',
+      params: { ...scopeParams(useScope()), pool_id: pool.id },
+    },
     schema,
     initial,
     isEdit: true,
     toBody: (values) => changedFields(schema, initial, fittingPool(values)),
-    send: (body) =>
-      send(call, body, { busy: `Updating pool ${pool.name}`, done: `Updated pool ${pool.name}`, tab: 'pools' }),
+    sent: () => ({ busy: `Updating pool ${pool.name}`, done: `Updated pool ${pool.name}`, tab: 'pools' }),
   });
   const listener = tree.listeners.find(({ id }) => id === pool.listeners[0]?.id);
   return (
-    <FormDialog title={`Edit pool ${pool.name}`} form={form} submitLabel="Save" segments={3} call={call}>
+    <FormDialog title={`Edit pool ${pool.name}`} form={form} submitLabel="Save" segments={3}>
       <PoolFields form={form} listenerProtocol={listener?.protocol} />
     </FormDialog>
   );

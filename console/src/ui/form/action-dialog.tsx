@@ -42,6 +42,7 @@ export function ActionDialog(props: ActionDialogProps) {
   const leave = useLeave();
   const scope = useScope();
   const form = useForm({
+    call: calls[0],
     schema: {},
     initial: {},
     send: async () => {
@@ -71,11 +72,10 @@ export function ActionDialog(props: ActionDialogProps) {
       title={props.title}
       form={form}
       submitLabel={props.submitLabel}
-      call={calls[0]}
       calls={calls}
       isDangerous={props.isDangerous ?? false}
       disabledReason={props.disabledReason}
-      {...(props.segments === undefined ? {} : { segments: props.segments })}
+      segments={props.segments}
     >
       {props.children}
     </FormDialog>

@@ -1,14 +1,7 @@
 import type { ReactNode } from 'react';
-import { request } from '../../api/client.ts';
-import { queryClient } from '../../api/query-client.ts';
-import { useScope } from '../scope.tsx';
-import { trackTasks } from '../task-tracking.ts';
 import type { Call } from '../by-code.tsx';
-import { pathOf } from '../by-code.tsx';
-import { showToast } from '../toasts.tsx';
 import { FormDialog, useTypedConfirmation } from './form-dialog.tsx';
-import { useForm } from './use-form.ts';
-import { useLeave } from './use-leave.ts';
+import { useRequestForm } from './use-request-form.ts';
 
 interface DeleteDialogProps {
   /** What is deleted, such as `file share`. */
@@ -35,21 +28,18 @@ const DELETE = { title: 'Delete', busy: 'Deleting', done: 'Deleted' };
 /** Deletes after the name was typed, follows the task, and opens the list. */
 export function DeleteDialog(props: DeleteDialogProps) {
   const { kind, name, call, queryKind, listPath, listSearch, children, segments, verbs = DELETE } = props;
-  const scope = useScope();
-  const leave = useLeave();
   const { isConfirmed, field } = useTypedConfirmation(name);
-  const done = `${verbs.done} ${kind} ${name}`;
-  const form = useForm({
+  const form = useRequestForm({
+    call,
     schema: {},
     initial: {},
-    send: async () => {
-      const response = await request<{ tasks?: string[] } | undefined>('DELETE', pathOf(call));
-      const tasks = response?.tasks ?? [];
-      if (tasks.length > 0) trackTasks(tasks, scope, { busy: `${verbs.busy} ${kind} ${name}`, done });
-      else showToast({ tone: 'ok', text: done });
-      void queryClient.invalidateQueries({ queryKey: [queryKind] });
-      await leave({ to: listPath, search: (listSearch ?? {}) as never });
-    },
+    queryKind,
+    sent: () => ({
+      busy: `${verbs.busy} ${kind} ${name}`,
+      done: `${verbs.done} ${kind} ${name}`,
+      to: listPath,
+      ...(listSearch && { search: listSearch }),
+    }),
   });
   return (
     <FormDialog
@@ -57,9 +47,8 @@ export function DeleteDialog(props: DeleteDialogProps) {
       form={form}
       submitLabel={`${verbs.title} ${kind}`}
       isDangerous
-      call={call}
       disabledReason={props.disabledReason ?? (isConfirmed ? null : 'Type the name to confirm')}
-      {...(segments === undefined ? {} : { segments })}
+      segments={segments}
     >
       <div className="notice warn">{children}</div>
       {field}

@@ -13,9 +13,7 @@ interface FormDialogProps {
   readonly title: string;
   readonly form: Form;
   readonly submitLabel: string;
-  /** The request of the form, for the panel "The same by code". */
-  readonly call: Omit<Call, 'body'>;
-  /** Its requests, if they are several or do not have the body of the form. */
+  /** The requests for the panel "The same by code", if they are several or do not have the body of the form. */
   readonly calls?: readonly Call[];
   readonly isDangerous?: boolean;
   /** An edit that can be sent without a change. */
@@ -25,13 +23,14 @@ interface FormDialogProps {
   /** Why the form cannot be sent yet. */
   readonly disabledReason?: string | null | undefined;
   /** How many segments of the URL belong to the dialog. */
-  readonly segments?: number;
+  readonly segments?: number | undefined;
   readonly children: ReactNode;
 }
 
 /** A form in a dialog with a URL: warns before it discards what was typed, shows failures, and the same request as code. */
 export function FormDialog(props: FormDialogProps) {
-  const { title, form, call, children } = props;
+  const { title, form, children } = props;
+  const { call } = form;
   const close = useClose(props.segments);
   const readOnly = useReadOnlyReason();
   const isUnchanged = form.isEdit && !props.canBeUnchanged && !form.isDirty && !form.isSubmitting;

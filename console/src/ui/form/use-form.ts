@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import { ApiError, messageOf } from '../../api/errors.ts';
 import { withKeys } from '../../api/idempotency-keys.ts';
 import type { Keys } from '../../api/idempotency-keys.ts';
+import type { Call } from '../by-code.tsx';
 import { showToast } from '../toasts.tsx';
 import { validate } from './schema.ts';
 import type { JsonSchema, Problem } from './schema.ts';
@@ -10,6 +11,8 @@ import { useIsOpen } from './use-leave.ts';
 export type Values = Readonly<Record<string, unknown>>;
 
 export interface Form {
+  /** The request of the form. */
+  readonly call: Omit<Call, 'body'>;
   readonly schema: JsonSchema;
   /** Fields of an edit have values: none is marked as optional. */
   readonly isEdit: boolean;
@@ -31,7 +34,8 @@ export interface Form {
 
 const MARKED = 'Correct the marked fields';
 
-interface Options {
+export interface FormOptions {
+  readonly call: Omit<Call, 'body'>;
   readonly schema: JsonSchema;
   readonly initial: Values;
   readonly isEdit?: boolean;
@@ -51,12 +55,13 @@ export function useInitial<T>(resource: T): T {
 
 /** The state of a form whose rules are a request component of openapi.json. */
 export function useForm({
+  call,
   schema,
   initial,
   isEdit = false,
   toBody = isEdit ? (all) => all : withoutEmpty,
   send,
-}: Options): Form {
+}: FormOptions): Form {
   const [start] = useState(initial);
   const [values, setValues] = useState<Values>(start);
   const [wasTried, setTried] = useState(false);
@@ -104,6 +109,7 @@ export function useForm({
     }
   }
   return {
+    call,
     schema,
     isEdit,
     body,
