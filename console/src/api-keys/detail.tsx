@@ -73,19 +73,16 @@ function Overview({ apiKey }: { apiKey: ApiKey }) {
         />
       </Card>
       <Card title="Containers that the key opens">
-        {apiKey.containers.length === 0 ? (
-          <EmptyState title="No containers">The key opens nothing. Edit it to add containers.</EmptyState>
-        ) : (
-          <Table
-            label="Containers that the key opens"
-            rows={apiKey.containers}
-            rowKey={({ namespace, name }) => `${namespace}/${name}`}
-            columns={[
-              { key: 'namespace', title: 'Namespace', kind: 'wrap', render: ({ namespace }) => <bdi>{namespace}</bdi> },
-              { key: 'name', title: 'Container', render: ({ name }) => name },
-            ]}
-          />
-        )}
+        <Table
+          label="Containers that the key opens"
+          rows={apiKey.containers}
+          rowKey={({ namespace, name }) => `${namespace}/${name}`}
+          columns={[
+            { key: 'namespace', title: 'Namespace', kind: 'wrap', render: ({ namespace }) => <bdi>{namespace}</bdi> },
+            { key: 'name', title: 'Container', render: ({ name }) => name },
+          ]}
+          empty={<EmptyState title="No containers">The key opens nothing. Edit it to add containers.</EmptyState>}
+        />
       </Card>
     </>
   );

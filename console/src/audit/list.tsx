@@ -48,15 +48,16 @@ export function AuditLog() {
       </PageHead>
       <section className="card" aria-label="Audit log">
         <AuditTools />
-        {!query.data && <NotLoaded query={query} rows={6} />}
-        {query.data?.results.length === 0 && <EmptyState title="No entry matches">Changes appear here.</EmptyState>}
-        {query.data && query.data.results.length > 0 && (
+        {query.data ? (
           <Table
             label="Entries"
             columns={columnsOf(scope, isOfAll)}
             rows={query.data.results}
             rowKey={(entry) => entry.id}
+            empty={<EmptyState title="No entry matches">Changes appear here.</EmptyState>}
           />
+        ) : (
+          <NotLoaded query={query} rows={6} />
         )}
         <AuditPager next={query.data?.next ?? null} />
       </section>

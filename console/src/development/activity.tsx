@@ -17,11 +17,7 @@ export function Activity() {
   const query = useQuery(tasksQuery(scope, { states: [], type: '', limit: SHOWN, offset: 0 }));
   return (
     <Card title="Activity" actions={<Link to={scope.path('tasks')}>All tasks</Link>}>
-      {!query.data && <NotLoaded query={query} />}
-      {query.data?.count === 0 && (
-        <EmptyState title="No tasks">Runs of lifecycle policies appear here while the clock moves.</EmptyState>
-      )}
-      {query.data && query.data.count > 0 && (
+      {query.data ? (
         <Table
           label="Newest tasks"
           rows={query.data.results}
@@ -37,7 +33,12 @@ export function Activity() {
             { key: 'state', title: 'State', render: (task) => <StatusBadge status={task.state} /> },
             { key: 'error', title: 'Error', kind: 'wrap', render: (task) => <bdi>{task.error}</bdi> },
           ]}
+          empty={
+            <EmptyState title="No tasks">Runs of lifecycle policies appear here while the clock moves.</EmptyState>
+          }
         />
+      ) : (
+        <NotLoaded query={query} />
       )}
     </Card>
   );

@@ -84,14 +84,20 @@ function Faults() {
         </div>
       }
     >
-      {!query.data ? (
-        <NotLoaded query={query} />
-      ) : count === 0 ? (
-        <EmptyState title="No faults">
-          A fault makes the next operations of a driver fail, stall or take longer.
-        </EmptyState>
+      {query.data ? (
+        <Table
+          label="Injected faults"
+          rows={query.data.results}
+          rowKey={(fault) => fault.id}
+          columns={COLUMNS}
+          empty={
+            <EmptyState title="No faults">
+              A fault makes the next operations of a driver fail, stall or take longer.
+            </EmptyState>
+          }
+        />
       ) : (
-        <Table label="Injected faults" rows={query.data.results} rowKey={(fault) => fault.id} columns={COLUMNS} />
+        <NotLoaded query={query} />
       )}
     </Card>
   );

@@ -29,38 +29,37 @@ export function AccessRules({ share }: { share: FileShare }) {
   );
   return (
     <Card title="Access rules" actions={add}>
-      {query.data.results.length === 0 ? (
-        <EmptyState title="Nobody may mount this share">An access rule allows an address or a network.</EmptyState>
-      ) : (
-        <Table
-          label="Access rules"
-          rows={query.data.results}
-          rowKey={(rule) => rule.id}
-          columns={[
-            { key: 'to', title: 'Address or network', render: (rule) => <code>{rule.access_to}</code> },
-            {
-              key: 'level',
-              title: 'Access',
-              render: (rule) => (rule.access_level === 'rw' ? 'read and write' : 'read only'),
-            },
-            { key: 'state', title: 'State', kind: 'wrap', render: (rule) => <State rule={rule} /> },
-            {
-              key: 'actions',
-              title: 'Actions',
-              kind: 'actions',
-              render: (rule) => (
-                <ActionLink
-                  to={scope.path('file-shares', share.id, 'access-rules', rule.id, 'remove')}
-                  className="quiet small danger"
-                  disabledReason={readOnly}
-                >
-                  Remove<span className="visually-hidden"> the rule for {rule.access_to}</span>
-                </ActionLink>
-              ),
-            },
-          ]}
-        />
-      )}
+      <Table
+        label="Access rules"
+        rows={query.data.results}
+        rowKey={(rule) => rule.id}
+        columns={[
+          { key: 'to', title: 'Address or network', render: (rule) => <code>{rule.access_to}</code> },
+          {
+            key: 'level',
+            title: 'Access',
+            render: (rule) => (rule.access_level === 'rw' ? 'read and write' : 'read only'),
+          },
+          { key: 'state', title: 'State', kind: 'wrap', render: (rule) => <State rule={rule} /> },
+          {
+            key: 'actions',
+            title: 'Actions',
+            kind: 'actions',
+            render: (rule) => (
+              <ActionLink
+                to={scope.path('file-shares', share.id, 'access-rules', rule.id, 'remove')}
+                className="quiet small danger"
+                disabledReason={readOnly}
+              >
+                Remove<span className="visually-hidden"> the rule for {rule.access_to}</span>
+              </ActionLink>
+            ),
+          },
+        ]}
+        empty={
+          <EmptyState title="Nobody may mount this share">An access rule allows an address or a network.</EmptyState>
+        }
+      />
     </Card>
   );
 }

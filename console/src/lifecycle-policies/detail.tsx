@@ -118,17 +118,11 @@ function Schedules({ policy }: { policy: Policy }) {
       <Icon name="plus" /> Add schedule
     </ActionLink>
   );
-  if (policy.schedules.length === 0) {
-    return (
-      <Card title="Schedules" actions={add}>
-        <EmptyState title="No schedules">Without a schedule the policy creates no snapshots.</EmptyState>
-      </Card>
-    );
-  }
   return (
     <Card title="Schedules" actions={add}>
       <Table
         label="Schedules"
+        empty={<EmptyState title="No schedules">Without a schedule the policy creates no snapshots.</EmptyState>}
         rows={policy.schedules}
         rowKey={(schedule) => schedule.id}
         columns={[
@@ -184,38 +178,37 @@ function Volumes({ policy }: { policy: Policy }) {
   const volumes = policy.volumes ?? [];
   return (
     <Card title="Volumes" actions={add}>
-      {volumes.length === 0 ? (
-        <EmptyState title="No volumes">The policy creates snapshots of the volumes that are added to it.</EmptyState>
-      ) : (
-        <Table
-          label="Volumes"
-          rows={volumes}
-          rowKey={(volume) => volume.volume_id}
-          columns={[
-            {
-              key: 'name',
-              title: 'Name',
-              kind: 'name',
-              render: (volume) => <Link to={scope.path('volumes', volume.volume_id)}>{volume.volume_name}</Link>,
-            },
-            { key: 'id', title: 'ID', render: (volume) => <code>{volume.volume_id}</code> },
-            {
-              key: 'actions',
-              title: 'Actions',
-              kind: 'actions',
-              render: (volume) => (
-                <ActionLink
-                  to={scope.path('lifecycle-policies', policy.id, 'volumes', volume.volume_id, 'remove')}
-                  className="small quiet danger"
-                  disabledReason={readOnly}
-                >
-                  Remove<span className="visually-hidden"> volume {volume.volume_name}</span>
-                </ActionLink>
-              ),
-            },
-          ]}
-        />
-      )}
+      <Table
+        label="Volumes"
+        rows={volumes}
+        rowKey={(volume) => volume.volume_id}
+        columns={[
+          {
+            key: 'name',
+            title: 'Name',
+            kind: 'name',
+            render: (volume) => <Link to={scope.path('volumes', volume.volume_id)}>{volume.volume_name}</Link>,
+          },
+          { key: 'id', title: 'ID', render: (volume) => <code>{volume.volume_id}</code> },
+          {
+            key: 'actions',
+            title: 'Actions',
+            kind: 'actions',
+            render: (volume) => (
+              <ActionLink
+                to={scope.path('lifecycle-policies', policy.id, 'volumes', volume.volume_id, 'remove')}
+                className="small quiet danger"
+                disabledReason={readOnly}
+              >
+                Remove<span className="visually-hidden"> volume {volume.volume_name}</span>
+              </ActionLink>
+            ),
+          },
+        ]}
+        empty={
+          <EmptyState title="No volumes">The policy creates snapshots of the volumes that are added to it.</EmptyState>
+        }
+      />
     </Card>
   );
 }

@@ -18,40 +18,39 @@ export function Expiring({ policy }: { policy: Policy }) {
   const names = new Map((policy.volumes ?? []).map((volume) => [volume.volume_id, volume.volume_name]));
   return (
     <Card title="Snapshots that retention will delete">
-      {expiring.length === 0 ? (
-        <EmptyState title="No snapshot will be deleted">
-          {policy.status === 'paused'
-            ? 'While the policy is paused, no snapshot expires.'
-            : `None within the next ${runs.length} runs. The newest snapshot of a volume is always kept.`}
-        </EmptyState>
-      ) : (
-        <Table
-          label="Snapshots that retention will delete"
-          rows={expiring}
-          rowKey={(snapshot) => snapshot.snapshot_id}
-          columns={[
-            { key: 'at', title: 'When', render: (snapshot) => <FullDate at={snapshot.expires_at} /> },
-            {
-              key: 'name',
-              title: 'Snapshot',
-              kind: 'name',
-              render: (snapshot) => <Link to={scope.path('snapshots', snapshot.snapshot_id)}>{snapshot.name}</Link>,
-            },
-            {
-              key: 'volume',
-              title: 'Volume',
-              render: (snapshot) => <bdi>{names.get(snapshot.volume_id) ?? snapshot.volume_id}</bdi>,
-            },
-            {
-              key: 'schedule',
-              title: 'Schedule',
-              kind: 'number',
-              render: (snapshot) => policy.schedules.findIndex(({ id }) => id === snapshot.schedule_id) + 1,
-            },
-            { key: 'size', title: 'Size', kind: 'number', render: (snapshot) => formatGib(snapshot.size) },
-          ]}
-        />
-      )}
+      <Table
+        label="Snapshots that retention will delete"
+        rows={expiring}
+        rowKey={(snapshot) => snapshot.snapshot_id}
+        columns={[
+          { key: 'at', title: 'When', render: (snapshot) => <FullDate at={snapshot.expires_at} /> },
+          {
+            key: 'name',
+            title: 'Snapshot',
+            kind: 'name',
+            render: (snapshot) => <Link to={scope.path('snapshots', snapshot.snapshot_id)}>{snapshot.name}</Link>,
+          },
+          {
+            key: 'volume',
+            title: 'Volume',
+            render: (snapshot) => <bdi>{names.get(snapshot.volume_id) ?? snapshot.volume_id}</bdi>,
+          },
+          {
+            key: 'schedule',
+            title: 'Schedule',
+            kind: 'number',
+            render: (snapshot) => policy.schedules.findIndex(({ id }) => id === snapshot.schedule_id) + 1,
+          },
+          { key: 'size', title: 'Size', kind: 'number', render: (snapshot) => formatGib(snapshot.size) },
+        ]}
+        empty={
+          <EmptyState title="No snapshot will be deleted">
+            {policy.status === 'paused'
+              ? 'While the policy is paused, no snapshot expires.'
+              : `None within the next ${runs.length} runs. The newest snapshot of a volume is always kept.`}
+          </EmptyState>
+        }
+      />
     </Card>
   );
 }

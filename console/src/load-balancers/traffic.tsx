@@ -6,7 +6,7 @@ import { formatBytes, formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { useSimulatedDriver } from '../ui/status.tsx';
-import { Table } from '../ui/table.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { parseDate } from '../ui/time.tsx';
 import { countersQuery, trafficQuery } from './data.ts';
 import type { Listener, TrafficHistory } from './data.ts';
@@ -144,55 +144,36 @@ function Charts({ history: { results, step_seconds: seconds } }: { history: Traf
   );
 }
 
+const COUNTERS = [
+  ['active_connections', 'Open connections', formatNumber],
+  ['total_connections', 'All connections', formatNumber],
+  ['bytes_in', 'From clients', formatBytes],
+  ['bytes_out', 'To clients', formatBytes],
+  ['request_errors', 'Invalid or rejected requests', formatNumber],
+] as const;
+
+const TOTALS: Column<Listener>[] = [
+  { key: 'name', title: 'Listener', render: (listener) => <bdi>{listener.name}</bdi> },
+  ...COUNTERS.map(
+    ([key, title, format]): Column<Listener> => ({
+      key,
+      title,
+      kind: 'number',
+      render: ({ stats }) => format(stats?.[key] ?? 0),
+    }),
+  ),
+];
+
 function Totals({ listeners }: { listeners: readonly Listener[] }) {
   return (
     <Card title="Counters of listeners">
-      {listeners.length === 0 ? (
-        <EmptyState title="No listeners yet" />
-      ) : (
-        <Table
-          label="Counters of listeners"
-          rows={listeners}
-          rowKey={(listener) => listener.id}
-          columns={[
-            { key: 'name', title: 'Listener', render: (listener) => <bdi>{listener.name}</bdi> },
-            {
-              key: 'open',
-              title: 'Open connections',
-              kind: 'number',
-              render: (each) => counter(each, 'active_connections'),
-            },
-            {
-              key: 'all',
-              title: 'All connections',
-              kind: 'number',
-              render: (each) => counter(each, 'total_connections'),
-            },
-            {
-              key: 'in',
-              title: 'From clients',
-              kind: 'number',
-              render: (each) => formatBytes(each.stats?.bytes_in ?? 0),
-            },
-            {
-              key: 'out',
-              title: 'To clients',
-              kind: 'number',
-              render: (each) => formatBytes(each.stats?.bytes_out ?? 0),
-            },
-            {
-              key: 'errors',
-              title: 'Invalid or rejected requests',
-              kind: 'number',
-              render: (each) => counter(each, 'request_errors'),
-            },
-          ]}
-        />
-      )}
+      <Table
+        label="Counters of listeners"
+        rows={listeners}
+        rowKey={(listener) => listener.id}
+        columns={TOTALS}
+        empty={<EmptyState title="No listeners yet" />}
+      />
     </Card>
   );
-}
-
-function counter({ stats }: Listener, name: 'active_connections' | 'total_connections' | 'request_errors'): string {
-  return formatNumber(stats?.[name] ?? 0);
 }

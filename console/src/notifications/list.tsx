@@ -3,15 +3,14 @@ import { Link } from '@tanstack/react-router';
 import schema from 'schema:NotificationType';
 import { useReadsWebhooks } from '../api/session.ts';
 import { FilterSelect } from '../ui/filter-select.tsx';
-import { Pager } from '../ui/pager.tsx';
+import { ServerRows } from '../ui/server-rows.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { useClientId, useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, NotLoaded } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
-import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 import { hostOf, webhooksQuery } from '../webhooks/data.ts';
@@ -37,25 +36,16 @@ export function NotificationList() {
       </PageHead>
       <section className="card" aria-label="Sent notifications">
         <NotificationTools state={state} />
-        {!query.data && <NotLoaded query={query} rows={6} />}
-        {query.data?.count === 0 && (
-          <EmptyState title={isFiltered(state) ? 'Nothing matches the filter' : 'No notification was sent'}>
-            They report quotas, missed schedules and requests.
-          </EmptyState>
-        )}
-        {query.data && query.data.count > 0 && (
-          <>
-            <Table
-              label="Notifications of the client"
-              columns={columnsOf(scope)}
-              rows={query.data.results}
-              rowKey={(notification) => notification.id}
-              sort={state.sort}
-              setSort={(sort) => state.set({ sort })}
-            />
-            <Pager page={state.page} count={query.data.count} setPage={(next) => state.set({ page: String(next) })} />
-          </>
-        )}
+        <ServerRows
+          label="Notifications of the client"
+          query={query}
+          columns={columnsOf(scope)}
+          empty={
+            <EmptyState title={isFiltered(state) ? 'Nothing matches the filter' : 'No notification was sent'}>
+              They report quotas, missed schedules and requests.
+            </EmptyState>
+          }
+        />
       </section>
     </>
   );

@@ -71,32 +71,29 @@ function Uses({ id }: { id: string }) {
   if (!query.data) return <NotLoaded query={query} />;
   return (
     <Card title="Used by">
-      {query.data.length === 0 ? (
-        <EmptyState title="Not used">No listener and no pool uses this secret.</EmptyState>
-      ) : (
-        <Table
-          label="Used by"
-          rows={query.data}
-          rowKey={(use) => use.id}
-          columns={[
-            {
-              key: 'name',
-              title: 'Name',
-              kind: 'name',
-              render: (use) => (
-                <Link
-                  to={scope.path('load-balancers', use.balancerId)}
-                  search={{ tab: use.kind === 'listener' ? 'listeners' : 'pools' } as never}
-                >
-                  {use.name}
-                </Link>
-              ),
-            },
-            { key: 'kind', title: 'Kind', render: (use) => use.kind },
-            { key: 'as', title: 'As', render: (use) => use.as },
-          ]}
-        />
-      )}
+      <Table
+        label="Used by"
+        rows={query.data}
+        rowKey={(use) => use.id}
+        columns={[
+          {
+            key: 'name',
+            title: 'Name',
+            kind: 'name',
+            render: (use) => (
+              <Link
+                to={scope.path('load-balancers', use.balancerId)}
+                search={{ tab: use.kind === 'listener' ? 'listeners' : 'pools' } as never}
+              >
+                {use.name}
+              </Link>
+            ),
+          },
+          { key: 'kind', title: 'Kind', render: (use) => use.kind },
+          { key: 'as', title: 'As', render: (use) => use.as },
+        ]}
+        empty={<EmptyState title="Not used">No listener and no pool uses this secret.</EmptyState>}
+      />
     </Card>
   );
 }

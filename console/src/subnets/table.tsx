@@ -46,11 +46,13 @@ export function SubnetTable({ network }: { network: Network }) {
   );
   return (
     <Card title="Subnets" actions={create}>
-      {rows.length === 0 ? (
-        <EmptyState title="No subnets">Resources need a subnet of the network for their addresses.</EmptyState>
-      ) : (
-        <Table label="Subnets" rows={rows} rowKey={(subnet) => subnet.id} columns={columnsOf(scope)} />
-      )}
+      <Table
+        label="Subnets"
+        rows={rows}
+        rowKey={(subnet) => subnet.id}
+        columns={columnsOf(scope)}
+        empty={<EmptyState title="No subnets">Resources need a subnet of the network for their addresses.</EmptyState>}
+      />
     </Card>
   );
 }

@@ -5,16 +5,15 @@ import { useReadOnlyReason } from '../api/session.ts';
 import { ActionButton } from '../ui/action-button.tsx';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
-import { Pager } from '../ui/pager.tsx';
+import { ServerRows } from '../ui/server-rows.tsx';
 import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, NotLoaded } from '../ui/states.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
-import { Table } from '../ui/table.tsx';
 import type { Column } from '../ui/table.tsx';
 import { taskTitle } from '../ui/task-text.ts';
 import { Ago } from '../ui/time.tsx';
@@ -55,25 +54,16 @@ export function TaskList() {
           types={query.data?.results.map((task) => task.task_type) ?? []}
           count={query.data?.count}
         />
-        {!query.data && <NotLoaded query={query} rows={6} />}
-        {query.data?.count === 0 && (
-          <EmptyState title={isFiltered(state) ? 'No task matches the filter' : 'No tasks yet'}>
-            Tasks appear here when a resource changes.
-          </EmptyState>
-        )}
-        {query.data && query.data.count > 0 && (
-          <>
-            <Table
-              label="Tasks of the project"
-              columns={columnsOf(scope, names)}
-              rows={query.data.results}
-              rowKey={(task) => task.id}
-              sort={state.sort}
-              setSort={(sort) => state.set({ sort })}
-            />
-            <Pager page={state.page} count={query.data.count} setPage={(page) => state.set({ page: String(page) })} />
-          </>
-        )}
+        <ServerRows
+          label="Tasks of the project"
+          query={query}
+          columns={columnsOf(scope, names)}
+          empty={
+            <EmptyState title={isFiltered(state) ? 'No task matches the filter' : 'No tasks yet'}>
+              Tasks appear here when a resource changes.
+            </EmptyState>
+          }
+        />
       </section>
       <Outlet />
     </>

@@ -94,22 +94,21 @@ export function Rows<T>(props: ListPageProps<T>) {
   return (
     <>
       <ListTools state={state} filters={filters} rows={all} count={found.length} total={query.data!.count} />
-      {found.length === 0 ? (
-        <EmptyState title="Nothing matches the filter">
-          <button type="button" className="button" onClick={() => state.set(noFilter(filters))}>
-            Clear the filter
-          </button>
-        </EmptyState>
-      ) : (
-        <Table
-          label={props.title}
-          columns={columns}
-          rows={sorted.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)}
-          rowKey={props.rowKey}
-          sort={state.sort}
-          setSort={(sort) => state.set({ sort })}
-        />
-      )}
+      <Table
+        label={props.title}
+        columns={columns}
+        rows={sorted.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE)}
+        rowKey={props.rowKey}
+        sort={state.sort}
+        setSort={(sort) => state.set({ sort })}
+        empty={
+          <EmptyState title="Nothing matches the filter">
+            <button type="button" className="button" onClick={() => state.set(noFilter(filters))}>
+              Clear the filter
+            </button>
+          </EmptyState>
+        }
+      />
       <Pager page={page} count={sorted.length} setPage={(next) => state.set({ page: String(next) })} />
     </>
   );

@@ -50,20 +50,17 @@ type RowFilter = NonNullable<paths['/cloudyard/v1/audit']['get']['parameters']['
 function Tags({ tags }: { tags: readonly Tag[] }) {
   return (
     <Card title="Tags">
-      {tags.length === 0 ? (
-        <EmptyState title="No tags">Tags are set when a resource is created or edited.</EmptyState>
-      ) : (
-        <Table
-          label="Tags"
-          rows={tags}
-          rowKey={(tag) => tag.key}
-          columns={[
-            { key: 'key', title: 'Key', kind: 'wrap', render: (tag) => <bdi>{tag.key}</bdi> },
-            { key: 'value', title: 'Value', kind: 'wrap', render: (tag) => <bdi>{tag.value}</bdi> },
-            { key: 'owner', title: 'Set by', render: (tag) => (tag.read_only ? 'system' : 'user') },
-          ]}
-        />
-      )}
+      <Table
+        label="Tags"
+        rows={tags}
+        rowKey={(tag) => tag.key}
+        columns={[
+          { key: 'key', title: 'Key', kind: 'wrap', render: (tag) => <bdi>{tag.key}</bdi> },
+          { key: 'value', title: 'Value', kind: 'wrap', render: (tag) => <bdi>{tag.value}</bdi> },
+          { key: 'owner', title: 'Set by', render: (tag) => (tag.read_only ? 'system' : 'user') },
+        ]}
+        empty={<EmptyState title="No tags">Tags are set when a resource is created or edited.</EmptyState>}
+      />
     </Card>
   );
 }

@@ -29,10 +29,16 @@ interface TableProps<T> {
   readonly rowKey: (row: T) => string | number;
   readonly sort?: string;
   readonly setSort?: (sort: string) => void;
+  /** In place of a table without rows. */
+  readonly empty?: ReactNode;
 }
 
 /** A table of at most one page of rows. Arrow keys move between the links of the rows. */
-export function Table<T>({ label, columns, rows, rowKey, sort = '', setSort }: TableProps<T>) {
+export function Table<T>({ empty, ...props }: TableProps<T>) {
+  return props.rows.length === 0 && empty !== undefined ? empty : <FilledTable {...props} />;
+}
+
+function FilledTable<T>({ label, columns, rows, rowKey, sort = '', setSort }: Omit<TableProps<T>, 'empty'>) {
   const table = useTableFocus();
   return (
     <div className="table-wrap" role="group" aria-label={label} tabIndex={0}>

@@ -1,15 +1,14 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
-import { Pager } from '../ui/pager.tsx';
+import { ServerRows } from '../ui/server-rows.tsx';
 import { useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { usePageActions } from '../ui/page-actions.ts';
 import { PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
-import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
+import { EmptyState } from '../ui/states.tsx';
 import type { Column } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
 import schema from 'schema:UserAction';
@@ -47,25 +46,16 @@ function Actions() {
   return (
     <section className="card" aria-label="User actions">
       <Tools state={state} />
-      {!query.data && <NotLoaded query={query} rows={6} />}
-      {query.data?.count === 0 && (
-        <EmptyState title={isFiltered(state) ? 'No action matches the filter' : 'No actions yet'}>
-          Changes appear here.
-        </EmptyState>
-      )}
-      {query.data && query.data.count > 0 && (
-        <>
-          <Table
-            label="Actions of the client"
-            columns={columnsOf(scope)}
-            rows={query.data.results}
-            rowKey={(action) => action.id}
-            sort={state.sort}
-            setSort={(sort) => state.set({ sort })}
-          />
-          <Pager page={state.page} count={query.data.count} setPage={(next) => state.set({ page: String(next) })} />
-        </>
-      )}
+      <ServerRows
+        label="Actions of the client"
+        query={query}
+        columns={columnsOf(scope)}
+        empty={
+          <EmptyState title={isFiltered(state) ? 'No action matches the filter' : 'No actions yet'}>
+            Changes appear here.
+          </EmptyState>
+        }
+      />
     </section>
   );
 }

@@ -64,11 +64,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
         />
       </Card>
       <Card title="Deliveries" actions={all}>
-        {!query.data && <NotLoaded query={query} />}
-        {query.data?.count === 0 && (
-          <EmptyState title="No deliveries">No notification was sent to this webhook yet.</EmptyState>
-        )}
-        {query.data && query.data.count > 0 && (
+        {query.data ? (
           <Table
             label="Deliveries"
             rows={query.data.results}
@@ -93,7 +89,10 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
               },
               { key: 'created', title: 'Created', render: ({ created_at }) => <Ago at={created_at} /> },
             ]}
+            empty={<EmptyState title="No deliveries">No notification was sent to this webhook yet.</EmptyState>}
           />
+        ) : (
+          <NotLoaded query={query} />
         )}
       </Card>
     </>

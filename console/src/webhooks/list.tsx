@@ -45,13 +45,7 @@ function Receivers() {
   const query = useQuery(webhooksQuery(useClientId()));
   return (
     <Card title="Webhooks">
-      {!query.data && <NotLoaded query={query} />}
-      {query.data?.count === 0 && (
-        <EmptyState title="No webhooks yet">
-          A webhook is a URL that gets each notification as a signed POST.
-        </EmptyState>
-      )}
-      {query.data && query.data.count > 0 && (
+      {query.data ? (
         <Table
           label="Webhooks of the client"
           rows={query.data.results}
@@ -83,7 +77,14 @@ function Receivers() {
               ),
             },
           ]}
+          empty={
+            <EmptyState title="No webhooks yet">
+              A webhook is a URL that gets each notification as a signed POST.
+            </EmptyState>
+          }
         />
+      ) : (
+        <NotLoaded query={query} />
       )}
     </Card>
   );

@@ -85,16 +85,13 @@ function PoolCard({ pool, balancer, tree }: PoolsProps & { pool: LbPool }) {
       }
     >
       <Settings pool={pool} tree={tree} />
-      {pool.members.length === 0 ? (
-        <p className="card-body muted">No members yet: clients get an error.</p>
-      ) : (
-        <Table
-          label={`Members of ${pool.name}`}
-          rows={pool.members}
-          rowKey={(member) => member.id}
-          columns={memberColumns}
-        />
-      )}
+      <Table
+        label={`Members of ${pool.name}`}
+        rows={pool.members}
+        rowKey={(member) => member.id}
+        columns={memberColumns}
+        empty={<p className="card-body muted">No members yet: clients get an error.</p>}
+      />
     </Card>
   );
 }
