@@ -3,7 +3,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import type { Form, Values } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
-import { FIELDSETS, useRowFocus } from '../ui/form/use-row-focus.ts';
+import { FIELDSETS, useRows } from '../ui/form/use-rows.ts';
 import { Icon } from '../ui/icons.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { KIND, POLICIES, type Policy } from './data.ts';
@@ -43,18 +43,12 @@ export function CreatePolicy() {
 
 function Schedules({ form }: { form: Form }) {
   const schedules = form.get('schedules') as readonly Values[];
-  const { list, added, removed } = useRowFocus(FIELDSETS);
-  const add = () => {
-    form.set('schedules', [...schedules, { ...nightly, type: 'interval', days: 1 }]);
-    added();
-  };
-  const remove = (index: number) => {
-    form.set(
-      'schedules',
-      schedules.filter((_, at) => at !== index),
-    );
-    removed(index);
-  };
+  const { list, add, remove } = useRows({
+    rows: schedules,
+    set: (next) => form.set('schedules', next),
+    newRow: { ...nightly, type: 'interval', days: 1 },
+    selector: FIELDSETS,
+  });
   return (
     <div className="form" ref={list}>
       {schedules.map((_, index) => (

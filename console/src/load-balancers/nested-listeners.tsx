@@ -1,5 +1,5 @@
 import type { Form, Values } from '../ui/form/use-form.ts';
-import { FIELDSETS, useRowFocus } from '../ui/form/use-row-focus.ts';
+import { FIELDSETS, useRows } from '../ui/form/use-rows.ts';
 import { Icon } from '../ui/icons.tsx';
 import { ListenerFields } from './listeners/fields.tsx';
 import { hasPool, poolProtocols } from './listeners/protocols.ts';
@@ -35,18 +35,12 @@ function unusedNumber(listeners: readonly Values[]): number {
 /** The listeners of a new load balancer, each with at most one pool. */
 export function NestedListeners({ form }: { form: Form }) {
   const listeners = (form.get('listeners') as readonly Values[] | undefined) ?? [];
-  const { list, added, removed } = useRowFocus(FIELDSETS);
-  const add = () => {
-    form.set('listeners', [...listeners, newListener(listeners)]);
-    added();
-  };
-  const remove = (index: number) => {
-    form.set(
-      'listeners',
-      listeners.filter((_, at) => at !== index),
-    );
-    removed(index);
-  };
+  const { list, add, remove } = useRows({
+    rows: listeners,
+    set: (next) => form.set('listeners', next),
+    newRow: newListener(listeners),
+    selector: FIELDSETS,
+  });
   return (
     <div className="form" ref={list}>
       {listeners.map((_listener, index) => (

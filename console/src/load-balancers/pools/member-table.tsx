@@ -1,7 +1,7 @@
 import { useEffect, useId } from 'react';
 import { FieldErrors } from '../../ui/form/field.tsx';
-import { useRowFocus } from '../../ui/form/use-row-focus.ts';
 import type { Form } from '../../ui/form/use-form.ts';
+import { useRows } from '../../ui/form/use-rows.ts';
 import { Icon } from '../../ui/icons.tsx';
 
 /** A member as the form edits it; other settings of the member are kept. */
@@ -41,16 +41,10 @@ export function MemberTable({ form, path, isMonitored }: MemberTableProps) {
   const id = useId();
   const members = (form.get(path) as readonly Member[] | undefined) ?? [];
   useEffect(() => form.register(path));
-  const { list, added, removed } = useRowFocus<HTMLFieldSetElement>();
   const set = (next: readonly Member[]) => form.set(path, next);
-  const add = () => {
-    set([...members, next(members)]);
-    added();
-  };
-  const remove = (index: number) => {
-    set(members.filter((_, at) => at !== index));
-    removed(index);
-  };
+  // A new row has the port of the last one.
+  const newRow = { ...NEW, protocol_port: members.at(-1)?.protocol_port ?? NEW.protocol_port };
+  const { list, add, remove } = useRows<Member, HTMLFieldSetElement>({ rows: members, set, newRow });
   return (
     <fieldset ref={list} className="field" aria-describedby={`${id}-help ${id}-error`}>
       <legend>Members</legend>
@@ -101,11 +95,6 @@ export function MemberTable({ form, path, isMonitored }: MemberTableProps) {
       <FieldErrors id={`${id}-error`} errors={form.errorsAt(path)} />
     </fieldset>
   );
-}
-
-/** A new row has the port of the last one. */
-function next(members: readonly Member[]): Member {
-  return { ...NEW, protocol_port: members.at(-1)?.protocol_port ?? NEW.protocol_port };
 }
 
 interface MemberRowProps {

@@ -1,6 +1,6 @@
 import type { ButtonHTMLAttributes, ReactNode } from 'react';
 import { Icon } from '../icons.tsx';
-import { useRowFocus } from './use-row-focus.ts';
+import { useRows } from './use-rows.ts';
 
 interface EditableRowsProps<T> {
   readonly rows: readonly T[];
@@ -16,15 +16,7 @@ interface EditableRowsProps<T> {
 
 /** Rows of controls, each with a button that removes it, and a button that adds one. */
 export function EditableRows<T>({ rows, set, newRow, what, addButton, children }: EditableRowsProps<T>) {
-  const { list, added, removed } = useRowFocus();
-  const add = () => {
-    set([...rows, newRow]);
-    added();
-  };
-  const remove = (index: number) => {
-    set(rows.filter((_, at) => at !== index));
-    removed(index);
-  };
+  const { list, add, remove } = useRows({ rows, set, newRow });
   return (
     <div className="rows" ref={list}>
       {rows.map((row, index) => (
