@@ -12,7 +12,7 @@ import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { regionsQuery, scopeParams, useScope } from '../ui/scope.tsx';
 import { AccessFields } from './access-fields.tsx';
-import { KIND } from './data.ts';
+import { KIND, newSharePrice } from './data.ts';
 
 const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}';
 type Type = 'standard' | 'vast';
@@ -37,7 +37,6 @@ export function CreateFileShare() {
       to: scope.path('file-shares'),
     }),
   });
-  const size = form.get('size');
   return (
     <FormDialog
       title="Create file share"
@@ -63,10 +62,7 @@ export function CreateFileShare() {
         help=""
       />
       <Field form={form} path="tags" label="Tags" help="" />
-      <PricePreview
-        path={`/cloud/v1/pricing/${scope.project}/${scope.region}/file_shares`}
-        body={Number.isInteger(size) && Number(size) > 0 ? { size, source: 'new-file-share', type_name: type } : null}
-      />
+      <PricePreview kind="file_shares" body={newSharePrice(form.get('size'), type)} />
     </FormDialog>
   );
 }

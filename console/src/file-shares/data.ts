@@ -58,3 +58,8 @@ export const accessRulesQuery = (scope: Scope, id: string) =>
     // A rule ends its transition without a task.
     refetchInterval: ({ state }) => (state.data?.results.some((rule) => rule.state !== 'active') ? 2000 : false),
   });
+
+/** The query of a share's price; null while the size is not valid. */
+export function newSharePrice(size: unknown, type: string): Record<string, unknown> | null {
+  return Number.isInteger(size) && Number(size) > 0 ? { source: 'new-file-share', size, type_name: type } : null;
+}

@@ -5,7 +5,7 @@ import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare, type FileShare, KIND } from './data.ts';
+import { CurrentShare, type FileShare, KIND, newSharePrice } from './data.ts';
 
 const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/extend';
 
@@ -29,7 +29,6 @@ function ExtendDialog({ share }: { share: FileShare }) {
       to: scope.path('file-shares', share.id),
     }),
   });
-  const size = form.get('size');
   return (
     <FormDialog title={`Extend ${share.name}`} form={form} submitLabel="Extend">
       <Field
@@ -38,14 +37,7 @@ function ExtendDialog({ share }: { share: FileShare }) {
         label="New size (GiB)"
         help={`The share has ${formatGib(share.size)} now. Clients stay connected while it grows; it cannot shrink again.`}
       />
-      <PricePreview
-        path={`/cloud/v1/pricing/${scope.project}/${scope.region}/file_shares`}
-        body={
-          Number.isInteger(size) && Number(size) > 0
-            ? { size, source: 'new-file-share', type_name: share.type_name }
-            : null
-        }
-      />
+      <PricePreview kind="file_shares" body={newSharePrice(form.get('size'), share.type_name)} />
     </FormDialog>
   );
 }

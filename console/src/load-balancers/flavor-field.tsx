@@ -25,10 +25,7 @@ export function FlavorField({ form }: { form: Form }) {
           label: `${flavor.flavor_name} (${flavorSize(flavor)})`,
         }))}
       />
-      <PricePreview
-        path={`/cloud/v1/pricing/${scope.project}/${scope.region}/loadbalancers`}
-        body={chosen ? { flavor: chosen } : null}
-      />
+      <PricePreview kind="loadbalancers" body={chosen ? { flavor: chosen } : null} />
     </>
   );
 }

@@ -1,8 +1,9 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, request, unwrap } from '../api/client.ts';
+import { api, unwrap } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
 import { queryClient } from '../api/query-client.ts';
 import { flavorSize } from '../load-balancers/values.ts';
+import { priceOf } from '../ui/price.tsx';
 import { regionsQuery, scopeParams } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { volumesQuery, volumeTypesQuery } from '../volumes/data.ts';
@@ -32,10 +33,6 @@ export const pricesQuery = (scope: Scope, size: number) =>
     placeholderData: keepPreviousData,
   });
 
-function preview(scope: Scope, kind: string, body: object): Promise<Price> {
-  return request<Price>('POST', `/cloud/v1/pricing/${scope.project}/${scope.region}/${kind}`, body);
-}
-
 async function storagePrices(scope: Scope, size: number): Promise<PriceRow[]> {
   const regions = await queryClient.fetchQuery(regionsQuery);
   const shareTypes = regions.results.find(({ id }) => id === scope.region)?.file_share_types ?? [];
@@ -45,12 +42,12 @@ async function storagePrices(scope: Scope, size: number): Promise<PriceRow[]> {
     ...shareTypes.map(async (type) => ({
       name: `File share, ${type}`,
       amount,
-      price: await preview(scope, 'file_shares', { size, source: 'new-file-share', type_name: type }),
+      price: await priceOf(scope, 'file_shares', { size, source: 'new-file-share', type_name: type }),
     })),
     ...volumeTypes.map(async (type) => ({
       name: `Volume, ${type}`,
       amount,
-      price: await preview(scope, 'volumes', { size, source: 'new-volume', type_name: type }),
+      price: await priceOf(scope, 'volumes', { size, source: 'new-volume', type_name: type }),
     })),
   ]);
 }
@@ -59,7 +56,7 @@ async function storagePrices(scope: Scope, size: number): Promise<PriceRow[]> {
 async function snapshotPrice(scope: Scope): Promise<PriceRow[]> {
   const [volume] = (await queryClient.fetchQuery(volumesQuery(scope))).results;
   if (!volume) return [];
-  const price = await preview(scope, 'snapshots', { volume_id: volume.id });
+  const price = await priceOf(scope, 'snapshots', { volume_id: volume.id });
   return [{ name: `Snapshot of the volume ${volume.name}`, amount: `${volume.size} GiB`, price }];
 }
 
@@ -73,7 +70,7 @@ async function balancerPrices(scope: Scope): Promise<PriceRow[]> {
     results.map(async (flavor) => ({
       name: `Load balancer, ${flavor.flavor_name}`,
       amount: flavorSize(flavor),
-      price: await preview(scope, 'loadbalancers', { flavor: flavor.flavor_name }),
+      price: await priceOf(scope, 'loadbalancers', { flavor: flavor.flavor_name }),
     })),
   );
 }

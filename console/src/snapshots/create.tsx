@@ -63,10 +63,7 @@ function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="description" label="Description" help="" type="textarea" />
       <Field form={form} path="tags" label="Tags" help="" />
-      <PricePreview
-        path={`/cloud/v1/pricing/${scope.project}/${scope.region}/snapshots`}
-        body={chosen ? { volume_id: chosen } : null}
-      />
+      <PricePreview kind="snapshots" body={chosen ? { volume_id: chosen } : null} />
     </FormDialog>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { request } from '../api/client.ts';
 import type { components } from '../api/openapi.d.ts';
 import { messageOf } from '../api/errors.ts';
+import { type Scope, useScope } from './scope.tsx';
 
 type Price = components['schemas']['Price'];
 
@@ -19,12 +20,20 @@ export function useSettled<T>(value: T): T {
   return JSON.parse(settled) as T;
 }
 
+type Priced = 'file_shares' | 'loadbalancers' | 'snapshots' | 'volumes';
+
+/** The price of a resource in the region. */
+export function priceOf({ project, region }: Scope, kind: Priced, body: object): Promise<Price> {
+  return request('POST', `/cloud/v1/pricing/${project}/${region}/${kind}`, body);
+}
+
 /** The price of what the form describes. `body` is null while it is not valid. */
-export function PricePreview({ path, body }: { path: string; body: Readonly<Record<string, unknown>> | null }) {
+export function PricePreview({ kind, body }: { kind: Priced; body: Readonly<Record<string, unknown>> | null }) {
+  const scope = useScope();
   const settled = useSettled(body);
   const { data, error } = useQuery({
-    queryKey: ['prices', path, settled],
-    queryFn: () => request<Price>('POST', path, settled),
+    queryKey: ['prices', kind, scope.project, scope.region, settled],
+    queryFn: () => priceOf(scope, kind, settled!),
     enabled: settled !== null,
     placeholderData: keepPreviousData,
     retry: false,

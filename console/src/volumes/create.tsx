@@ -14,7 +14,7 @@ import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { scopeParams, useScope } from '../ui/scope.tsx';
 import { formatDate, parseDate } from '../ui/time.tsx';
-import { KIND, newVolumePrice, volumePricePath, volumesQuery, volumeTypesQuery } from './data.ts';
+import { KIND, newVolumePrice, volumesQuery, volumeTypesQuery } from './data.ts';
 
 const PATH = '/cloud/v1/volumes/{project_id}/{region_id}';
 type Source = 'new-volume' | 'snapshot';
@@ -45,7 +45,7 @@ export function CreateVolume() {
       <SourceChoice source={source} setSource={setSource} />
       <SourceFields form={form} source={source} />
       <Field form={form} path="tags" label="Tags" help="" />
-      <PricePreview path={volumePricePath(scope)} body={priceOf(form, source)} />
+      <PricePreview kind="volumes" body={priceOf(form, source)} />
     </FormDialog>
   );
 }

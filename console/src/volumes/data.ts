@@ -45,11 +45,6 @@ export function volumeParams(scope: Scope, id: string) {
   return { ...scopeParams(scope), volume_id: id };
 }
 
-/** Path of the preview of prices. */
-export function volumePricePath({ project, region }: Scope): string {
-  return `/cloud/v1/pricing/${project}/${region}/volumes`;
-}
-
 /** The query of a new volume's price; null while the size is not valid. */
 export function newVolumePrice(size: unknown, type: string): Record<string, unknown> | null {
   if (!Number.isInteger(size) || Number(size) < 1 || Number(size) > 102_400) return null;

@@ -5,7 +5,7 @@ import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { CurrentVolume, KIND, newVolumePrice, VOLUME, type Volume, volumeParams, volumePricePath } from './data.ts';
+import { CurrentVolume, KIND, newVolumePrice, VOLUME, type Volume, volumeParams } from './data.ts';
 
 const PATH = `${VOLUME}/extend` as const;
 
@@ -37,7 +37,7 @@ function ExtendDialog({ volume }: { volume: Volume }) {
         label="New size (GiB)"
         help={`The volume has ${formatGib(volume.size)} now. It cannot shrink again.`}
       />
-      <PricePreview path={volumePricePath(scope)} body={newVolumePrice(form.get('size'), volume.volume_type)} />
+      <PricePreview kind="volumes" body={newVolumePrice(form.get('size'), volume.volume_type)} />
     </FormDialog>
   );
 }

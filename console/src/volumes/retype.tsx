@@ -10,16 +10,7 @@ import { PricePreview } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { trackTasks } from '../ui/task-tracking.ts';
 import { showToast } from '../ui/toasts.tsx';
-import {
-  CurrentVolume,
-  KIND,
-  newVolumePrice,
-  VOLUME,
-  type Volume,
-  volumeParams,
-  volumePricePath,
-  volumeTypesQuery,
-} from './data.ts';
+import { CurrentVolume, KIND, newVolumePrice, VOLUME, type Volume, volumeParams, volumeTypesQuery } from './data.ts';
 
 const PATH = `${VOLUME}/retype` as const;
 
@@ -62,7 +53,7 @@ function RetypeDialog({ volume }: { volume: Volume }) {
         choices={types.map((type) => ({ value: type, label: type }))}
       />
       <PricePreview
-        path={volumePricePath(scope)}
+        kind="volumes"
         body={form.get('volume_type') ? newVolumePrice(volume.size, String(form.get('volume_type'))) : null}
       />
     </FormDialog>
