@@ -7,6 +7,7 @@ import { NoNetworkYet } from '../networks/none-yet.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { NoneYet } from '../ui/form/none-yet.tsx';
+import { SelectField } from '../ui/form/select-field.tsx';
 import type { Form } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { PricePreview } from '../ui/price.tsx';
@@ -92,22 +93,13 @@ function TypeChoice({ type, setType }: { type: Type; setType: (type: Type) => vo
   ];
   if (offered.length < 2) return null;
   return (
-    <div className="field">
-      <label htmlFor="type">Type</label>
-      <select
-        id="type"
-        value={type}
-        onChange={(event) => setType(event.target.value as Type)}
-        aria-describedby="type-help"
-      >
-        {offered.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
-      <p id="type-help" className="help">
-        Standard shares have a network and access rules.
-      </p>
-    </div>
+    <SelectField
+      label="Type"
+      value={type}
+      set={setType}
+      texts={Object.fromEntries(offered.map((each) => [each, each])) as Record<Type, string>}
+      help="Standard shares have a network and access rules."
+    />
   );
 }
 

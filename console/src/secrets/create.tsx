@@ -5,6 +5,7 @@ import { DateField } from '../ui/form/date-field.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FileField } from '../ui/form/file-field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { SelectField } from '../ui/form/select-field.tsx';
 import { withoutEmpty } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
@@ -51,16 +52,7 @@ export function CreateSecret() {
   return (
     <FormDialog title="Create secret" form={form} submitLabel="Create secret">
       <Field form={form} path="name" label="Name" />
-      <div className="field">
-        <label htmlFor="source">Source</label>
-        <select id="source" value={source} onChange={(event) => chooseSource(event.target.value as Source)}>
-          {Object.entries(SOURCES).map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField label="Source" value={source} set={chooseSource} texts={SOURCES} />
       {isPem ? <PemFields form={form} /> : <PayloadFields key={source} form={form} source={source} />}
       <DateField
         form={form}

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import schema from 'schema:CreateToken';
-import { useEffect, useId, useState } from 'react';
+import { useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useManagesClients, useNotAdminReason, useSession } from '../api/session.ts';
 import { clientsQuery } from '../clients/data.ts';
+import { ChecklistField } from '../ui/form/checklist-field.tsx';
 import { DateField } from '../ui/form/date-field.tsx';
-import { Field, FieldErrors } from '../ui/form/field.tsx';
+import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import type { Form } from '../ui/form/use-form.ts';
@@ -40,13 +41,22 @@ export function CreateToken() {
     },
   });
   const client = form.get('client_id') ?? session.client_id;
+  const projects = useQuery(projectsQuery).data?.results ?? [];
   if (created) return <SecretOnce title={`Token ${created.name}`} what="token" secret={created.token} />;
   return (
     <FormDialog title="Create token" form={form} submitLabel="Create token" disabledReason={reason} isForSecret>
       <Field form={form} path="name" label="Name" help="Who or what uses the token." />
       <Field form={form} path="role" label="Role" />
       <ClientField form={form} />
-      {client === session.client_id && <ProjectsField form={form} />}
+      {client === session.client_id && (
+        <ChecklistField
+          form={form}
+          path="project_ids"
+          label="Projects"
+          help="Without a choice, the token reaches all projects of the client."
+          choices={projects.map(({ id, name }) => ({ value: id, label: name }))}
+        />
+      )}
       <DateField form={form} path="expires_at" label="Expires" help="Without a date, the token does not expire." />
     </FormDialog>
   );
@@ -75,38 +85,5 @@ function ClientField({ form }: { form: Form }) {
       help="By default your own. A token of another client reaches all of its projects."
       choices={others.map(({ id, name }) => ({ value: String(id), label: name }))}
     />
-  );
-}
-
-function ProjectsField({ form }: { form: Form }) {
-  const id = useId();
-  const projects = useQuery(projectsQuery).data?.results ?? [];
-  const chosen = form.get('project_ids') as readonly number[];
-  useEffect(() => form.register('project_ids'));
-  return (
-    <fieldset className="field" aria-describedby={`${id}-help ${id}-error`}>
-      <legend>
-        Projects <span className="optional">(optional)</span>
-      </legend>
-      {projects.map((project) => (
-        <label key={project.id} className="row nowrap">
-          <input
-            type="checkbox"
-            checked={chosen.includes(project.id)}
-            onChange={({ target }) =>
-              form.set(
-                'project_ids',
-                target.checked ? [...chosen, project.id] : chosen.filter((each) => each !== project.id),
-              )
-            }
-          />
-          <bdi>{project.name}</bdi>
-        </label>
-      ))}
-      <p id={`${id}-help`} className="help">
-        Without a choice, the token reaches all projects of the client.
-      </p>
-      <FieldErrors id={`${id}-error`} errors={form.errorsAt('project_ids')} />
-    </fieldset>
   );
 }

@@ -7,6 +7,7 @@ import { snapshotsQuery } from '../snapshots/data.ts';
 import type { Snapshot } from '../snapshots/data.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
+import { SelectField } from '../ui/form/select-field.tsx';
 import { withoutEmpty } from '../ui/form/use-form.ts';
 import type { Form, Values } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
@@ -17,7 +18,8 @@ import { formatDate, parseDate } from '../ui/time.tsx';
 import { KIND, newVolumePrice, volumesQuery, volumeTypesQuery } from './data.ts';
 
 const PATH = '/cloud/v1/volumes/{project_id}/{region_id}';
-type Source = 'new-volume' | 'snapshot';
+const SOURCES = { 'new-volume': 'empty', snapshot: 'a snapshot' } as const;
+type Source = keyof typeof SOURCES;
 
 export function CreateVolume() {
   const scope = useScope();
@@ -42,7 +44,7 @@ export function CreateVolume() {
   return (
     <FormDialog title="Create volume" form={form} submitLabel="Create volume">
       <Field form={form} path="name" label="Name" />
-      <SourceChoice source={source} setSource={setSource} />
+      <SelectField label="Source" value={source} set={setSource} texts={SOURCES} />
       <SourceFields form={form} source={source} />
       <Field form={form} path="tags" label="Tags" help="" />
       <PricePreview kind="volumes" body={priceOf(form, source)} />
@@ -79,18 +81,6 @@ function priceOf(form: Form, source: Source): Record<string, unknown> | null {
   if (source === 'new-volume') return newVolumePrice(form.get('size'), type ?? 'standard');
   const snapshot = form.get('snapshot_id');
   return snapshot ? { source, snapshot_id: snapshot, ...(type ? { type_name: type } : {}) } : null;
-}
-
-function SourceChoice({ source, setSource }: { source: Source; setSource: (source: Source) => void }) {
-  return (
-    <div className="field">
-      <label htmlFor="source">Source</label>
-      <select id="source" value={source} onChange={(event) => setSource(event.target.value as Source)}>
-        <option value="new-volume">empty</option>
-        <option value="snapshot">a snapshot</option>
-      </select>
-    </div>
-  );
 }
 
 function SourceFields({ form, source }: { form: Form; source: Source }) {
