@@ -14,9 +14,12 @@ export const clientsQuery = queryOptions({
   queryFn: () => allRows((query) => unwrap(api.GET('/cloudyard/v1/clients', { params: { query } }))),
 });
 
-export const clientQuery = (id: string) =>
+export const CLIENT = '/cloudyard/v1/clients/{client_id}';
+
+/** `id` is undefined while the client of a project loads. */
+export const clientQuery = (id: number | undefined) =>
   queryOptions({
     queryKey: [KIND, id],
-    queryFn: () =>
-      unwrap(api.GET('/cloudyard/v1/clients/{client_id}', { params: { path: { client_id: Number(id) } } })),
+    queryFn: () => unwrap(api.GET(CLIENT, { params: { path: { client_id: id! } } })),
+    enabled: id !== undefined,
   });

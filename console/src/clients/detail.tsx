@@ -26,7 +26,7 @@ export function ClientDetail() {
   return (
     <DetailPage
       crumbs={[{ title: 'Clients', to: scope.path('clients') }]}
-      query={useQuery(clientQuery(id))}
+      query={useQuery(clientQuery(Number(id)))}
       titleOf={(client) => client.name}
       actions={() => (
         <>

@@ -10,14 +10,12 @@ import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
-import { clientQuery, KIND } from './data.ts';
+import { CLIENT, clientQuery, KIND } from './data.ts';
 import type { Client } from './data.ts';
-
-const PATH = '/cloudyard/v1/clients/{client_id}';
 
 export function EditClient() {
   const { id } = useParams({ strict: false }) as { id: string };
-  const query = useQuery(clientQuery(id));
+  const query = useQuery(clientQuery(Number(id)));
   if (query.data) return <EditDialog client={query.data} />;
   return (
     <DialogRoute title="Edit client">
@@ -31,7 +29,7 @@ function EditDialog({ client: current }: { client: Client }) {
   const scope = useScope();
   const params = { client_id: client.id };
   const form = useRequestForm<Client>({
-    call: { operationId: 'updateClient', method: 'PATCH', path: PATH, params },
+    call: { operationId: 'updateClient', method: 'PATCH', path: CLIENT, params },
     schema,
     isEdit: true,
     initial: { name: client.name, emails: client.emails },

@@ -21,7 +21,7 @@ const PATH = '/cloudyard/v1/clients/{client_id}/quotas';
 /** Sets one limit of a client, in the region of the URL or in all regions. */
 export function SetClientLimit() {
   const { id } = useParams({ strict: false }) as { id: string };
-  const client = useQuery(clientQuery(id));
+  const client = useQuery(clientQuery(Number(id)));
   const quotas = useQuery(clientQuotasQuery(useScope(), Number(id)));
   if (client.data && quotas.data) return <LimitDialog client={client.data} {...quotas.data} />;
   return (

@@ -7,6 +7,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { Rows } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { formatBytes } from '../ui/numbers.ts';
+import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { pullCommand } from './commands.ts';
@@ -144,24 +145,14 @@ interface DeletionProps {
 
 /** Opens the dialog of a deletion, with its target as parameters of the URL. */
 function Deletion({ registry, what, search, children }: DeletionProps) {
-  const scope = useScope();
-  const readOnly = useReadOnlyReason();
-  const className = 'button quiet small danger';
-  if (readOnly) {
-    return (
-      <button type="button" className={className} aria-disabled="true" title={readOnly}>
-        {children}
-      </button>
-    );
-  }
   return (
-    <Link
-      className={className}
-      to={scope.path('registries', registry.id, `delete-${what}`)}
-      search={{ tab: 'repositories', ...search } as never}
-      resetScroll={false}
+    <ActionLink
+      to={useScope().path('registries', registry.id, `delete-${what}`)}
+      search={{ tab: 'repositories', ...search }}
+      className="quiet small danger"
+      disabledReason={useReadOnlyReason()}
     >
       {children}
-    </Link>
+    </ActionLink>
   );
 }

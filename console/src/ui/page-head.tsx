@@ -49,6 +49,9 @@ export function PageHead({ title, crumbs = [], badges, actions, children }: Page
   );
 }
 
+/** The page below a dialog keeps its tab, filter and page. */
+export const keepSearch = ((search: object) => search) as never;
+
 interface ActionLinkProps {
   readonly to: string;
   readonly children: ReactNode;
@@ -56,10 +59,12 @@ interface ActionLinkProps {
   /** Why the action is not available; the link is then disabled and says so. */
   readonly disabledReason?: string | null | undefined;
   readonly shortcut?: string;
+  /** Parameters of the dialog; by default those of the page below it. */
+  readonly search?: Readonly<Record<string, string>>;
 }
 
 /** A button that opens a dialog by its URL. */
-export function ActionLink({ to, children, className = '', disabledReason, shortcut }: ActionLinkProps) {
+export function ActionLink({ to, children, className = '', disabledReason, shortcut, search }: ActionLinkProps) {
   if (disabledReason) {
     return (
       <ActionButton className={className} disabledReason={disabledReason}>
@@ -70,7 +75,7 @@ export function ActionLink({ to, children, className = '', disabledReason, short
   return (
     <Link
       to={to}
-      search={keepSearch}
+      search={(search as never) ?? keepSearch}
       className={`button ${className}`}
       data-shortcut={shortcut}
       // The page below the dialog stays where it is.
@@ -101,6 +106,3 @@ export function ActionLinks({ actions, to, disabledReason }: ActionLinksProps) {
     </ActionLink>
   ));
 }
-
-/** The page below a dialog keeps its tab, filter and page. */
-const keepSearch = ((search: object) => search) as never;

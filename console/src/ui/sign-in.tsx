@@ -10,9 +10,7 @@ import { useModal } from './modal.ts';
 import { ErrorState, Loading } from './states.tsx';
 import { useTitle } from './title.ts';
 
-const SingleSignOn = lazy(async () => ({
-  default: (await loadChunk(() => import('./single-sign-on.tsx'))).SingleSignOn,
-}));
+const SingleSignOn = lazy(() => loadChunk(() => import('./single-sign-on.tsx')));
 
 /** Shows the pages to a signed-in user. A session that expires is renewed in a dialog: the page behind it keeps its state. */
 export function SessionGate() {

@@ -8,7 +8,7 @@ const PAGE = /^\/console(\/[\w~-][\w.~-]*)*\/?(\?[\w.~%=&+-]*)?$/;
  * A link to the OpenID Connect provider, if the operator has configured one. It leads back to the current page.
  * `isRenewal`: the page is open and has text, so the sign-in takes place in another tab.
  */
-export function SingleSignOn({ isRenewal }: { isRenewal: boolean }) {
+export default function SingleSignOn({ isRenewal }: { isRenewal: boolean }) {
   const { data } = useQuery({
     queryKey: ['sign-in'],
     queryFn: () => unwrap(api.GET('/cloudyard/v1/sign_in', {})),

@@ -13,7 +13,7 @@ export function Loading() {
 }
 
 /** Grey bars in the form of `rows` lines, while data loads. */
-export function Skeleton({ rows = 4 }: { rows?: number }) {
+export function Skeleton({ rows = 4 }: { rows?: number | undefined }) {
   return (
     <div className="stack card-body" role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, row) => (
@@ -60,7 +60,7 @@ interface NotLoadedProps {
 /** In place of data that a query has not read: grey bars, or why it failed. Data that was read stays when a later read fails. */
 export function NotLoaded({ query, rows }: NotLoadedProps) {
   if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
-  return <Skeleton {...(rows !== undefined && { rows })} />;
+  return <Skeleton rows={rows} />;
 }
 
 /** Whether a read failed because the resource does not exist any more, or may not be seen any more. */

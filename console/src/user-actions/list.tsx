@@ -5,7 +5,7 @@ import { ServerRows } from '../ui/server-rows.tsx';
 import { useListState } from '../ui/list-state.ts';
 import type { ListState } from '../ui/list-state.ts';
 import { usePageActions } from '../ui/page-actions.ts';
-import { PageHead } from '../ui/page-head.tsx';
+import { keepSearch, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
@@ -66,11 +66,7 @@ const columnsOf = (scope: Scope): Column<UserAction>[] => [
     title: 'Action',
     kind: 'name',
     render: (action) => (
-      <Link
-        to={scope.path('user-actions', action.id)}
-        search={((search: object) => search) as never}
-        resetScroll={false}
-      >
+      <Link to={scope.path('user-actions', action.id)} search={keepSearch} resetScroll={false}>
         {`${action.action_type} ${action.api_group}`.replaceAll('_', ' ')}
       </Link>
     ),

@@ -3,6 +3,7 @@ import { useNotClientAdminReason } from '../api/session.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
+import { keepSearch } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { KIND, USER_ACTIONS } from './data.ts';
 
@@ -18,7 +19,7 @@ export function Subscribe() {
     sent: () => ({
       done: 'Subscribed to user actions',
       to: scope.path('user-actions'),
-      search: ((search: object) => search) as never,
+      search: keepSearch,
     }),
   });
   return (

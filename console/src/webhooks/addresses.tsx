@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import schema from 'schema:UpdateClient';
 import { useNotClientAdminReason } from '../api/session.ts';
+import { CLIENT, type Client, clientQuery, KIND } from '../clients/data.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useClientId, useScope } from '../ui/scope.tsx';
-import { CLIENT, clientQuery } from './data.ts';
-import type { Client } from './data.ts';
 
 export function EditAddresses() {
   const { data } = useQuery(clientQuery(useClientId()));
@@ -21,7 +20,7 @@ function EditDialog({ client }: { client: Client }) {
     schema,
     isEdit: true,
     initial: { emails: client.emails },
-    queryKind: 'clients',
+    queryKind: KIND,
     sent: () => ({ done: 'Updated the e-mail addresses', to: scope.path('webhooks') }),
   });
   return (

@@ -4,11 +4,9 @@ import type { components } from '../api/openapi.d.ts';
 
 export type Webhook = components['schemas']['Webhook'];
 export type NewWebhook = components['schemas']['NewWebhook'];
-export type Client = components['schemas']['Client'];
 
 export const WEBHOOKS = '/cloudyard/v1/clients/{client_id}/webhooks';
 export const WEBHOOK = `${WEBHOOKS}/{webhook_id}` as const;
-export const CLIENT = '/cloudyard/v1/clients/{client_id}';
 
 export const webhooksQuery = (clientId: number | undefined) =>
   queryOptions({
@@ -21,13 +19,6 @@ export const webhookQuery = (clientId: number | undefined, id: string) =>
   queryOptions({
     queryKey: ['webhooks', clientId, id],
     queryFn: () => unwrap(api.GET(WEBHOOK, { params: { path: { client_id: clientId!, webhook_id: id } } })),
-    enabled: clientId !== undefined,
-  });
-
-export const clientQuery = (clientId: number | undefined) =>
-  queryOptions({
-    queryKey: ['clients', clientId],
-    queryFn: () => unwrap(api.GET(CLIENT, { params: { path: { client_id: clientId! } } })),
     enabled: clientId !== undefined,
   });
 

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { useNotClientAdminReason } from '../api/session.ts';
+import { clientQuery } from '../clients/data.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { usePageActions } from '../ui/page-actions.ts';
@@ -10,7 +11,7 @@ import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { SimulatedBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
-import { clientQuery, hostOf, webhooksQuery } from './data.ts';
+import { hostOf, webhooksQuery } from './data.ts';
 
 /** The receivers of notifications: webhooks and e-mail addresses of the client. */
 export function Webhooks() {
