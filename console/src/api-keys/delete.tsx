@@ -12,7 +12,7 @@ export function DeleteApiKey() {
           name={name}
           queryKind={KIND}
           listPath={scope.path('api-keys')}
-          call={{ operationId: 'deleteApiKey', method: 'DELETE', path: KEY, params: keyParams(scope, name) }}
+          call={{ operationId: 'deleteApiKey', path: KEY, params: keyParams(scope, name) }}
         >
           Servers reject the key from now on. This cannot be undone.
         </DeleteDialog>

@@ -12,7 +12,6 @@ export function ClearFault() {
       title={`Clear fault ${fault}`}
       submitLabel="Clear fault"
       isDangerous
-      segments={3}
       calls={[
         {
           operationId: 'deleteFault',

@@ -9,7 +9,6 @@ export function ClearFaults() {
       title="Clear all faults"
       submitLabel="Clear all faults"
       isDangerous
-      segments={2}
       calls={[{ operationId: 'clearFaults', method: 'DELETE', path: FAULTS_PATH, params: {} }]}
       texts={{ done: 'All faults are cleared' }}
       queryKind={faultsQuery.queryKey[0]!}

@@ -15,7 +15,7 @@ export function CreateFault() {
     sent: () => ({ done: 'The fault is injected', to: scope.path('development') }),
   });
   return (
-    <FormDialog title="Inject fault" form={form} submitLabel="Inject fault" segments={2}>
+    <FormDialog title="Inject fault" form={form} submitLabel="Inject fault">
       <div className="field-row">
         <Field form={form} path="resource" label="Resource" help="" />
         <Field form={form} path="operation" label="Operation" help="" />

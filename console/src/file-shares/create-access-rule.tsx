@@ -30,7 +30,7 @@ function CreateDialog({ share }: { share: FileShare }) {
     }),
   });
   return (
-    <FormDialog title={`Add an access rule to ${share.name}`} form={form} submitLabel="Add access rule" segments={2}>
+    <FormDialog title={`Add an access rule to ${share.name}`} form={form} submitLabel="Add access rule">
       <Field form={form} path="ip_address" label="Address or network" placeholder="10.0.0.0/24" />
       <Field form={form} path="access_mode" label="Access" help="" choices={MODES} />
     </FormDialog>

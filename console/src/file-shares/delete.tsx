@@ -14,7 +14,6 @@ export function DeleteFileShare() {
           listPath={scope.path('file-shares')}
           call={{
             operationId: 'deleteFileShare',
-            method: 'DELETE',
             path: '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}',
             params: { ...scopeParams(scope), file_share_id: share.id },
           }}

@@ -14,7 +14,7 @@ function CurrentRule({ share }: { share: FileShare }) {
   const { data } = useQuery(accessRulesQuery(useScope(), share.id));
   if (!data) return null;
   return (
-    <PartDialog part={data.results.find((rule) => rule.id === id)} what="access rule" segments={3}>
+    <PartDialog part={data.results.find((rule) => rule.id === id)} what="access rule">
       {(rule) => <RemoveDialog share={share} rule={rule} />}
     </PartDialog>
   );
@@ -27,7 +27,6 @@ function RemoveDialog({ share, rule }: { share: FileShare; rule: AccessRule }) {
       title={`Remove the access of ${rule.access_to}`}
       submitLabel="Remove"
       isDangerous
-      segments={3}
       calls={[
         {
           operationId: 'deleteFileShareAccessRule',

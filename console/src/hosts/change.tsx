@@ -47,7 +47,7 @@ function ChangeDialog({ change }: { readonly change: keyof typeof CHANGES }) {
     },
   });
   return (
-    <FormDialog title={`${title} host ${host}`} form={form} submitLabel={`${title} host`} segments={3}>
+    <FormDialog title={`${title} host ${host}`} form={form} submitLabel={`${title} host`}>
       <p>{text}</p>
     </FormDialog>
   );
@@ -65,10 +65,8 @@ export function ForgetHost() {
       verbs={FORGET}
       queryKind={KIND}
       listPath={scope.path('hosts')}
-      segments={3}
       call={{
         operationId: 'forgetHost',
-        method: 'DELETE',
         path: '/cloudyard/v1/hosts/{region_id}/{host_name}',
         params: { region_id: hostRegion, host_name: host },
       }}

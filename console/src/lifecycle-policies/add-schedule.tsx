@@ -26,7 +26,7 @@ function AddDialog({ policy }: { policy: Policy }) {
   });
   const existing = policy.schedules.map((schedule) => toScheduleInput(scheduleForEdit(schedule)));
   return (
-    <FormDialog title={`Add a schedule to ${policy.name}`} form={form} submitLabel="Add schedule" segments={2}>
+    <FormDialog title={`Add a schedule to ${policy.name}`} form={form} submitLabel="Add schedule">
       <ScheduleFields form={form} prefix="schedules.0." title="Schedule" />
       <Foresight
         schedules={[...existing, toScheduleInput((form.get('schedules') as Values[])[0]!)]}

@@ -33,7 +33,6 @@ function AddDialog({ policy }: { policy: Policy }) {
       title={`Add volumes to ${policy.name}`}
       form={form}
       submitLabel="Add volumes"
-      segments={2}
       disabledReason={chosen.length > 0 || form.isSubmitting ? null : 'Choose volumes first'}
     >
       <VolumeChoice form={form} excluded={present} />

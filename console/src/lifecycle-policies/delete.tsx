@@ -12,12 +12,7 @@ export function DeletePolicy() {
           name={policy.name}
           queryKind={KIND}
           listPath={scope.path('lifecycle-policies')}
-          call={{
-            operationId: 'deleteLifecyclePolicy',
-            method: 'DELETE',
-            path: POLICY,
-            params: policyParams(scope, policy.id),
-          }}
+          call={{ operationId: 'deleteLifecyclePolicy', path: POLICY, params: policyParams(scope, policy.id) }}
         >
           No more snapshots are created. The existing ones are kept, and no longer expire.
         </DeleteDialog>

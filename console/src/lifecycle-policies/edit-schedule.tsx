@@ -18,7 +18,7 @@ export function EditSchedule() {
   return (
     <CurrentPolicy>
       {(policy) => (
-        <PartDialog part={policy.schedules.find((each) => each.id === id)} what="schedule" segments={2}>
+        <PartDialog part={policy.schedules.find((each) => each.id === id)} what="schedule">
           {(schedule) => <EditDialog policy={policy} schedule={schedule} />}
         </PartDialog>
       )}
@@ -42,7 +42,7 @@ function EditDialog({ policy, schedule: current }: { policy: Policy; schedule: S
   });
   const edited = toScheduleInput(valuesOf(form));
   return (
-    <FormDialog title={`Edit a schedule of ${policy.name}`} form={form} submitLabel="Save" segments={2}>
+    <FormDialog title={`Edit a schedule of ${policy.name}`} form={form} submitLabel="Save">
       <ScheduleFields form={{ ...form, body: valuesOf(form) }} prefix="" title="Schedule" />
       <Foresight
         schedules={policy.schedules.map((each) =>

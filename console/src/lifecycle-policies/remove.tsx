@@ -10,7 +10,7 @@ export function RemoveSchedule() {
   return (
     <CurrentPolicy>
       {(policy) => (
-        <PartDialog part={numberOf(policy, id)} what="schedule" segments={3}>
+        <PartDialog part={numberOf(policy, id)} what="schedule">
           {(number) => (
             <RemoveDialog
               policy={policy}
@@ -39,7 +39,7 @@ export function RemoveVolume() {
   return (
     <CurrentPolicy>
       {(policy) => (
-        <PartDialog part={policy.volumes?.find((each) => each.volume_id === id)} what="volume" segments={3}>
+        <PartDialog part={policy.volumes?.find((each) => each.volume_id === id)} what="volume">
           {(volume) => (
             <RemoveDialog
               policy={policy}
@@ -80,7 +80,6 @@ function RemoveDialog({ policy, what, call, tab = '' }: RemoveDialogProps) {
       queryKind={KIND}
       to={scope.path('lifecycle-policies', policy.id)}
       search={{ tab }}
-      segments={3}
     >
       <p>Its snapshots are kept, and no longer expire.</p>
     </ActionDialog>

@@ -30,22 +30,16 @@ const WHAT = { listeners: 'listener', pools: 'pool', policies: 'L7 policy' } as 
 
 interface CurrentPartProps<K extends keyof Parts> {
   readonly kind: K;
-  /** How many segments of the URL belong to the dialog. */
-  readonly segments?: number;
   readonly children: (part: Parts[K], current: Current) => ReactNode;
 }
 
 /** Renders a dialog of the listener, pool or policy of the URL. */
-export function CurrentPart<K extends keyof Parts>({ kind, segments = 3, children }: CurrentPartProps<K>) {
+export function CurrentPart<K extends keyof Parts>({ kind, children }: CurrentPartProps<K>) {
   const { part: id } = useParams({ strict: false }) as { part: string };
   return (
     <CurrentBalancer>
       {(current) => (
-        <PartDialog
-          part={(current.tree[kind] as readonly Parts[K][]).find((part) => part.id === id)}
-          what={WHAT[kind]}
-          segments={segments}
-        >
+        <PartDialog part={(current.tree[kind] as readonly Parts[K][]).find((part) => part.id === id)} what={WHAT[kind]}>
           {(part) => children(part, current)}
         </PartDialog>
       )}
@@ -55,15 +49,14 @@ export function CurrentPart<K extends keyof Parts>({ kind, segments = 3, childre
 
 interface CurrentRuleProps {
   readonly policy: L7Policy;
-  readonly segments: number;
   readonly children: (rule: L7Rule) => ReactNode;
 }
 
 /** The same for the rule of the URL within its policy. */
-export function CurrentRule({ policy, segments, children }: CurrentRuleProps) {
+export function CurrentRule({ policy, children }: CurrentRuleProps) {
   const { rule: id } = useParams({ strict: false }) as { rule: string };
   return (
-    <PartDialog part={policy.rules.find((each) => each.id === id)} what="rule" segments={segments}>
+    <PartDialog part={policy.rules.find((each) => each.id === id)} what="rule">
       {children}
     </PartDialog>
   );

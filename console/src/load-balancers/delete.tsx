@@ -15,7 +15,6 @@ export function DeleteLoadBalancer() {
           listPath={scope.path('load-balancers')}
           call={{
             operationId: 'deleteLoadBalancer',
-            method: 'DELETE',
             path: BALANCER,
             params: { ...scopeParams(scope), load_balancer_id: balancer.id },
           }}

@@ -12,7 +12,7 @@ export function DeleteNetwork() {
           name={name}
           queryKind="networks"
           listPath={scope.path('networks')}
-          call={{ operationId: 'deleteNetwork', method: 'DELETE', path: NETWORK, params: networkParams(scope, id) }}
+          call={{ operationId: 'deleteNetwork', path: NETWORK, params: networkParams(scope, id) }}
         >
           The network and its subnets are deleted. A network that resources use cannot be deleted.
         </DeleteDialog>

@@ -20,7 +20,6 @@ export function DeleteProject() {
           disabledReason={reason}
           call={{
             operationId: 'deleteProject',
-            method: 'DELETE',
             path: '/cloud/v1/projects/{project_id}',
             params: { project_id: project.id },
           }}

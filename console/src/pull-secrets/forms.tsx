@@ -72,7 +72,7 @@ export function DeletePullSecret() {
           name={name}
           queryKind={KIND}
           listPath={scope.path('pull-secrets')}
-          call={{ operationId: 'deletePullSecret', method: 'DELETE', path: SECRET, params: secretParams(scope, name) }}
+          call={{ operationId: 'deletePullSecret', path: SECRET, params: secretParams(scope, name) }}
         >
           Containers can no longer pull images with it. This cannot be undone.
         </DeleteDialog>

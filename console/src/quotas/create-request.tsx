@@ -63,7 +63,6 @@ export function CreateQuotaRequest() {
       form={form}
       submitLabel="Send request"
       disabledReason={reason ?? (isIncomplete ? 'Choose a quota for each limit' : null)}
-      segments={2}
     >
       <Limits form={form} quotas={[...regional, ...global]} />
       <Field form={form} path="description" label="Why" type="textarea" help="The operator reads this." />

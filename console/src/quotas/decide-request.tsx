@@ -45,7 +45,6 @@ function DecisionDialog({ decision }: { decision: keyof typeof DECISIONS }) {
       form={form}
       submitLabel={title}
       disabledReason={useNotOperatorReason()}
-      segments={3}
     >
       <Field form={form} path="reason" label="Reason" type="textarea" />
     </FormDialog>

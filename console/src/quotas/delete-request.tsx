@@ -12,7 +12,6 @@ export function DeleteQuotaRequest() {
       submitLabel="Delete request"
       disabledReason={useLimitedReason()}
       isDangerous
-      segments={3}
       calls={[
         {
           operationId: 'deleteQuotaRequest',

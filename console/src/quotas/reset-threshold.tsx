@@ -11,7 +11,6 @@ export function ResetThreshold() {
     <ActionDialog
       title="Reset the notification threshold"
       submitLabel="Reset"
-      segments={2}
       calls={[
         {
           operationId: 'deleteNotificationThreshold',

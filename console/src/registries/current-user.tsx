@@ -13,7 +13,7 @@ export function CurrentUser({ children }: { children: (registry: Registry, user:
   return (
     <CurrentRegistry>
       {(registry) => (
-        <PartDialog part={data.results.find((each) => String(each.id) === user)} what="user" segments={3}>
+        <PartDialog part={data.results.find((each) => String(each.id) === user)} what="user">
           {(found) => children(registry, found)}
         </PartDialog>
       )}

@@ -24,12 +24,7 @@ export function DeleteRegistry() {
           name={registry.name}
           queryKind={KIND}
           listPath={scope.path('registries')}
-          call={{
-            operationId: 'deleteRegistry',
-            method: 'DELETE',
-            path: REGISTRY,
-            params: registryParams(scope, registry.id),
-          }}
+          call={{ operationId: 'deleteRegistry', path: REGISTRY, params: registryParams(scope, registry.id) }}
         >
           All images and users of the registry are deleted. This cannot be undone.
         </DeleteDialog>
@@ -52,7 +47,6 @@ export function DeleteRepository() {
           listSearch={{ tab: 'repositories' }}
           call={{
             operationId: 'deleteRegistryRepository',
-            method: 'DELETE',
             path: REPOSITORY,
             params: { ...registryParams(scope, registry.id), repository_name: repository },
           }}
@@ -78,7 +72,6 @@ export function DeleteArtifact() {
           listSearch={{ tab: 'repositories', repository }}
           call={{
             operationId: 'deleteRegistryArtifact',
-            method: 'DELETE',
             path: ARTIFACT,
             params: { ...registryParams(scope, registry.id), repository_name: repository, digest },
           }}
@@ -104,7 +97,6 @@ export function DeleteTag() {
           listSearch={{ tab: 'repositories', repository }}
           call={{
             operationId: 'deleteRegistryTag',
-            method: 'DELETE',
             path: `${ARTIFACT}/tags/{tag_name}`,
             params: { ...registryParams(scope, registry.id), repository_name: repository, digest, tag_name: tag },
           }}
@@ -125,12 +117,10 @@ export function DeleteUser() {
           kind="user"
           name={user.name}
           queryKind={KIND}
-          segments={3}
           listPath={scope.path('registries', registry.id)}
           listSearch={{ tab: 'users' }}
           call={{
             operationId: 'deleteRegistryUser',
-            method: 'DELETE',
             path: USER,
             params: { ...registryParams(scope, registry.id), user_id: user.id },
           }}

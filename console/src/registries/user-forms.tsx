@@ -28,9 +28,9 @@ interface Created {
 }
 
 /** Shows the secret in the place of the form. */
-function SecretOfUser({ registry, user, segments }: { registry: Registry; user: Created; segments: number }) {
+function SecretOfUser({ registry, user }: { registry: Registry; user: Created }) {
   return (
-    <SecretOnce title={`Secret of user ${user.name}`} what="secret" secret={user.secret} segments={segments}>
+    <SecretOnce title={`Secret of user ${user.name}`} what="secret" secret={user.secret}>
       <p className="muted">Log in with it; docker asks for the secret:</p>
       <CodeBlock text={loginCommand(registry, user.name)} what="login command" />
     </SecretOnce>
@@ -49,15 +49,9 @@ function CreateDialog({ registry }: { registry: Registry }) {
       void queryClient.invalidateQueries({ queryKey: [KIND] });
     },
   });
-  if (created) return <SecretOfUser registry={registry} user={created} segments={2} />;
+  if (created) return <SecretOfUser registry={registry} user={created} />;
   return (
-    <FormDialog
-      title={`Create a user of ${registry.name}`}
-      form={form}
-      submitLabel="Create user"
-      isForSecret
-      segments={2}
-    >
+    <FormDialog title={`Create a user of ${registry.name}`} form={form} submitLabel="Create user" isForSecret>
       <Field form={form} path="name" label="Name" />
       <Field form={form} path="duration" label="Expires after (days)" help={DURATION_HELP} />
       <Field form={form} path="read_only" label="The user can only pull" help="" />
@@ -91,7 +85,7 @@ function EditDialog({ registry, user }: UserProps) {
     }),
   });
   return (
-    <FormDialog title={`Edit user ${user.name}`} form={form} canBeUnchanged submitLabel="Save" segments={3}>
+    <FormDialog title={`Edit user ${user.name}`} form={form} canBeUnchanged submitLabel="Save">
       <Field form={form} path="duration" label="Expires after (days)" help={`${DURATION_HELP}, 0: at once`} />
       <Field form={form} path="read_only" label="The user can only pull" help="" />
     </FormDialog>
@@ -112,7 +106,7 @@ function RefreshDialog({ registry, user }: UserProps) {
     initial: {},
     send: async () => void (await refresh.mutateAsync()),
   });
-  if (refresh.data) return <SecretOfUser registry={registry} user={refresh.data} segments={3} />;
+  if (refresh.data) return <SecretOfUser registry={registry} user={refresh.data} />;
   return (
     <FormDialog
       title={`Replace the secret of ${user.name}`}
@@ -120,7 +114,6 @@ function RefreshDialog({ registry, user }: UserProps) {
       submitLabel="Replace secret"
       isForSecret
       isDangerous
-      segments={3}
     >
       <p className="notice warn">The old secret is refused. Clients need the new one to log in.</p>
     </FormDialog>

@@ -14,7 +14,6 @@ export function DeleteSecret() {
           listPath={scope.path('secrets')}
           call={{
             operationId: 'deleteSecret',
-            method: 'DELETE',
             path: '/cloud/v1/secrets/{project_id}/{region_id}/{secret_id}',
             params: { ...scopeParams(scope), secret_id: secret.id },
           }}

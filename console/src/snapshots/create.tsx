@@ -45,7 +45,7 @@ function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
   });
   const chosen = form.get('volume_id');
   return (
-    <FormDialog title="Create snapshot" form={form} submitLabel="Create snapshot" segments={volumeId ? 2 : 1}>
+    <FormDialog title="Create snapshot" form={form} submitLabel="Create snapshot">
       <Field
         form={form}
         path="volume_id"

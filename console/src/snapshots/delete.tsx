@@ -12,12 +12,7 @@ export function DeleteSnapshot() {
           name={name}
           queryKind={KIND}
           listPath={scope.path('snapshots')}
-          call={{
-            operationId: 'deleteSnapshot',
-            method: 'DELETE',
-            path: SNAPSHOT,
-            params: snapshotParams(scope, id),
-          }}
+          call={{ operationId: 'deleteSnapshot', path: SNAPSHOT, params: snapshotParams(scope, id) }}
         >
           The volume can no longer be reverted to this snapshot. Volumes that were created from it keep their data.
         </DeleteDialog>

@@ -44,7 +44,7 @@ function CreateDialog({ networkId, back }: { networkId?: string; back: string })
     }),
   });
   return (
-    <FormDialog title="Create subnet" form={form} submitLabel="Create subnet" segments={networkId ? 2 : 1}>
+    <FormDialog title="Create subnet" form={form} submitLabel="Create subnet">
       <Field form={form} path="name" label="Name" />
       <Field
         form={form}

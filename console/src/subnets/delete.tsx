@@ -12,7 +12,7 @@ export function DeleteSubnet() {
           name={name}
           queryKind="subnets"
           listPath={scope.path('subnets')}
-          call={{ operationId: 'deleteSubnet', method: 'DELETE', path: SUBNET, params: subnetParams(scope, id) }}
+          call={{ operationId: 'deleteSubnet', path: SUBNET, params: subnetParams(scope, id) }}
         >
           The address range is released. A subnet that resources use cannot be deleted.
         </DeleteDialog>

@@ -31,12 +31,7 @@ export function RevokeToken() {
       queryKind={KIND}
       listPath={scope.path('tokens')}
       disabledReason={reason}
-      call={{
-        operationId: 'revokeToken',
-        method: 'DELETE',
-        path: '/cloudyard/v1/tokens/{token_id}',
-        params: { token_id: token.id },
-      }}
+      call={{ operationId: 'revokeToken', path: '/cloudyard/v1/tokens/{token_id}', params: { token_id: token.id } }}
     >
       {token.id === session.token_id && <strong>You are signed in with this token; revoking it signs you out. </strong>}
       Every program that uses the token loses access within a second. This cannot be undone.

@@ -26,18 +26,16 @@ interface PartDialogProps<T> {
   readonly part: T | undefined;
   /** Such as `schedule`. */
   readonly what: string;
-  /** How many segments of the URL belong to the dialog. */
-  readonly segments: number;
   readonly children: (part: T) => ReactNode;
 }
 
 /** A dialog of a part of a resource. It stays open with the last state of a part that is deleted elsewhere. */
-export function PartDialog<T>({ part, what, segments, children }: PartDialogProps<T>) {
+export function PartDialog<T>({ part, what, children }: PartDialogProps<T>) {
   const last = useRef(part);
   if (part !== undefined) last.current = part;
   if (last.current === undefined) {
     return (
-      <DialogRoute title={`The ${what} was not found`} segments={segments}>
+      <DialogRoute title={`The ${what} was not found`}>
         <p role="alert">It may have been deleted elsewhere.</p>
       </DialogRoute>
     );

@@ -1,4 +1,4 @@
-import { useLocation, useNavigate } from '@tanstack/react-router';
+import { useNavigate, useParentMatches } from '@tanstack/react-router';
 import { useId } from 'react';
 import type { ReactNode } from 'react';
 import { Icon } from './icons.tsx';
@@ -42,22 +42,16 @@ export function Dialog({ title, close, className, children }: DialogProps) {
   );
 }
 
-/** Path of the page below a dialog: without the last `segments` of the URL. */
-export function useClose(segments = 1): () => void {
+/** Opens the page below the dialog, which is the parent of its route. */
+export function useClose(): () => void {
   const navigate = useNavigate();
-  const { pathname } = useLocation();
-  // The router's paths do not contain the base path; those of the location do.
-  const parent = pathname
-    .replace(/^\/console/, '')
-    .split('/')
-    .slice(0, -segments)
-    .join('/');
+  const parent = useParentMatches({ select: (matches) => matches.at(-1)!.pathname });
   return () => void navigate({ to: parent, search: (search: object) => search, resetScroll: false } as never);
 }
 
-/** A dialog that is a route: closing it opens the page below. `segments`: how many of the URL belong to it. */
-export function DialogRoute(props: Omit<DialogProps, 'close'> & { segments?: number }) {
-  const close = useClose(props.segments);
+/** A dialog that is a route: closing it opens the page below. */
+export function DialogRoute(props: Omit<DialogProps, 'close'>) {
+  const close = useClose();
   useTitle(props.title);
   return <Dialog {...props} close={close} />;
 }

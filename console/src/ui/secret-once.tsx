@@ -9,15 +9,13 @@ interface SecretOnceProps {
   /** What it is, for the copy button: `secret`. */
   readonly what: string;
   readonly secret: string;
-  /** How many segments of the URL belong to the dialog. */
-  readonly segments?: number;
   /** How to use it. A function gets what reports a copy of a text that contains the secret. */
   readonly children?: ReactNode | ((keep: () => void) => ReactNode);
 }
 
 /** A secret that the server returns only once, in the place of the form that created it. Asks before it is lost. */
-export function SecretOnce({ title, what, secret, segments, children }: SecretOnceProps) {
-  const close = useClose(segments);
+export function SecretOnce({ title, what, secret, children }: SecretOnceProps) {
+  const close = useClose();
   const isKept = useRef(false);
   const keep = () => {
     isKept.current = true;

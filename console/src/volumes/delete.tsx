@@ -12,7 +12,7 @@ export function DeleteVolume() {
           name={volume.name}
           queryKind={KIND}
           listPath={scope.path('volumes')}
-          call={{ operationId: 'deleteVolume', method: 'DELETE', path: VOLUME, params: volumeParams(scope, volume.id) }}
+          call={{ operationId: 'deleteVolume', path: VOLUME, params: volumeParams(scope, volume.id) }}
         >
           {lossOf(volume)} This cannot be undone.
         </DeleteDialog>

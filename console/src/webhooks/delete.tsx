@@ -19,12 +19,7 @@ export function DeleteWebhook() {
       queryKind="webhooks"
       listPath={scope.path('webhooks')}
       disabledReason={reason}
-      call={{
-        operationId: 'deleteWebhook',
-        method: 'DELETE',
-        path: WEBHOOK,
-        params: { client_id: clientId, webhook_id: id },
-      }}
+      call={{ operationId: 'deleteWebhook', path: WEBHOOK, params: { client_id: clientId, webhook_id: id } }}
     >
       <code>{webhook.url}</code> gets no more notifications, and its secret is deleted.
     </DeleteDialog>

@@ -33,7 +33,6 @@ function CreateDialog({ balancer, tree }: Current) {
       title="Create L7 policy"
       form={form}
       submitLabel="Create policy"
-      segments={2}
       disabledReason={
         listeners.length > 0 ? null : 'L7 policies need a listener of the protocol HTTP or TERMINATED_HTTPS'
       }

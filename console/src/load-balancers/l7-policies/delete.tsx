@@ -15,8 +15,7 @@ export function DeleteL7Policy() {
           queryKind={KIND}
           listPath={scope.path('load-balancers', balancer.id)}
           listSearch={{ tab: 'listeners' }}
-          segments={3}
-          call={{ ...policyCall(scopeParams(scope), policy.id), operationId: 'deleteL7Policy', method: 'DELETE' }}
+          call={{ ...policyCall(scopeParams(scope), policy.id), operationId: 'deleteL7Policy' }}
         >
           Its rules are deleted as well. Requests that it matched go to the next policy or to the default pool.
         </DeleteDialog>

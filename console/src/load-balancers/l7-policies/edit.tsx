@@ -29,7 +29,7 @@ function EditDialog({ policy, current: { balancer, tree } }: { policy: L7Policy;
     sent: () => ({ busy: `Updating ${title}`, done: `Updated ${title}`, tab: 'listeners' }),
   });
   return (
-    <FormDialog title={`Edit ${title}`} form={form} submitLabel="Save" segments={3}>
+    <FormDialog title={`Edit ${title}`} form={form} submitLabel="Save">
       <PolicyFields form={form} pools={tree.pools} />
     </FormDialog>
   );

@@ -35,7 +35,6 @@ function MoveDialog({ balancer, tree, policy, by }: MoveDialogProps) {
     <ActionDialog
       title={`Move ${title} ${by < 0 ? 'up' : 'down'}`}
       submitLabel="Move"
-      segments={3}
       calls={[{ ...policyCall(scopeParams(scope), policy.id), body: { ...actionOf(policy as never), position } }]}
       texts={{ busy: `Moving ${title}`, done: `Moved ${title} to position ${position}` }}
       queryKind={KIND}

@@ -7,9 +7,9 @@ import { policyTitle, ruleText } from './policy.ts';
 
 export function RemoveL7Rule() {
   return (
-    <CurrentPart kind="policies" segments={5}>
+    <CurrentPart kind="policies">
       {(policy, { balancer }) => (
-        <CurrentRule policy={policy} segments={5}>
+        <CurrentRule policy={policy}>
           {(rule) => <RemoveDialog policy={policy} balancer={balancer} rule={rule} />}
         </CurrentRule>
       )}
@@ -31,7 +31,6 @@ function RemoveDialog({ balancer, policy, rule }: RemoveDialogProps) {
       title={`Remove the rule ${text}`}
       submitLabel="Remove"
       isDangerous
-      segments={5}
       calls={[
         {
           operationId: 'deleteL7Rule',

@@ -22,7 +22,7 @@ interface PolicyProps {
 
 export function CreateL7Rule() {
   return (
-    <CurrentPart kind="policies" segments={4}>
+    <CurrentPart kind="policies">
       {(policy, { balancer }) => <CreateDialog policy={policy} balancer={balancer} />}
     </CurrentPart>
   );
@@ -42,7 +42,7 @@ function CreateDialog({ policy, balancer }: PolicyProps) {
     sent: () => ({ busy: 'Creating the rule', done: 'Created the rule', tab: 'listeners' }),
   });
   return (
-    <FormDialog title={`Add a rule to ${policyTitle(policy)}`} form={form} submitLabel="Add rule" segments={4}>
+    <FormDialog title={`Add a rule to ${policyTitle(policy)}`} form={form} submitLabel="Add rule">
       <RuleFields form={form} />
     </FormDialog>
   );
@@ -50,9 +50,9 @@ function CreateDialog({ policy, balancer }: PolicyProps) {
 
 export function EditL7Rule() {
   return (
-    <CurrentPart kind="policies" segments={5}>
+    <CurrentPart kind="policies">
       {(policy, { balancer }) => (
-        <CurrentRule policy={policy} segments={5}>
+        <CurrentRule policy={policy}>
           {(rule) => <EditDialog policy={policy} balancer={balancer} rule={rule} />}
         </CurrentRule>
       )}
@@ -76,7 +76,7 @@ function EditDialog({ policy, balancer, rule }: PolicyProps & { rule: L7Rule }) 
     sent: () => ({ busy: 'Updating the rule', done: 'Updated the rule', tab: 'listeners' }),
   });
   return (
-    <FormDialog title={`Edit a rule of ${policyTitle(policy)}`} form={form} submitLabel="Save" segments={5}>
+    <FormDialog title={`Edit a rule of ${policyTitle(policy)}`} form={form} submitLabel="Save">
       <RuleFields form={form} />
     </FormDialog>
   );

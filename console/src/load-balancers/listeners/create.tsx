@@ -33,7 +33,7 @@ function CreateDialog({ balancer, tree }: Current) {
   });
   const free = tree.pools.filter((pool) => pool.listeners.length === 0);
   return (
-    <FormDialog title="Create listener" form={form} submitLabel="Create listener" segments={2}>
+    <FormDialog title="Create listener" form={form} submitLabel="Create listener">
       <ListenerFields form={form} />
       {hasPool(form.get('protocol')) && free.length > 0 && (
         <Field

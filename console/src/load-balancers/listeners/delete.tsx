@@ -14,10 +14,8 @@ export function DeleteListener() {
           queryKind={KIND}
           listPath={scope.path('load-balancers', balancer.id)}
           listSearch={{ tab: 'listeners' }}
-          segments={3}
           call={{
             operationId: 'deleteListener',
-            method: 'DELETE',
             path: '/cloud/v1/lblisteners/{project_id}/{region_id}/{listener_id}',
             params: { ...scopeParams(scope), listener_id: listener.id },
           }}

@@ -36,7 +36,7 @@ function EditDialog({ listener, balancer }: { listener: Listener; balancer: Load
     }),
   });
   return (
-    <FormDialog title={`Edit listener ${listener.name}`} form={form} submitLabel="Save" segments={3}>
+    <FormDialog title={`Edit listener ${listener.name}`} form={form} submitLabel="Save">
       <ListenerFields form={form} protocol={listener.protocol} />
     </FormDialog>
   );

@@ -33,7 +33,7 @@ function CreateDialog({ balancer, tree }: Current) {
   const free = tree.listeners.filter(({ id, protocol }) => hasPool(protocol) && !used.has(id));
   const listener = tree.listeners.find(({ id }) => id === form.get('listener_id'));
   return (
-    <FormDialog title="Create pool" form={form} submitLabel="Create pool" segments={2}>
+    <FormDialog title="Create pool" form={form} submitLabel="Create pool">
       <Field
         form={form}
         path="listener_id"

@@ -14,10 +14,8 @@ export function DeletePool() {
           queryKind={KIND}
           listPath={scope.path('load-balancers', balancer.id)}
           listSearch={{ tab: 'pools' }}
-          segments={3}
           call={{
             operationId: 'deleteLbPool',
-            method: 'DELETE',
             path: '/cloud/v1/lbpools/{project_id}/{region_id}/{pool_id}',
             params: { ...scopeParams(scope), pool_id: pool.id },
           }}

@@ -38,7 +38,7 @@ function EditDialog({ pool, balancer }: { pool: LbPool; balancer: LoadBalancer }
   });
   const hasChangedElsewhere = !form.isSubmitting && JSON.stringify(membersOf(pool)) !== JSON.stringify(initial);
   return (
-    <FormDialog title={`Members of ${pool.name}`} form={form} submitLabel="Save members" segments={3}>
+    <FormDialog title={`Members of ${pool.name}`} form={form} submitLabel="Save members">
       {hasChangedElsewhere && (
         <div className="notice warn" role="alert">
           The members were changed elsewhere after this dialog opened. Saving replaces that change.

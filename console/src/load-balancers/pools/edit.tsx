@@ -32,7 +32,7 @@ function EditDialog({ pool, current: { balancer, tree } }: { pool: LbPool; curre
   });
   const listener = tree.listeners.find(({ id }) => id === pool.listeners[0]?.id);
   return (
-    <FormDialog title={`Edit pool ${pool.name}`} form={form} submitLabel="Save" segments={3}>
+    <FormDialog title={`Edit pool ${pool.name}`} form={form} submitLabel="Save">
       <PoolFields form={form} listenerProtocol={listener?.protocol} />
     </FormDialog>
   );

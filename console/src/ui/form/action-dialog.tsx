@@ -30,7 +30,6 @@ interface ActionDialogProps {
   /** The page that opens afterwards, and changes of its parameters. */
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
-  readonly segments?: number;
   readonly isDangerous?: boolean;
   readonly disabledReason?: string | null;
   readonly children?: ReactNode;
@@ -75,7 +74,6 @@ export function ActionDialog(props: ActionDialogProps) {
       calls={calls}
       isDangerous={props.isDangerous ?? false}
       disabledReason={props.disabledReason}
-      segments={props.segments}
     >
       {props.children}
     </FormDialog>

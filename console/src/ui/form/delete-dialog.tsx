@@ -7,7 +7,7 @@ interface DeleteDialogProps {
   /** What is deleted, such as `file share`. */
   readonly kind: string;
   readonly name: string;
-  readonly call: Omit<Call, 'body'>;
+  readonly call: Omit<Call, 'body' | 'method'>;
   /** First part of the keys of the queries that the deletion changes. */
   readonly queryKind: string;
   /** The list, which opens after the deletion. */
@@ -16,7 +16,6 @@ interface DeleteDialogProps {
   readonly listSearch?: Readonly<Record<string, string>>;
   /** What is lost. */
   readonly children: ReactNode;
-  readonly segments?: number;
   /** Why this session may not delete it. */
   readonly disabledReason?: string | null;
   /** For actions that end a resource under another name, such as revoking a token. */
@@ -27,10 +26,10 @@ const DELETE = { title: 'Delete', busy: 'Deleting', done: 'Deleted' };
 
 /** Deletes after the name was typed, follows the task, and opens the list. */
 export function DeleteDialog(props: DeleteDialogProps) {
-  const { kind, name, call, queryKind, listPath, listSearch, children, segments, verbs = DELETE } = props;
+  const { kind, name, call, queryKind, listPath, listSearch, children, verbs = DELETE } = props;
   const { isConfirmed, field } = useTypedConfirmation(name);
   const form = useRequestForm({
-    call,
+    call: { ...call, method: 'DELETE' },
     schema: {},
     initial: {},
     queryKind,
@@ -48,7 +47,6 @@ export function DeleteDialog(props: DeleteDialogProps) {
       submitLabel={`${verbs.title} ${kind}`}
       isDangerous
       disabledReason={props.disabledReason ?? (isConfirmed ? null : 'Type the name to confirm')}
-      segments={segments}
     >
       <div className="notice warn">{children}</div>
       {field}

@@ -22,8 +22,6 @@ interface FormDialogProps {
   readonly isForSecret?: boolean;
   /** Why the form cannot be sent yet. */
   readonly disabledReason?: string | null | undefined;
-  /** How many segments of the URL belong to the dialog. */
-  readonly segments?: number | undefined;
   readonly children: ReactNode;
 }
 
@@ -31,7 +29,7 @@ interface FormDialogProps {
 export function FormDialog(props: FormDialogProps) {
   const { title, form, children } = props;
   const { call } = form;
-  const close = useClose(props.segments);
+  const close = useClose();
   const readOnly = useReadOnlyReason();
   const isUnchanged = form.isEdit && !props.canBeUnchanged && !form.isDirty && !form.isSubmitting;
   const disabledReason = readOnly ?? props.disabledReason ?? (isUnchanged ? 'Nothing has changed' : null);
