@@ -33,6 +33,7 @@ const metadata = (noun: string, suffix = '') =>
     [`delete${noun}MetadataItem${suffix}`]: 'delete_metadata',
   }) as const;
 
+/** For a noun that can be created, updated and deleted. */
 const crud = (noun: string) => ({
   [`create${noun}`]: 'create',
   [`update${noun}`]: 'update',
@@ -74,12 +75,14 @@ const operationsByGroup: Partial<Record<ApiGroup, Record<string, string>>> = {
   network: { ...crud('Network'), updateNetworkV1: 'update', ...metadata('Network') },
   project: { ...crud('Project'), replaceProject: 'replace' },
   quota_limit_request: {
-    ...crud('QuotaRequest'),
+    createQuotaRequest: 'create',
+    deleteQuotaRequest: 'delete',
     approveQuotaRequest: 'update',
     declineQuotaRequest: 'update',
   },
   registry: {
-    ...crud('Registry'),
+    createRegistry: 'create',
+    deleteRegistry: 'delete',
     resizeRegistry: 'resize',
     deleteRegistryRepository: 'delete',
     deleteRegistryArtifact: 'delete',
@@ -88,7 +91,7 @@ const operationsByGroup: Partial<Record<ApiGroup, Record<string, string>>> = {
     createRegistryUsers: 'create',
     refreshRegistryUserSecret: 'regenerate_credentials',
   },
-  secret: { ...crud('Secret'), createSecretV1: 'create' },
+  secret: { createSecret: 'create', createSecretV1: 'create', deleteSecret: 'delete' },
   snapshot: { ...crud('Snapshot'), ...metadata('Snapshot') },
   snapshot_schedule: {
     addLifecyclePolicySchedules: 'create',

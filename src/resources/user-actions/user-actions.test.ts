@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { useCloudyard } from '../../../test/harness.ts';
 import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
 import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
-import { officialNameOf } from './actions.ts';
+import { officialNameOf, officialOperations } from './actions.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });
 const path = '/cloud/v1/user_actions';
@@ -207,5 +207,10 @@ describe('user actions', () => {
       ...['subscribeToUserActions', 'unsubscribeFromUserActions'],
     ];
     expect(writes.filter((operation) => !officialNameOf(operation)).sort()).toEqual(others.sort());
+  });
+
+  it('are of operations that exist', () => {
+    const policy = readFileSync('policy.txt', 'utf8');
+    expect(officialOperations().filter((operation) => !new RegExp(`^${operation} `, 'm').test(policy))).toEqual([]);
   });
 });
