@@ -42,7 +42,7 @@ export function distinguishBranches(ajv: Ajv.default): void {
         if (chosen.some((branch) => validators.get(branch)!(value, context as never))) return true;
         if (chosen.length === 1) validate.errors = validators.get(chosen[0]!)!.errors ?? [];
         else if (field === undefined)
-          validate.errors = [{ keyword: 'anyOf', params: {}, message: describeBranches(branches) }];
+          validate.errors = [{ keyword: 'anyOf', params: {}, message: describeBranches(branches, fitting) }];
         else validate.errors = [constantError(fitting, field, given, context?.instancePath ?? '')];
         return false;
       };
@@ -81,13 +81,21 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** Describes the values that the branches of a union accept: `must be empty or a UUID`. */
-function describeBranches(branches: Branch[]): string {
-  return `must be ${orList([...new Set(branches.map(describeBranch))])}`;
+/**
+ * Describes the values that the branches of a union accept: `must be empty or a UUID`. The rule of a pattern is only
+ * mentioned if a branch fits the type of the value: before `or null` it would be hard to read.
+ */
+function describeBranches(branches: Branch[], fitting: Branch[]): string {
+  const described = branches.map((branch) => describeBranch(branch, fitting.length > 0));
+  return `must be ${orList([...new Set(described)])}`;
 }
 
-function describeBranch({ const: constant, enum: values, format, pattern, type = '' }: Branch): string {
+function describeBranch(
+  { const: constant, enum: values, format, pattern, type = '' }: Branch,
+  withRule: boolean,
+): string {
   if (constant !== undefined) return constant === '' ? 'empty' : show(constant);
   if (values) return oneOf(values);
-  return formats[format ?? '']?.description ?? ruleOf(pattern ?? '') ?? typeNames[type] ?? 'valid';
+  const rule = withRule ? ruleOf(pattern ?? '') : undefined;
+  return formats[format ?? '']?.description ?? rule ?? typeNames[type] ?? 'valid';
 }

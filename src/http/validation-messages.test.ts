@@ -18,6 +18,7 @@ const map = Type.Record(Type.String(), Type.String(), { minProperties: 2, maxPro
 const number = Type.Number({ minimum: 1, exclusiveMaximum: 2 });
 const size = Type.Integer({ exclusiveMinimum: 0, maximum: 5 });
 const empty = Type.Union([Type.Literal(''), Uuid]);
+const word = Nullable(Type.String({ pattern: pattern('^[a-z]*$', 'letters without spaces at the ends') }));
 const version = Nullable(Type.Enum(['1.0', '1.1']));
 const ids = Nullable(Type.Array(Uuid, { minItems: 1 }));
 const address = Type.Union([
@@ -46,6 +47,10 @@ const cases: [field: TSchema, value: unknown, errors: string[]][] = [
   [empty, '', []],
   [version, '2', ['a must be one of "1.0", "1.1"']],
   [version, 2, ['a must be one of "1.0", "1.1" or null']],
+  [word, 'A', ['a must be letters without spaces at the ends']],
+  [word, 1, ['a must be a string or null']],
+  [word, {}, ['a must be a string or null']],
+  [word, null, []],
   [Nullable(size), 6, ['a must be at most 5']],
   [Nullable(size), 1.5, ['a must be an integer']],
   [Nullable(size), 'x', ['a must be an integer or null']],
