@@ -30,9 +30,9 @@ export function CreateLoadBalancer() {
         listeners: (listeners as readonly Values[]).map(fittingListener),
       }),
     queryKind: KIND,
-    sent: () => ({
-      busy: `Creating load balancer ${name}`,
-      done: `Created load balancer ${name}`,
+    sent: ({ name }) => ({
+      busy: `Creating load balancer ${String(name)}`,
+      done: `Created load balancer ${String(name)}`,
       link: { to: scope.path('load-balancers'), text: 'Load balancers' },
       to: scope.path('load-balancers'),
     }),

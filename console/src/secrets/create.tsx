@@ -35,9 +35,9 @@ export function CreateSecret() {
     initial: { name: '', payload: EMPTY_PEM, secret_type: 'opaque' },
     toBody: (values) => toBody(values, source),
     queryKind: KIND,
-    sent: () => ({
-      busy: `Creating secret ${name}`,
-      done: `Created secret ${name}`,
+    sent: ({ name }) => ({
+      busy: `Creating secret ${String(name)}`,
+      done: `Created secret ${String(name)}`,
       link: { to: scope.path('secrets'), text: 'Secrets' },
       to: scope.path('secrets'),
     }),
