@@ -7,7 +7,6 @@ interface FieldError {
 /** A response that is not a success, with the server's message and the fields at fault. */
 export class ApiError extends Error {
   readonly status: number;
-  readonly code: string | null;
   readonly requestId: string | null;
   readonly fields: readonly FieldError[];
 
@@ -17,7 +16,6 @@ export class ApiError extends Error {
       typeof known['message'] === 'string' ? known['message'] : `the server or a proxy responded with status ${status}`,
     );
     this.status = status;
-    this.code = typeof known['exception_class'] === 'string' ? known['exception_class'] : null;
     this.requestId = typeof known['request_id'] === 'string' ? known['request_id'] : null;
     this.fields = Array.isArray(known['errors']) ? (known['errors'] as FieldError[]) : [];
   }

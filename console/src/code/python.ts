@@ -1,5 +1,5 @@
 import { pythonMethods } from './python-methods.ts';
-import { baseUrlOf, escapeHidden, isObject } from './request.ts';
+import { baseUrlOf, escapeHidden, isObject, isPlace } from './request.ts';
 import type { ApiRequest, Json, JsonObject } from './request.ts';
 import { answersWithTasks } from './task-operations.ts';
 
@@ -49,6 +49,7 @@ export function pythonArguments(request: ApiRequest): JsonObject {
   const given: JsonObject = {};
   const extraBody: JsonObject = {};
   const extraQuery: JsonObject = {};
+  // The client has the project and the region.
   for (const [name, value] of Object.entries(params)) if (!isPlace(name)) given[name] = value;
   if (isObject(body)) {
     for (const [name, value] of Object.entries(body)) {
@@ -94,11 +95,6 @@ function statementOf(request: ApiRequest): string | null {
   const waits = answersWithTasks(operationId) && !method.endsWith('_and_poll');
   if (waits) return `for task in ${result}.tasks:\n    print(client.cloud.tasks.poll(task))`;
   return `result = ${result}\nprint(result)`;
-}
-
-/** The client has the project and the region. */
-function isPlace(name: string): boolean {
-  return name === 'project_id' || name === 'region_id';
 }
 
 const widest = 88;

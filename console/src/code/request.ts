@@ -25,6 +25,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether a parameter names the project or the region. */
+export function isPlace(name: string): boolean {
+  return name === 'project_id' || name === 'region_id';
+}
+
 /** The base URL without a slash at its end, and with no character that a shell or a string literal gives a meaning. */
 export function baseUrlOf({ url }: ApiRequest): string {
   return url.replace(/\/+$/, '').replace(/[^\w@%+=:,./[\]-]/gu, encode);

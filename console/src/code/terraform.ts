@@ -1,6 +1,6 @@
 import { Expression, hclOf } from './hcl.ts';
 import type { Block, Value } from './hcl.ts';
-import { baseUrlOf, isObject } from './request.ts';
+import { baseUrlOf, isObject, isPlace } from './request.ts';
 import type { ApiRequest, Json, JsonObject } from './request.ts';
 import { listOf, resources } from './terraform-resources.ts';
 import type { Resource, Shape } from './terraform-resources.ts';
@@ -52,10 +52,6 @@ function blocksOf(resource: Resource, body: JsonObject, params: Record<string, V
   };
   add(resource, body, params);
   return blocks;
-}
-
-function isPlace(name: string): boolean {
-  return name === 'project_id' || name === 'region_id';
 }
 
 function fill(shape: Shape, fields: JsonObject): Pick<Block, 'attributes' | 'blocks'> {

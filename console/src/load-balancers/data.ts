@@ -27,6 +27,8 @@ export const KIND = 'load_balancers';
 export const BALANCERS = '/cloud/v1/loadbalancers/{project_id}/{region_id}';
 export const BALANCER = `${BALANCERS}/{load_balancer_id}` as const;
 
+export const balancerParams = (scope: Scope, id: string) => ({ ...scopeParams(scope), load_balancer_id: id });
+
 export const loadBalancersQuery = (scope: Scope) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region],
@@ -36,8 +38,7 @@ export const loadBalancersQuery = (scope: Scope) =>
 export const loadBalancerQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, id],
-    queryFn: () =>
-      unwrap(api.GET(BALANCER, { params: { path: { ...scopeParams(scope), load_balancer_id: id }, query: {} } })),
+    queryFn: () => unwrap(api.GET(BALANCER, { params: { path: balancerParams(scope, id), query: {} } })),
   });
 
 const listenersOf = (scope: Scope, filter: { load_balancer_id?: string; show_stats?: boolean }) =>
@@ -111,7 +112,7 @@ export const trafficQuery = (scope: Scope, id: string, hours: number, listener: 
       unwrap(
         api.GET('/cloudyard/v1/loadbalancers/{project_id}/{region_id}/{load_balancer_id}/traffic', {
           params: {
-            path: { ...scopeParams(scope), load_balancer_id: id },
+            path: balancerParams(scope, id),
             query: { hours, ...(listener !== undefined && { listener_id: listener }) },
           },
         }),

@@ -1,7 +1,7 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
+import { useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
-import { BALANCER, KIND } from './data.ts';
+import { BALANCER, balancerParams, KIND } from './data.ts';
 
 export function DeleteLoadBalancer() {
   const scope = useScope();
@@ -16,7 +16,7 @@ export function DeleteLoadBalancer() {
           call={{
             operationId: 'deleteLoadBalancer',
             path: BALANCER,
-            params: { ...scopeParams(scope), load_balancer_id: balancer.id },
+            params: balancerParams(scope, balancer.id),
           }}
         >
           Its listeners, pools and L7 policies are deleted, its address is released, and connections end. This cannot be

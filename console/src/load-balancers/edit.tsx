@@ -3,9 +3,9 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useInitial } from '../ui/form/use-form.ts';
-import { scopeParams, useScope } from '../ui/scope.tsx';
+import { useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
-import type { LoadBalancer } from './data.ts';
+import { balancerParams, type LoadBalancer } from './data.ts';
 import { useBalancerForm } from './use-balancer-form.ts';
 import { changedFields } from './values.ts';
 
@@ -21,7 +21,7 @@ function EditDialog({ balancer }: { balancer: LoadBalancer }) {
       operationId: 'updateLoadBalancer',
       method: 'PATCH',
       path: '/cloud/v2/loadbalancers/{project_id}/{region_id}/{load_balancer_id}',
-      params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
+      params: balancerParams(useScope(), balancer.id),
     },
     schema,
     initial: { ...own, tags: tagsForEdit(start.tags_v2) },

@@ -1,8 +1,8 @@
 import { useLockReason } from '../api/session.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
+import { useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
-import { BALANCER, KIND, type LoadBalancer } from './data.ts';
+import { BALANCER, balancerParams, KIND, type LoadBalancer } from './data.ts';
 
 /** Retries a change that failed: the operation compares the hosts with the requested configuration. */
 export function FailoverLoadBalancer() {
@@ -20,7 +20,7 @@ function FailoverDialog({ balancer }: { balancer: LoadBalancer }) {
           operationId: 'failoverLoadBalancer',
           method: 'POST',
           path: `${BALANCER}/failover`,
-          params: { ...scopeParams(scope), load_balancer_id: balancer.id },
+          params: balancerParams(scope, balancer.id),
           body: {},
         },
       ]}

@@ -1,9 +1,8 @@
 import schema from 'schema:ResizeLoadBalancer';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
+import { useScope } from '../ui/scope.tsx';
 import { CurrentBalancer } from './current.tsx';
-import { BALANCER } from './data.ts';
-import type { LoadBalancer } from './data.ts';
+import { BALANCER, balancerParams, type LoadBalancer } from './data.ts';
 import { FlavorField } from './flavor-field.tsx';
 import { useBalancerForm } from './use-balancer-form.ts';
 
@@ -17,7 +16,7 @@ function ResizeDialog({ balancer }: { balancer: LoadBalancer }) {
       operationId: 'resizeLoadBalancer',
       method: 'POST',
       path: `${BALANCER}/resize`,
-      params: { ...scopeParams(useScope()), load_balancer_id: balancer.id },
+      params: balancerParams(useScope(), balancer.id),
     },
     schema,
     initial: { flavor: balancer.flavor?.flavor_name },

@@ -1,7 +1,7 @@
 /** Between resources, the values of forms and the bodies of requests. */
 import type { JsonSchema } from '../ui/form/schema.ts';
 import { isNullable, schemaAt } from '../ui/form/schema.ts';
-import type { Values } from '../ui/form/use-form.ts';
+import { isPlain, type Values } from '../ui/form/use-form.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
 import type { LoadBalancer } from './data.ts';
 
@@ -42,14 +42,10 @@ export function compact(values: Values): Values {
 
 function compactValue(value: unknown): unknown {
   if (value === '' || value === undefined) return undefined;
-  if (Array.isArray(value)) return value.map((item: unknown) => (isObject(item) ? compact(item) : item));
-  if (!isObject(value)) return value;
+  if (Array.isArray(value)) return value.map((item: unknown) => (isPlain(item) ? compact(item) : item));
+  if (!isPlain(value)) return value;
   const inner = compact(value);
   return Object.keys(inner).length === 0 && Object.keys(value).length > 0 ? undefined : inner;
-}
-
-function isObject(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -70,12 +70,11 @@ export function Frame() {
 
 const shortcutText = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K';
 
-/** The content. A navigation to another page moves the focus here, so that the keyboard continues at its start. */
+/** The content. A navigation to another page moves the focus here (route-announcer.tsx). */
 function Main() {
-  const main = useRef<HTMLElement>(null);
   const isNavigating = useRouterState({ select: (state) => state.isLoading });
   return (
-    <main id="main" ref={main} className="main" tabIndex={-1}>
+    <main id="main" className="main" tabIndex={-1}>
       {isNavigating && <div className="progress-line" aria-hidden="true" />}
       <ConnectionNotice />
       <KnownScope>

@@ -81,7 +81,7 @@ export function Rows<T>(props: ListPageProps<T>) {
   const { query, filters = [], columns, empty, textOf } = props;
   const state = useListState();
   if (!query.data) return <NotLoaded query={query} rows={6} />;
-  const all = query.data!.results;
+  const { results: all, count } = query.data;
   if (all.length === 0) return <EmptyState title={empty.title}>{empty.text}</EmptyState>;
   const words = state.search.toLowerCase().split(/\s+/);
   const found = all.filter(
@@ -93,7 +93,7 @@ export function Rows<T>(props: ListPageProps<T>) {
   const page = Math.min(state.page, Math.max(1, Math.ceil(sorted.length / PAGE_SIZE)));
   return (
     <>
-      <ListTools state={state} filters={filters} rows={all} count={found.length} total={query.data!.count} />
+      <ListTools state={state} filters={filters} rows={all} count={found.length} total={count} />
       <Table
         label={props.title}
         columns={columns}

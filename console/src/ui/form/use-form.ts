@@ -189,7 +189,7 @@ export function withoutEmpty(values: Values): Values {
   return Object.fromEntries(kept);
 }
 
-function isPlain(value: unknown): value is Values {
+export function isPlain(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
