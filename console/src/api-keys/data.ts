@@ -7,7 +7,6 @@ import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type ApiKey = components['schemas']['ApiKey'];
 
-/** The first part of every key of queries of API keys. */
 export const KIND = 'api_keys';
 export const KEYS = '/cloud/v1/caas/keys/{project_id}/{region_id}';
 export const KEY = '/cloud/v1/caas/keys/{project_id}/{region_id}/{key_name}';

@@ -1,4 +1,5 @@
 import schema from 'schema:UpdateApiKey';
+import { changesOf } from '../ui/form/changes.ts';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { type Form, useInitial, type Values } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
@@ -31,13 +32,9 @@ function EditDialog({ apiKey: current }: { apiKey: ApiKey }) {
     expire: apiKey.expire ?? undefined,
     description: apiKey.description,
   };
-  // Only what changed is sent; an emptied date is null.
+  // An emptied date is null.
   const changed = (values: Values) =>
-    Object.fromEntries(
-      Object.entries(initial)
-        .filter(([name, value]) => JSON.stringify(values[name]) !== JSON.stringify(value))
-        .map(([name]) => [name, values[name] ?? null]),
-    );
+    changesOf({ ...initial, expire: apiKey.expire }, { ...values, expire: values['expire'] ?? null });
   const form = useKeyForm(apiKey, initial, changed, `Changed API key ${apiKey.name}`);
   return (
     <FormDialog title={`Edit ${apiKey.name}`} form={form} submitLabel="Save">

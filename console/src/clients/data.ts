@@ -5,7 +5,6 @@ import type { components } from '../api/openapi.d.ts';
 
 export type Client = components['schemas']['Client'];
 
-/** First part of the keys of all queries of clients: events of this kind refresh them. */
 export const KIND = 'clients';
 
 /** All clients; only for admins of the operator. */

@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import schema from 'schema:UpdateClient';
 import { useNotClientAdminReason } from '../api/session.ts';
 import { DialogRoute } from '../ui/dialog.tsx';
+import { changesOf } from '../ui/form/changes.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { RowsField } from '../ui/form/rows-field.tsx';
@@ -33,11 +34,7 @@ function EditDialog({ client: current }: { client: Client }) {
     schema,
     isEdit: true,
     initial: { name: client.name, emails: client.emails },
-    // Only what changed is sent, so that a change by another client in the meantime is not undone.
-    toBody: ({ name, emails }) => ({
-      ...(name === client.name ? {} : { name }),
-      ...(JSON.stringify(emails) === JSON.stringify(client.emails) ? {} : { emails }),
-    }),
+    toBody: (values) => changesOf(client, values),
     queryKind: KIND,
     sent: (_body, { name }) => ({ done: `Updated client ${name}`, to: scope.path('clients', client.id) }),
   });

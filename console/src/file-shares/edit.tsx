@@ -1,7 +1,7 @@
 import schema from 'schema:UpdateFileShare';
+import { changesOf, editedNameAndTags, tagsForEdit } from '../ui/form/changes.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { editedTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { scopeParams, useScope } from '../ui/scope.tsx';
@@ -17,22 +17,16 @@ function EditDialog({ share: current }: { share: FileShare }) {
   const share = useInitial(current);
   const scope = useScope();
   const params = { ...scopeParams(scope), file_share_id: share.id };
-  const squash = share.share_settings.root_squash ?? false;
+  const settings = { share_settings: { root_squash: share.share_settings.root_squash ?? false } };
   const form = useRequestForm({
     call: { operationId: 'updateFileShare', method: 'PATCH', path: PATH, params },
     schema,
     isEdit: true,
-    initial: { name: share.name, share_settings: { root_squash: squash }, tags: tagsForEdit(share.tags) },
-    // Only what changed is sent, so that a change by another client in the meantime is not undone.
-    toBody: (values) => {
-      const { root_squash } = values['share_settings'] as { root_squash: boolean };
-      const tags = editedTags(share.tags, values['tags']);
-      return {
-        ...(values['name'] === share.name ? {} : { name: values['name'] }),
-        ...(root_squash === squash ? {} : { share_settings: { root_squash } }),
-        ...(tags === undefined ? {} : { tags }),
-      };
-    },
+    initial: { name: share.name, ...settings, tags: tagsForEdit(share.tags) },
+    toBody: ({ share_settings, ...values }) => ({
+      ...editedNameAndTags(share, values),
+      ...changesOf(settings, { share_settings }),
+    }),
     queryKind: KIND,
     sent: () => ({
       busy: `Updating file share ${share.name}`,

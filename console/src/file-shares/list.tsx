@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
-import { tagsText } from '../ui/form/tags.ts';
+import { createdColumn, nameColumn, statusColumn, tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';

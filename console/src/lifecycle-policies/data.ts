@@ -12,7 +12,6 @@ export type Run = components['schemas']['LifecyclePolicyRun'];
 export type MissedRun = components['schemas']['MissedLifecyclePolicyRun'];
 export type Forecast = components['schemas']['LifecyclePolicyForecast'];
 
-/** The first part of every key of queries of lifecycle policies. */
 export const KIND = 'lifecycle_policies';
 export const POLICIES = '/cloud/v1/lifecycle_policy/{project_id}/{region_id}';
 export const POLICY = '/cloud/v1/lifecycle_policy/{project_id}/{region_id}/{policy_id}';

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { createdColumn, nameColumn } from '../ui/columns.tsx';
-import { tagsText } from '../ui/form/tags.ts';
+import { createdColumn, nameColumn, tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';

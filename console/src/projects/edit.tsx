@@ -1,5 +1,6 @@
 import schema from 'schema:UpdateProject';
 import { useNotAdminReason } from '../api/session.ts';
+import { changesOf } from '../ui/form/changes.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useInitial } from '../ui/form/use-form.ts';
@@ -25,11 +26,7 @@ function EditDialog({ project: current }: { project: Project }) {
     schema,
     isEdit: true,
     initial: { name: project.name, description: project.description ?? '' },
-    // Only what changed is sent, so that a change by another client in the meantime is not undone.
-    toBody: ({ name, description }) => ({
-      ...(name === project.name ? {} : { name }),
-      ...(description === (project.description ?? '') ? {} : { description: description === '' ? null : description }),
-    }),
+    toBody: ({ name, description }) => changesOf(project, { name, description: description || null }),
     queryKind: KIND,
     sent: (_body, { name }) => ({ done: `Updated project ${name}`, to: scope.path('projects', project.id) }),
   });

@@ -7,7 +7,6 @@ import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type PullSecret = components['schemas']['PullSecret'];
 
-/** The first part of every key of queries of pull secrets. */
 export const KIND = 'pull_secrets';
 export const SECRETS = '/cloud/v1/caas/secrets/{project_id}/{region_id}';
 export const SECRET = '/cloud/v1/caas/secrets/{project_id}/{region_id}/{secret_name}';

@@ -1,5 +1,6 @@
 import createSchema from 'schema:CreatePullSecret';
 import updateSchema from 'schema:UpdatePullSecret';
+import { changesOf } from '../ui/form/changes.ts';
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
@@ -36,14 +37,14 @@ function EditDialog({ secret: current }: { secret: PullSecret }) {
   const secret = useInitial(current);
   const scope = useScope();
   const params = secretParams(scope, secret.name);
-  const initial: Readonly<Record<string, string>> = { registry: secret.registry, login: secret.login, password: '' };
+  const initial = { registry: secret.registry, login: secret.login, password: '' };
   const form = useRequestForm({
     call: { operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params },
     schema: updateSchema,
     initial,
     isEdit: true,
-    // Only what changed is sent. A password that was not typed is unchanged: the API does not return it.
-    toBody: (values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== initial[name])),
+    // A password that was not typed is unchanged: the API does not return it.
+    toBody: (values) => changesOf(initial, values),
     queryKind: KIND,
     sent: () => ({ done: `Changed pull secret ${secret.name}`, to: scope.path('pull-secrets', secret.name) }),
   });

@@ -7,7 +7,6 @@ import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type Secret = components['schemas']['Secret'];
 
-/** The first part of every key of queries of secrets; events of this kind refresh them. */
 export const KIND = 'secrets';
 
 export const secretsQuery = (scope: Scope) =>

@@ -7,7 +7,6 @@ import { type Scope, scopeParams } from '../ui/scope.tsx';
 
 export type Snapshot = components['schemas']['Snapshot'];
 
-/** The first part of every key of queries of snapshots; events of this kind refresh them. */
 export const KIND = 'snapshots';
 
 /** The operations of one snapshot. */

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useLockReason } from '../api/session.ts';
-import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
+import { createdColumn, nameColumn, statusColumn, tagsText } from '../ui/columns.tsx';
 import { Card } from '../ui/detail-page.tsx';
-import { tagsText } from '../ui/form/tags.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';

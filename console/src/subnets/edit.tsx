@@ -1,7 +1,7 @@
 import schema from 'schema:UpdateSubnet';
+import { changesOf, editedNameAndTags, tagsForEdit } from '../ui/form/changes.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useInitial, type Values } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
@@ -40,11 +40,8 @@ function EditDialog({ subnet: current }: { subnet: Subnet }) {
   );
 }
 
-const FIELDS = ['enable_dhcp', 'dns_nameservers', 'host_routes', 'gateway_ip'] as const;
-
 /** Only what changed is sent. */
-function editedFields(before: Subnet, { no_gateway, ...values }: Values): Values {
-  const after = { ...values, gateway_ip: no_gateway === true ? null : values['gateway_ip'] } as Values;
-  const changed = FIELDS.filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
-  return { ...editedNameAndTags(before, values), ...Object.fromEntries(changed.map((field) => [field, after[field]])) };
+function editedFields(before: Subnet, { no_gateway, name, tags, ...values }: Values): Values {
+  const after = { ...values, gateway_ip: no_gateway === true ? null : values['gateway_ip'] };
+  return { ...editedNameAndTags(before, { name, tags }), ...changesOf(before, after) };
 }

@@ -5,7 +5,6 @@ import type { components } from '../api/openapi.d.ts';
 
 export type Token = components['schemas']['Token'];
 
-/** First part of the keys of all queries of tokens: events of this kind refresh them. */
 export const KIND = 'tokens';
 
 /** The tokens of a client; null: of the client of the session. */

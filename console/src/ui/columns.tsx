@@ -1,5 +1,6 @@
 /** The columns that lists of most resources have. */
 import { Link } from '@tanstack/react-router';
+import type { components } from '../api/openapi.d.ts';
 import { StatusBadge } from './status.tsx';
 import type { Column } from './table.tsx';
 import { Ago, timeOf } from './time.tsx';
@@ -35,3 +36,8 @@ export const createdColumn: Column<{ readonly created_at: string }> = {
   sortBy: ({ created_at }) => timeOf(created_at),
   render: ({ created_at }) => <Ago at={created_at} />,
 };
+
+/** For the filter of a list: `env=test team=web`. */
+export function tagsText(tags: readonly components['schemas']['Tag'][]): string {
+  return tags.map(({ key, value }) => `${key}=${value}`).join(' ');
+}

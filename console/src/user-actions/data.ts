@@ -8,7 +8,6 @@ import type { ListState } from '../ui/list-state.ts';
 export type UserAction = components['schemas']['UserAction'];
 type Filter = NonNullable<paths['/cloud/v1/user_actions']['get']['parameters']['query']>;
 
-/** First part of the keys of all queries of user actions. */
 export const KIND = 'user_actions';
 export const USER_ACTIONS = '/cloud/v1/user_actions';
 

@@ -8,7 +8,6 @@ import { type Scope, scopeParams } from '../ui/scope.tsx';
 /** Without the fields that are always null. */
 export type Volume = Omit<components['schemas']['Volume'], 'limiter_stats' | 'volume_image_metadata'>;
 
-/** The first part of every key of queries of volumes; events of this kind refresh them. */
 export const KIND = 'volumes';
 
 /** The operations of one volume. */

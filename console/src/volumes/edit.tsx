@@ -1,7 +1,7 @@
 import schema from 'schema:UpdateVolume';
+import { editedNameAndTags, tagsForEdit } from '../ui/form/changes.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { editedNameAndTags, tagsForEdit } from '../ui/form/tags.ts';
 import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';

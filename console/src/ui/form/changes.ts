@@ -1,11 +1,7 @@
 import type { components } from '../../api/openapi.d.ts';
+import type { Values } from './use-form.ts';
 
 type Tag = components['schemas']['Tag'];
-
-/** For the filter of a list: `env=test team=web`. */
-export function tagsText(tags: readonly Tag[]): string {
-  return tags.map(({ key, value }) => `${key}=${value}`).join(' ');
-}
 
 /** The tags that a user may change, as a map. */
 export function tagsForEdit(tags: readonly Tag[]): Record<string, string> {
@@ -22,14 +18,19 @@ export function editedTags(before: readonly Tag[], after: unknown): Record<strin
   return Object.fromEntries([...removed.map((key) => [key, null] as const), ...changed]);
 }
 
-/** The part of an update that changes name and tags: only what changed, so that a change by another client is not undone. */
+/** What an edit sends: the fields that differ, so that changes of others by another client are not undone. */
+export function changesOf(before: object, after: Values): Values {
+  const old = before as Values;
+  return Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name])),
+  );
+}
+
+/** The same for name and tags. */
 export function editedNameAndTags(
   before: { readonly name: string; readonly tags: readonly Tag[] },
-  values: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
+  values: Values,
+): Values {
   const tags = editedTags(before.tags, values['tags']);
-  return {
-    ...(values['name'] === before.name ? {} : { name: values['name'] }),
-    ...(tags === undefined ? {} : { tags }),
-  };
+  return { ...changesOf(before, { name: values['name'] }), ...(tags === undefined ? {} : { tags }) };
 }
