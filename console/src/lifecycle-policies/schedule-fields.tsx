@@ -40,7 +40,7 @@ export function ScheduleFields({ form: whole, prefix, title, action }: ScheduleF
   const type = form.get(at('type'));
   const values = (prefix === '' ? form.body : form.get(prefix.slice(0, -1))) as Values;
   return (
-    <fieldset className="schedule-fields">
+    <fieldset className="group schedule-fields">
       <legend>{title}</legend>
       {action}
       <Field form={form} path={at('type')} label="Runs" help="" choices={TYPES} />
