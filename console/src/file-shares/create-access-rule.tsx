@@ -2,10 +2,10 @@ import schema from 'schema:CreateFileShareAccessRule';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare, type FileShare, KIND } from './data.ts';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentShare, type FileShare, KIND, SHARE, shareParams } from './data.ts';
 
-const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/access_rule';
+const PATH = `${SHARE}/access_rule`;
 const MODES = [
   { value: 'rw', label: 'read and write' },
   { value: 'ro', label: 'read only' },
@@ -17,7 +17,7 @@ export function CreateAccessRule() {
 
 function CreateDialog({ share }: { share: FileShare }) {
   const scope = useScope();
-  const params = { ...scopeParams(scope), file_share_id: share.id };
+  const params = shareParams(scope, share.id);
   const form = useRequestForm({
     call: { operationId: 'createFileShareAccessRule', method: 'POST', path: PATH, params },
     schema,

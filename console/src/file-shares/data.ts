@@ -11,7 +11,11 @@ export type AccessRule = components['schemas']['FileShareAccessRule'];
 
 /** The first part of every key of queries of file shares; events of this kind refresh them. */
 export const KIND = 'file_shares';
-const SHARE = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}';
+
+/** The operations of one file share. */
+export const SHARE = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}';
+
+export const shareParams = (scope: Scope, id: string) => ({ ...scopeParams(scope), file_share_id: id });
 
 export const fileSharesQuery = (scope: Scope) =>
   queryOptions({
@@ -27,7 +31,7 @@ export const fileSharesQuery = (scope: Scope) =>
 export const fileShareQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, id],
-    queryFn: () => unwrap(api.GET(SHARE, { params: { path: { ...scopeParams(scope), file_share_id: id } } })),
+    queryFn: () => unwrap(api.GET(SHARE, { params: { path: shareParams(scope, id) } })),
   });
 
 export const CurrentShare = currentResource(fileShareQuery);
@@ -51,10 +55,7 @@ export const usageQuery = (scope: Scope, id?: string) =>
 export const accessRulesQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, id, 'access-rules'],
-    queryFn: () =>
-      unwrap(
-        api.GET(`${SHARE}/access_rule`, { params: { path: { ...scopeParams(scope), file_share_id: id }, query: {} } }),
-      ),
+    queryFn: () => unwrap(api.GET(`${SHARE}/access_rule`, { params: { path: shareParams(scope, id), query: {} } })),
     // A rule ends its transition without a task.
     refetchInterval: ({ state }) => (state.data?.results.some((rule) => rule.state !== 'active') ? 2000 : false),
   });

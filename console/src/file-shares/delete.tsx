@@ -1,6 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare, KIND } from './data.ts';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentShare, KIND, SHARE, shareParams } from './data.ts';
 
 export function DeleteFileShare() {
   const scope = useScope();
@@ -12,11 +12,7 @@ export function DeleteFileShare() {
           name={share.name}
           queryKind={KIND}
           listPath={scope.path('file-shares')}
-          call={{
-            operationId: 'deleteFileShare',
-            path: '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}',
-            params: { ...scopeParams(scope), file_share_id: share.id },
-          }}
+          call={{ operationId: 'deleteFileShare', path: SHARE, params: shareParams(scope, share.id) }}
         >
           All files on the share are deleted, and machines that mount it lose it. This cannot be undone.
         </DeleteDialog>

@@ -4,8 +4,8 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare, type FileShare, KIND } from './data.ts';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentShare, type FileShare, KIND, shareParams } from './data.ts';
 
 const PATH = '/cloud/v3/file_shares/{project_id}/{region_id}/{file_share_id}';
 
@@ -16,7 +16,7 @@ export function EditFileShare() {
 function EditDialog({ share: current }: { share: FileShare }) {
   const share = useInitial(current);
   const scope = useScope();
-  const params = { ...scopeParams(scope), file_share_id: share.id };
+  const params = shareParams(scope, share.id);
   const settings = { share_settings: { root_squash: share.share_settings.root_squash ?? false } };
   const form = useRequestForm({
     call: { operationId: 'updateFileShare', method: 'PATCH', path: PATH, params },

@@ -4,10 +4,10 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatGib } from '../ui/numbers.ts';
 import { PricePreview } from '../ui/price.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentShare, type FileShare, KIND, newSharePrice } from './data.ts';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentShare, type FileShare, KIND, newSharePrice, SHARE, shareParams } from './data.ts';
 
-const PATH = '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/extend';
+const PATH = `${SHARE}/extend`;
 
 export function ExtendFileShare() {
   return <CurrentShare>{(share) => <ExtendDialog share={share} />}</CurrentShare>;
@@ -15,7 +15,7 @@ export function ExtendFileShare() {
 
 function ExtendDialog({ share }: { share: FileShare }) {
   const scope = useScope();
-  const params = { ...scopeParams(scope), file_share_id: share.id };
+  const params = shareParams(scope, share.id);
   const form = useRequestForm({
     call: { operationId: 'extendFileShare', method: 'POST', path: PATH, params },
     // The operation requires more than the current size.

@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import { type AccessRule, accessRulesQuery, CurrentShare, type FileShare, KIND } from './data.ts';
+import { useScope } from '../ui/scope.tsx';
+import { type AccessRule, accessRulesQuery, CurrentShare, type FileShare, KIND, SHARE, shareParams } from './data.ts';
 
 export function RemoveAccessRule() {
   return <CurrentShare>{(share) => <CurrentRule share={share} />}</CurrentShare>;
@@ -31,8 +31,8 @@ function RemoveDialog({ share, rule }: { share: FileShare; rule: AccessRule }) {
         {
           operationId: 'deleteFileShareAccessRule',
           method: 'DELETE',
-          path: '/cloud/v1/file_shares/{project_id}/{region_id}/{file_share_id}/access_rule/{access_rule_id}',
-          params: { ...scopeParams(scope), file_share_id: share.id, access_rule_id: rule.id },
+          path: `${SHARE}/access_rule/{access_rule_id}`,
+          params: { ...shareParams(scope, share.id), access_rule_id: rule.id },
         },
       ]}
       texts={{ done: `Removed the access of ${rule.access_to}` }}

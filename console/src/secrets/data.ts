@@ -9,6 +9,11 @@ export type Secret = components['schemas']['Secret'];
 
 export const KIND = 'secrets';
 
+/** The operations of one secret. */
+export const SECRET = '/cloud/v1/secrets/{project_id}/{region_id}/{secret_id}';
+
+export const secretParams = (scope: Scope, id: string) => ({ ...scopeParams(scope), secret_id: id });
+
 export const secretsQuery = (scope: Scope) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region],
@@ -21,12 +26,7 @@ export const secretsQuery = (scope: Scope) =>
 export const secretQuery = (scope: Scope, id: string) =>
   queryOptions({
     queryKey: [KIND, scope.project, scope.region, id],
-    queryFn: () =>
-      unwrap(
-        api.GET('/cloud/v1/secrets/{project_id}/{region_id}/{secret_id}', {
-          params: { path: { ...scopeParams(scope), secret_id: id } },
-        }),
-      ),
+    queryFn: () => unwrap(api.GET(SECRET, { params: { path: secretParams(scope, id) } })),
   });
 
 export const CurrentSecret = currentResource(secretQuery);

@@ -1,6 +1,6 @@
 import { DeleteDialog } from '../ui/form/delete-dialog.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import { CurrentSecret, KIND } from './data.ts';
+import { useScope } from '../ui/scope.tsx';
+import { CurrentSecret, KIND, SECRET, secretParams } from './data.ts';
 
 export function DeleteSecret() {
   const scope = useScope();
@@ -12,11 +12,7 @@ export function DeleteSecret() {
           name={secret.name}
           queryKind={KIND}
           listPath={scope.path('secrets')}
-          call={{
-            operationId: 'deleteSecret',
-            path: '/cloud/v1/secrets/{project_id}/{region_id}/{secret_id}',
-            params: { ...scopeParams(scope), secret_id: secret.id },
-          }}
+          call={{ operationId: 'deleteSecret', path: SECRET, params: secretParams(scope, secret.id) }}
         >
           The secret is deleted and cannot be read again. A secret that a load balancer uses cannot be deleted.
         </DeleteDialog>
