@@ -28,9 +28,8 @@ export function EditClient() {
 function EditDialog({ client: current }: { client: Client }) {
   const client = useInitial(current);
   const scope = useScope();
-  const params = { client_id: client.id };
   const form = useRequestForm<Client>({
-    call: { operationId: 'updateClient', method: 'PATCH', path: CLIENT, params },
+    call: { operationId: 'updateClient', method: 'PATCH', path: CLIENT, params: { client_id: client.id } },
     schema,
     isEdit: true,
     initial: { name: client.name, emails: client.emails },

@@ -40,12 +40,11 @@ interface LimitDialogProps {
 function LimitDialog({ client, regional, global }: LimitDialogProps) {
   const id = useId();
   const scope = useScope();
-  const params = { client_id: client.id };
   const places = { 'This region': allQuotasOf(regional), 'All regions': allQuotasOf(global) };
   const initial = useInitial<Figures>({ kind: '', ...regional, ...global });
   const notOperator = useNotOperatorReason();
   const form = useRequestForm({
-    call: { operationId: 'updateClientQuotas', method: 'PATCH', path: PATH, params },
+    call: { operationId: 'updateClientQuotas', method: 'PATCH', path: PATH, params: { client_id: client.id } },
     schema,
     isEdit: true,
     initial,

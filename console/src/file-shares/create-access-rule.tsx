@@ -23,8 +23,8 @@ function CreateDialog({ share }: { share: FileShare }) {
     schema,
     initial: { ip_address: '', access_mode: 'rw' },
     queryKind: KIND,
-    sent: (body) => ({
-      done: `${String(body['ip_address'])} may mount ${share.name}`,
+    sent: ({ ip_address }) => ({
+      done: `${String(ip_address)} may mount ${share.name}`,
       to: scope.path('file-shares', share.id),
       search: { tab: 'access' },
     }),

@@ -21,19 +21,18 @@ type Type = 'standard' | 'vast';
 export function CreateFileShare() {
   const scope = useScope();
   const [type, setType] = useState<Type>('standard');
-  const params = scopeParams(scope);
   const networksRead = useQuery(networksQuery(scope));
   const networks = networksRead.data?.results ?? [];
   const defaultNetwork = (networks.find((network) => network.default) ?? networks[0])?.id;
   const form = useRequestForm({
-    call: { operationId: 'createFileShare', method: 'POST', path: PATH, params },
+    call: { operationId: 'createFileShare', method: 'POST', path: PATH, params: scopeParams(scope) },
     schema: type === 'standard' ? standardSchema : vastSchema,
     initial: { protocol: 'NFS', name: '', size: 10, network: {}, access: [] },
     toBody: (values) => toBody(values, type, defaultNetwork),
     queryKind: KIND,
-    sent: (body) => ({
-      busy: `Creating file share ${String(body['name'])}`,
-      done: `Created file share ${String(body['name'])}`,
+    sent: ({ name }) => ({
+      busy: `Creating file share ${String(name)}`,
+      done: `Created file share ${String(name)}`,
       link: { to: scope.path('file-shares'), text: 'File shares' },
       to: scope.path('file-shares'),
     }),

@@ -16,10 +16,9 @@ export function EditFileShare() {
 function EditDialog({ share: current }: { share: FileShare }) {
   const share = useInitial(current);
   const scope = useScope();
-  const params = shareParams(scope, share.id);
   const settings = { share_settings: { root_squash: share.share_settings.root_squash ?? false } };
   const form = useRequestForm({
-    call: { operationId: 'updateFileShare', method: 'PATCH', path: PATH, params },
+    call: { operationId: 'updateFileShare', method: 'PATCH', path: PATH, params: shareParams(scope, share.id) },
     schema,
     isEdit: true,
     initial: { name: share.name, ...settings, tags: tagsForEdit(share.tags) },

@@ -15,16 +15,15 @@ export function ExtendFileShare() {
 
 function ExtendDialog({ share }: { share: FileShare }) {
   const scope = useScope();
-  const params = shareParams(scope, share.id);
   const form = useRequestForm({
-    call: { operationId: 'extendFileShare', method: 'POST', path: PATH, params },
+    call: { operationId: 'extendFileShare', method: 'POST', path: PATH, params: shareParams(scope, share.id) },
     // The operation requires more than the current size.
     schema: { ...schema, properties: { size: { ...schema.properties?.['size'], minimum: share.size + 1 } } },
     initial: { size: share.size + 1 },
     queryKind: KIND,
-    sent: (body) => ({
+    sent: ({ size }) => ({
       busy: `Extending file share ${share.name}`,
-      done: `Extended file share ${share.name} to ${formatGib(Number(body['size']))}`,
+      done: `Extended file share ${share.name} to ${formatGib(Number(size))}`,
       link: { to: scope.path('file-shares', share.id), text: 'Open' },
       to: scope.path('file-shares', share.id),
     }),

@@ -21,8 +21,8 @@ function AddDialog({ policy }: { policy: Policy }) {
     schema,
     initial: { volume_ids: [] },
     queryKind: KIND,
-    sent: (body) => ({
-      done: `Added ${countText((body['volume_ids'] as string[]).length)} to ${policy.name}`,
+    sent: ({ volume_ids }) => ({
+      done: `Added ${countText((volume_ids as string[]).length)} to ${policy.name}`,
       to: scope.path('lifecycle-policies', policy.id),
       search: { tab: 'volumes' },
     }),

@@ -16,9 +16,8 @@ const MAX_SCHEDULES = schema.properties?.['schedules']?.maxItems ?? 10;
 
 export function CreatePolicy() {
   const scope = useScope();
-  const params = scopeParams(scope);
   const form = useRequestForm<Policy>({
-    call: { operationId: 'createLifecyclePolicy', method: 'POST', path: POLICIES, params },
+    call: { operationId: 'createLifecyclePolicy', method: 'POST', path: POLICIES, params: scopeParams(scope) },
     schema,
     initial: { action: 'volume_snapshot', name: '', schedules: [nightly], volume_ids: [], status: 'active' },
     toBody: (values) => ({ ...values, schedules: (values['schedules'] as Values[]).map(toScheduleInput) }),

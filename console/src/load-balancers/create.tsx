@@ -15,12 +15,11 @@ import { compact } from './values.ts';
 /** A load balancer with its listeners, pools and members: one request, which succeeds or fails as a whole. */
 export function CreateLoadBalancer() {
   const scope = useScope();
-  const params = scopeParams(scope);
   // The request names the flavor that the form shows, also an unchanged one: without it the code for Terraform would plan
   // to remove the flavor of the response.
   const flavor = useQuery(flavorsQuery(scope)).data?.results[0]?.flavor_name;
   const form = useRequestForm({
-    call: { operationId: 'createLoadBalancer', method: 'POST', path: BALANCERS, params },
+    call: { operationId: 'createLoadBalancer', method: 'POST', path: BALANCERS, params: scopeParams(scope) },
     schema,
     initial: { name: '', listeners: [newListener([])] },
     toBody: ({ listeners, ...values }) =>

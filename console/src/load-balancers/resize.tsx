@@ -21,9 +21,9 @@ function ResizeDialog({ balancer }: { balancer: LoadBalancer }) {
     schema,
     initial: { flavor: balancer.flavor?.flavor_name },
     isEdit: true,
-    sent: (body) => ({
+    sent: ({ flavor }) => ({
       busy: `Changing the flavor of ${balancer.name}`,
-      done: `Changed the flavor of ${balancer.name} to ${String(body['flavor'])}`,
+      done: `Changed the flavor of ${balancer.name} to ${String(flavor)}`,
     }),
   });
   return (

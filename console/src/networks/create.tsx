@@ -8,15 +8,14 @@ const PATH = '/cloud/v1/networks/{project_id}/{region_id}';
 
 export function CreateNetwork() {
   const scope = useScope();
-  const params = scopeParams(scope);
   const form = useRequestForm({
-    call: { operationId: 'createNetwork', method: 'POST', path: PATH, params },
+    call: { operationId: 'createNetwork', method: 'POST', path: PATH, params: scopeParams(scope) },
     schema,
     initial: { name: '' },
     queryKind: 'networks',
-    sent: (body) => ({
-      busy: `Creating network ${String(body['name'])}`,
-      done: `Created network ${String(body['name'])}`,
+    sent: ({ name }) => ({
+      busy: `Creating network ${String(name)}`,
+      done: `Created network ${String(name)}`,
       link: { to: scope.path('networks'), text: 'Networks' },
       to: scope.path('networks'),
     }),

@@ -16,9 +16,8 @@ export function EditNetwork() {
 function EditDialog({ network: current }: { network: Network }) {
   const network = useInitial(current);
   const scope = useScope();
-  const params = networkParams(scope, network.id);
   const form = useRequestForm({
-    call: { operationId: 'updateNetwork', method: 'PATCH', path: PATH, params },
+    call: { operationId: 'updateNetwork', method: 'PATCH', path: PATH, params: networkParams(scope, network.id) },
     schema,
     isEdit: true,
     initial: { name: network.name, tags: tagsForEdit(network.tags) },

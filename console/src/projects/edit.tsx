@@ -20,9 +20,8 @@ function EditDialog({ project: current }: { project: Project }) {
   const project = useInitial(current);
   const scope = useScope();
   const reason = useNotAdminReason();
-  const params = { project_id: project.id };
   const form = useRequestForm<Project>({
-    call: { operationId: 'updateProject', method: 'PATCH', path: PATH, params },
+    call: { operationId: 'updateProject', method: 'PATCH', path: PATH, params: { project_id: project.id } },
     schema,
     isEdit: true,
     initial: { name: project.name, description: project.description ?? '' },

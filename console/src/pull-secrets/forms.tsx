@@ -11,9 +11,8 @@ import { CurrentSecret, KIND, type PullSecret, SECRET, secretParams, SECRETS } f
 
 export function CreatePullSecret() {
   const scope = useScope();
-  const params = scopeParams(scope);
   const form = useRequestForm<PullSecret>({
-    call: { operationId: 'createPullSecret', method: 'POST', path: SECRETS, params },
+    call: { operationId: 'createPullSecret', method: 'POST', path: SECRETS, params: scopeParams(scope) },
     schema: createSchema,
     initial: { name: '', registry: '', login: '', password: '' },
     queryKind: KIND,
@@ -36,10 +35,9 @@ export function EditPullSecret() {
 function EditDialog({ secret: current }: { secret: PullSecret }) {
   const secret = useInitial(current);
   const scope = useScope();
-  const params = secretParams(scope, secret.name);
   const initial = { registry: secret.registry, login: secret.login, password: '' };
   const form = useRequestForm({
-    call: { operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params },
+    call: { operationId: 'updatePullSecret', method: 'PATCH', path: SECRET, params: secretParams(scope, secret.name) },
     schema: updateSchema,
     initial,
     isEdit: true,

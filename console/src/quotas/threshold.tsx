@@ -22,8 +22,8 @@ function ThresholdDialog({ threshold }: { threshold: Threshold }) {
     isEdit: true,
     initial: { threshold: threshold.threshold },
     queryKind: 'thresholds',
-    sent: (body) => ({
-      done: `Notifications are sent at ${String(body['threshold'])} %`,
+    sent: ({ threshold }) => ({
+      done: `Notifications are sent at ${String(threshold)} %`,
       to: scope.path('quotas'),
     }),
   });

@@ -7,9 +7,8 @@ import { KIND, REGISTRIES, type Registry } from './data.ts';
 
 export function CreateRegistry() {
   const scope = useScope();
-  const params = scopeParams(scope);
   const form = useRequestForm<Registry>({
-    call: { operationId: 'createRegistry', method: 'POST', path: REGISTRIES, params },
+    call: { operationId: 'createRegistry', method: 'POST', path: REGISTRIES, params: scopeParams(scope) },
     schema,
     initial: { name: '', storage_limit: 5 },
     queryKind: KIND,

@@ -14,15 +14,14 @@ export function ResizeRegistry() {
 
 function ResizeDialog({ registry }: { registry: Registry }) {
   const scope = useScope();
-  const params = registryParams(scope, registry.id);
   const form = useRequestForm({
-    call: { operationId: 'resizeRegistry', method: 'PATCH', path: PATH, params },
+    call: { operationId: 'resizeRegistry', method: 'PATCH', path: PATH, params: registryParams(scope, registry.id) },
     schema,
     isEdit: true,
     initial: { storage_limit: registry.storage_limit },
     queryKind: KIND,
-    sent: (body) => {
-      const limit = formatGib(Number(body['storage_limit']));
+    sent: ({ storage_limit }) => {
+      const limit = formatGib(Number(storage_limit));
       return {
         done: `Changed the storage limit of ${registry.name} to ${limit}`,
         to: scope.path('registries', registry.id),

@@ -29,15 +29,14 @@ function CreateDialog({ volumeId, back }: { volumeId?: string; back: string }) {
   const scope = useScope();
   const volumesRead = useQuery(volumesQuery(scope)).data?.results;
   const volumes = volumesRead ?? [];
-  const params = scopeParams(scope);
   const form = useRequestForm({
-    call: { operationId: 'createSnapshot', method: 'POST', path: PATH, params },
+    call: { operationId: 'createSnapshot', method: 'POST', path: PATH, params: scopeParams(scope) },
     schema,
     initial: { name: '', ...(volumeId ? { volume_id: volumeId } : {}) },
     queryKind: KIND,
-    sent: (body) => ({
-      busy: `Creating snapshot ${String(body['name'])}`,
-      done: `Created snapshot ${String(body['name'])}`,
+    sent: ({ name }) => ({
+      busy: `Creating snapshot ${String(name)}`,
+      done: `Created snapshot ${String(name)}`,
       link: { to: scope.path('snapshots'), text: 'Snapshots' },
       to: back,
       search: { tab: volumeId && 'snapshots' },

@@ -29,16 +29,15 @@ function CreateDialog({ networkId, back }: { networkId?: string; back: string })
   const scope = useScope();
   const networksRead = useQuery(networksQuery(scope)).data?.results;
   const networks = networksRead ?? [];
-  const params = scopeParams(scope);
   const form = useRequestForm({
-    call: { operationId: 'createSubnet', method: 'POST', path: PATH, params },
+    call: { operationId: 'createSubnet', method: 'POST', path: PATH, params: scopeParams(scope) },
     schema,
     initial: { name: '', cidr: '', enable_dhcp: true, ...(networkId ? { network_id: networkId } : {}) },
     toBody,
     queryKind: 'subnets',
-    sent: (body) => ({
-      busy: `Creating subnet ${String(body['name'])}`,
-      done: `Created subnet ${String(body['name'])}`,
+    sent: ({ name }) => ({
+      busy: `Creating subnet ${String(name)}`,
+      done: `Created subnet ${String(name)}`,
       link: { to: scope.path('subnets'), text: 'Subnets' },
       to: back,
     }),

@@ -15,10 +15,9 @@ export function EditSubnet() {
 function EditDialog({ subnet: current }: { subnet: Subnet }) {
   const subnet = useInitial(current);
   const scope = useScope();
-  const params = subnetParams(scope, subnet.id);
   const { name, gateway_ip, enable_dhcp, dns_nameservers, host_routes } = subnet;
   const form = useRequestForm<Subnet>({
-    call: { operationId: 'updateSubnet', method: 'PATCH', path: SUBNET, params },
+    call: { operationId: 'updateSubnet', method: 'PATCH', path: SUBNET, params: subnetParams(scope, subnet.id) },
     schema,
     isEdit: true,
     initial: {

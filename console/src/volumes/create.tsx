@@ -26,17 +26,16 @@ export function CreateVolume() {
   // The page of a snapshot opens the form for it.
   const { snapshot } = useSearch({ strict: false }) as { snapshot?: string };
   const [source, setSource] = useState<Source>(snapshot ? 'snapshot' : 'new-volume');
-  const params = scopeParams(scope);
   const copyOf = useCopyOf(source);
   const form = useRequestForm({
-    call: { operationId: 'createVolume', method: 'POST', path: PATH, params },
+    call: { operationId: 'createVolume', method: 'POST', path: PATH, params: scopeParams(scope) },
     schema: source === 'snapshot' ? copySchema : emptySchema,
     initial: { name: '', size: 10, ...(snapshot ? { snapshot_id: snapshot } : {}) },
     toBody: (values) => toBody(values, source, copyOf),
     queryKind: KIND,
-    sent: (body) => ({
-      busy: `Creating volume ${String(body['name'])}`,
-      done: `Created volume ${String(body['name'])}`,
+    sent: ({ name }) => ({
+      busy: `Creating volume ${String(name)}`,
+      done: `Created volume ${String(name)}`,
       link: { to: scope.path('volumes'), text: 'Volumes' },
       to: scope.path('volumes'),
     }),

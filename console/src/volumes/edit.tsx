@@ -14,9 +14,8 @@ export function EditVolume() {
 function EditDialog({ volume: current }: { volume: Volume }) {
   const volume = useInitial(current);
   const scope = useScope();
-  const params = volumeParams(scope, volume.id);
   const form = useRequestForm<Volume>({
-    call: { operationId: 'updateVolume', method: 'PATCH', path: VOLUME, params },
+    call: { operationId: 'updateVolume', method: 'PATCH', path: VOLUME, params: volumeParams(scope, volume.id) },
     schema,
     isEdit: true,
     initial: { name: volume.name, tags: tagsForEdit(volume.tags) },

@@ -15,16 +15,15 @@ export function ExtendVolume() {
 
 function ExtendDialog({ volume }: { volume: Volume }) {
   const scope = useScope();
-  const params = volumeParams(scope, volume.id);
   const form = useRequestForm({
-    call: { operationId: 'extendVolume', method: 'POST', path: PATH, params },
+    call: { operationId: 'extendVolume', method: 'POST', path: PATH, params: volumeParams(scope, volume.id) },
     // The operation requires more than the current size.
     schema: { ...schema, properties: { size: { ...schema.properties?.['size'], minimum: volume.size + 1 } } },
     initial: { size: volume.size + 1 },
     queryKind: KIND,
-    sent: (body) => ({
+    sent: ({ size }) => ({
       busy: `Extending volume ${volume.name}`,
-      done: `Extended volume ${volume.name} to ${formatGib(Number(body['size']))}`,
+      done: `Extended volume ${volume.name} to ${formatGib(Number(size))}`,
       link: { to: scope.path('volumes', volume.id), text: 'Open' },
       to: scope.path('volumes', volume.id),
     }),

@@ -14,9 +14,8 @@ export function EditAddresses() {
 
 function EditDialog({ client }: { client: Client }) {
   const scope = useScope();
-  const params = { client_id: client.id };
   const form = useRequestForm({
-    call: { operationId: 'updateClient', method: 'PATCH', path: CLIENT, params },
+    call: { operationId: 'updateClient', method: 'PATCH', path: CLIENT, params: { client_id: client.id } },
     schema,
     isEdit: true,
     initial: { emails: client.emails },
