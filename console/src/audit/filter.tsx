@@ -33,7 +33,7 @@ export function useAuditFilter(): AuditFilter {
 
 const NAMES = [...TEXTS.map(([name]) => name), ...IDS, ...DATES.map(([name]) => name)];
 
-export function isFiltered(state: ListState): boolean {
+function isFiltered(state: ListState): boolean {
   return NAMES.some((name) => state.get(name) !== '');
 }
 

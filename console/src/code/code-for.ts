@@ -7,9 +7,7 @@ import { pythonFor } from './python.ts';
 import { terraformFor } from './terraform.ts';
 import type { ApiRequest } from './request.ts';
 
-export type { ApiRequest } from './request.ts';
-
-export interface Code {
+interface Code {
   /** Bash with curl, and with jq if the operation answers with tasks. Reads the token from `$CLOUDYARD_TOKEN`. */
   curl: string;
   /** null: the SDK lacks the operation, or cannot express this request. */

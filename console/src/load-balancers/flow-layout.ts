@@ -22,14 +22,14 @@ interface Box extends Node {
   readonly y: number;
 }
 
-export interface Line {
+interface Line {
   readonly key: string;
   /** An SVG path from the right of one box to the left of the next. */
   readonly path: string;
   readonly tone: Tone;
 }
 
-export interface Layout {
+interface Layout {
   readonly boxes: readonly Box[];
   readonly lines: readonly Line[];
   readonly width: number;

@@ -8,7 +8,7 @@ import { regionsQuery, scopeParams } from '../ui/scope.tsx';
 import type { Scope } from '../ui/scope.tsx';
 import { volumesQuery, volumeTypesQuery } from '../volumes/data.ts';
 
-export type Price = components['schemas']['Price'];
+type Price = components['schemas']['Price'];
 
 export interface PriceRow {
   /** `Volume, standard` */

@@ -1,7 +1,7 @@
 import type { Registry } from './data.ts';
 
 /** The host that docker logs in to: the URL without the prefix of the registry. */
-export function hostOf(registry: Registry): string {
+function hostOf(registry: Registry): string {
   return registry.url.split('/')[0]!;
 }
 

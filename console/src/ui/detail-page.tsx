@@ -78,7 +78,7 @@ function Dialogs({ deleted }: { deleted: boolean }) {
 }
 
 /** Tabs whose choice is in the URL. */
-export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
+function Tabs({ tabs }: { tabs: readonly Tab[] }) {
   const state = useListState();
   const open = tabs.find(({ key }) => key === state.get('tab')) ?? tabs[0]!;
   return (

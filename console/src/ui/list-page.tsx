@@ -13,7 +13,7 @@ import { EmptyState, NotLoaded } from './states.tsx';
 import { SimulatedBadge } from './status.tsx';
 import { type Column, Table } from './table.tsx';
 
-export interface Filter<T> {
+interface Filter<T> {
   /** Name of the parameter in the URL. */
   readonly name: string;
   readonly label: string;

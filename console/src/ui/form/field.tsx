@@ -6,7 +6,7 @@ import type { JsonSchema } from './schema.ts';
 import { TagsInput } from './tags-input.tsx';
 import type { Form } from './use-form.ts';
 
-export interface Choice {
+interface Choice {
   readonly value: string;
   readonly label: string;
 }
