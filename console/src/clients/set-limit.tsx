@@ -38,9 +38,7 @@ interface LimitDialogProps {
 }
 
 function LimitDialog({ client, regional, global }: LimitDialogProps) {
-  const id = useId();
   const scope = useScope();
-  const places = { 'This region': allQuotasOf(regional), 'All regions': allQuotasOf(global) };
   const initial = useInitial<Figures>({ kind: '', ...regional, ...global });
   const notOperator = useNotOperatorReason();
   const form = useRequestForm({
@@ -72,21 +70,7 @@ function LimitDialog({ client, regional, global }: LimitDialogProps) {
       submitLabel="Set limit"
       disabledReason={notOperator ?? (kind === '' ? 'Choose a quota' : isUnchanged ? 'Nothing has changed' : null)}
     >
-      <div className="field">
-        <label htmlFor={id}>Quota</label>
-        <select id={id} value={kind} onChange={({ target }) => form.set('kind', target.value)}>
-          <option value="">Choose…</option>
-          {Object.entries(places).map(([place, quotas]) => (
-            <optgroup key={place} label={place}>
-              {quotas.map((quota) => (
-                <option key={quota.kind} value={quota.kind}>
-                  {textOf(quota)}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </select>
-      </div>
+      <QuotaChoice kind={kind} set={(next) => form.set('kind', next)} regional={regional} global={global} />
       {kind !== '' && (
         <Field
           key={kind}
@@ -97,6 +81,35 @@ function LimitDialog({ client, regional, global }: LimitDialogProps) {
         />
       )}
     </FormDialog>
+  );
+}
+
+interface QuotaChoiceProps {
+  readonly kind: string;
+  readonly set: (kind: string) => void;
+  readonly regional: Figures;
+  readonly global: Figures;
+}
+
+function QuotaChoice({ kind, set, regional, global }: QuotaChoiceProps) {
+  const id = useId();
+  const places = { 'This region': allQuotasOf(regional), 'All regions': allQuotasOf(global) };
+  return (
+    <div className="field">
+      <label htmlFor={id}>Quota</label>
+      <select id={id} value={kind} onChange={({ target }) => set(target.value)}>
+        <option value="">Choose…</option>
+        {Object.entries(places).map(([place, quotas]) => (
+          <optgroup key={place} label={place}>
+            {quotas.map((quota) => (
+              <option key={quota.kind} value={quota.kind}>
+                {textOf(quota)}
+              </option>
+            ))}
+          </optgroup>
+        ))}
+      </select>
+    </div>
   );
 }
 

@@ -83,23 +83,36 @@ export function Palette({ close }: { close: () => void }) {
           setIndex(0);
         }}
       />
-      <div id="palette-list" role="listbox" aria-label="Results" tabIndex={-1}>
-        {found.map((action, position) => (
-          <div
-            key={`${action.group} ${action.to}`}
-            id={`palette-${position}`}
-            role="option"
-            aria-selected={position === index}
-            tabIndex={-1}
-            onClick={() => run(action)}
-          >
-            <span>{action.title}</span>
-            <span className="muted">{action.group}</span>
-          </div>
-        ))}
-        {found.length === 0 && <p className="state">Nothing matches</p>}
-      </div>
+      <Results found={found} index={index} run={run} />
     </dialog>
+  );
+}
+
+interface ResultsProps {
+  readonly found: readonly Action[];
+  /** Of the selected action. */
+  readonly index: number;
+  readonly run: (action: Action) => void;
+}
+
+function Results({ found, index, run }: ResultsProps) {
+  return (
+    <div id="palette-list" role="listbox" aria-label="Results" tabIndex={-1}>
+      {found.map((action, position) => (
+        <div
+          key={`${action.group} ${action.to}`}
+          id={`palette-${position}`}
+          role="option"
+          aria-selected={position === index}
+          tabIndex={-1}
+          onClick={() => run(action)}
+        >
+          <span>{action.title}</span>
+          <span className="muted">{action.group}</span>
+        </div>
+      ))}
+      {found.length === 0 && <p className="state">Nothing matches</p>}
+    </div>
   );
 }
 
