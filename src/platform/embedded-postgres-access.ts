@@ -16,28 +16,21 @@ import { runChildSync } from './child-process.ts';
 import { livePostmaster } from './embedded-postgres-pid-file.ts';
 import { readOrEmpty } from './read-or-empty.ts';
 import { ensureServiceAccount, hasAccount } from './service-account.ts';
+import type { ServiceAccount } from './service-account.ts';
 
-export interface Account {
-  uid: number;
-  gid: number;
-}
+export type Account = Pick<ServiceAccount, 'uid' | 'gid'>;
 
+/** The account that runs the server when this process is root; created if it does not exist. */
 const SERVICE_ACCOUNT = 'cloudyard-postgres';
 const NOBODY = 65534;
 /** The database role, and the name of the map in pg_ident.conf. */
 const ROLE = 'cloudyard';
 
-/** The account that runs the server when this process is root; created if it does not exist. */
-function serviceAccount(): Account {
-  const { uid, gid } = ensureServiceAccount(SERVICE_ACCOUNT);
-  return { uid, gid };
-}
-
 /** The account of a cluster that root creates: in the data directory of a user, whose services may start it later, that user. */
 export function accountOfNewCluster(dataDir: string): Account {
   const { uid, gid } = statSync(dataDir);
   // initdb needs an account with a name.
-  return isUser(uid) && hasAccount(uid) ? { uid, gid } : serviceAccount();
+  return isUser(uid) && hasAccount(uid) ? { uid, gid } : ensureServiceAccount(SERVICE_ACCOUNT);
 }
 
 const isUser = (uid: number) => uid !== 0 && uid !== NOBODY;
@@ -47,7 +40,7 @@ const isUser = (uid: number) => uid !== 0 && uid !== NOBODY;
  * service account takes any other cluster, such as one that was copied from a host with other uids.
  */
 export function claimCluster(dir: string, dataDir: string): Account {
-  const account = serviceAccount();
+  const account = ensureServiceAccount(SERVICE_ACCOUNT);
   const { uid, gid } = statSync(dir);
   if (uid === account.uid) return account;
   if (isUser(uid) && uid === statSync(dataDir).uid) return { uid, gid };
