@@ -5,6 +5,7 @@
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { liveProcess } from '../platform/running-processes.ts';
 
 const purposes = ['moving', 'unpacked'] as const;
 
@@ -36,18 +37,9 @@ async function removeAbandoned(dataDir: string): Promise<void> {
     const prefix = prefixes.find((each) => name.startsWith(each));
     const pid = prefix === undefined ? '' : name.slice(prefix.length);
     // A killed process may have had the pid of this one.
-    if (!/^\d+$/.test(pid) || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
+    if (!/^\d+$/.test(pid) || (Number(pid) !== process.pid && liveProcess(Number(pid)))) continue;
     const path = join(dataDir, name);
     const found = await lstat(path).catch(() => null);
     if (found?.uid === process.getuid!()) await rm(path, { recursive: true, force: true });
-  }
-}
-
-/** Also for a process of another account, which this one may not signal. */
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
