@@ -55,15 +55,11 @@ export class LockTaken extends Error {
   }
 }
 
-interface HeldLocks {
-  release(): Promise<void>;
-}
-
 /**
  * Takes all of the locks or none, and keeps them through restarts of PostgreSQL.
  * @throws LockTaken that names the lock and its holder
  */
-export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger): Promise<HeldLocks> {
+export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger) {
   // If a standby on this host has taken all of them, this process must not stop the data planes that it has adopted.
   const inOrder = locks.toSorted((a, b) => Number(b.dataDir !== null) - Number(a.dataDir !== null));
   let client: pg.Client;
@@ -118,7 +114,7 @@ export async function takeLocks(connection: ConnectionOptions, locks: WorkLock[]
 
   await take();
   return {
-    async release() {
+    async release(): Promise<void> {
       released = true;
       for (const dataDir of dataDirs) removeOwner(dataDir);
       await client.end().catch(() => {});
@@ -152,12 +148,7 @@ function ping(client: pg.Client): void {
  * Waits until the locks are free; returns null when `signal` aborts first. When the database was away, their holder may take
  * them again first.
  */
-export async function waitForLocks(
-  connection: ConnectionOptions,
-  locks: WorkLock[],
-  log: Logger,
-  signal: AbortSignal,
-): Promise<HeldLocks | null> {
+export async function waitForLocks(connection: ConnectionOptions, locks: WorkLock[], log: Logger, signal: AbortSignal) {
   let wasAway = false;
   while (!signal.aborted) {
     try {

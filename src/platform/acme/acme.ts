@@ -118,7 +118,7 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
     current: () => current,
     problem: () => failure,
     onChange: (use) => void listeners.push(use),
-    findChallenge: challengeResponses(() => store.findChallenges(db), over.signal),
+    findChallenge: challengeResponses(async () => (await store.findChallenges(db))!, over.signal),
     async stop() {
       over.abort();
       await running;

@@ -86,16 +86,12 @@ export const storeChallenge = prepared<object, [token: string, response: string]
   `insert into acme_challenges (token, response) values ($1, $2) on conflict (token) do update set response = excluded.response`,
 );
 
-const selectChallenges = preparedRow<PendingChallenges, [], Db>(
+/** All challenges of the certificate that is being requested. */
+export const findChallenges = preparedRow<PendingChallenges, [], Db>(
   'acme_challenges',
   `select coalesce((select jsonb_object_agg(token, response) from acme_challenges), '{}') as responses,
      coalesce((select issuing_until > now() from acme_certificates where id = 1), false) as issuing`,
 );
-
-/** All challenges of the certificate that is being requested. */
-export async function findChallenges(db: Db): Promise<PendingChallenges> {
-  return (await selectChallenges(db))!;
-}
 
 /** See `reencryptAll`. */
 export function reencryptAcme(db: Db, keyring: Keyring): Promise<number> {
