@@ -45,6 +45,15 @@ export async function checkInstallation(settings: Settings, readClock = clockSta
   return [...host, ...files, ...(await checkDatabase(settings))];
 }
 
+/** The finding of `check`, which fails if it throws. `remedy`: unless the check has another one. */
+function checked(name: string, remedy: string, check: () => Omit<Finding, 'name'>): Finding {
+  try {
+    return { name, remedy, ...check() };
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message.replaceAll('\n', '; '), remedy };
+  }
+}
+
 /** `yes`, `no`, or null if this host does not know. */
 async function clockState(): Promise<string | null> {
   const command = ['show', '--property=NTPSynchronized', '--value'];
@@ -75,16 +84,13 @@ function checkDisk({ dataDir, diskReserve }: Settings): Finding {
 }
 
 function checkInodes({ dataDir }: Settings): Finding {
-  const name = 'inodes';
-  try {
+  return checked('inodes', `ls -ld ${shellWord(dataDir)}`, () => {
     const { files, ffree } = statfsSync(existing(dataDir));
     // Filesystems that allocate inodes on demand report none.
     const ok = files === 0 || ffree / files >= minFreeInodes;
     const detail = files === 0 ? 'allocated on demand' : `${ffree} of ${files} free`;
-    return { name, ok, detail, remedy: `du --inodes -x --max-depth=3 ${shellWord(dataDir)} | sort -n | tail` };
-  } catch (error) {
-    return { name, ok: false, detail: (error as Error).message, remedy: `ls -ld ${shellWord(dataDir)}` };
-  }
+    return { ok, detail, remedy: `du --inodes -x --max-depth=3 ${shellWord(dataDir)} | sort -n | tail` };
+  });
 }
 
 /** A device whose image was deleted is never used again, and keeps its space. */
@@ -101,34 +107,25 @@ function checkLoopDevices({ dataDir }: Settings): Finding {
 
 /** The regions, quotas, price and groups files, as the next start reads them. */
 function checkConfiguration(settings: Settings): Finding {
-  const name = 'configuration';
-  try {
+  return checked('configuration', `${program} doctor    # when you have corrected the file`, () => {
     const { regions, bookOfRegion } = readConfiguration(configurationFiles(settings), silentLogger);
     for (const { id } of regions) bookOfRegion(id);
     if (settings.oidc) readGroups(settings.oidc.groupsFile);
-    return { name, ok: true, detail: `region ${regions.map(({ id }) => id).join(', ')}` };
-  } catch (error) {
-    const detail = (error as Error).message.replaceAll('\n', '; ');
-    return { name, ok: false, detail, remedy: `${program} doctor    # when you have corrected the file` };
-  }
+    return { ok: true, detail: `region ${regions.map(({ id }) => id).join(', ')}` };
+  });
 }
 
 const remedyOfKeys = (keyFile: string) => `ls -l ${shellWord(keyFile)}    # docs/guides/encryption-keys.md`;
 
 function checkKeyFile({ keyFile }: Settings): Finding {
-  const name = 'key file';
-  try {
-    if (!lstatSync(keyFile, { throwIfNoEntry: false })) {
-      return { name, ok: true, detail: `${keyFile} does not exist yet` };
-    }
+  return checked('key file', remedyOfKeys(keyFile), () => {
+    if (!lstatSync(keyFile, { throwIfNoEntry: false })) return { ok: true, detail: `${keyFile} does not exist yet` };
     const problem = openKeyFile(keyFile).findProblem();
-    if (problem) return { name, ok: false, detail: problem, remedy: remedyOfKeys(keyFile) };
+    if (problem) return { ok: false, detail: problem };
     const { mode } = statSync(keyFile);
     const detail = `${keyFile} has mode ${(mode & 0o777).toString(8).padStart(4, '0')}`;
-    return { name, ok: (mode & 0o077) === 0, detail, remedy: `chmod 0600 ${shellWord(keyFile)}` };
-  } catch (error) {
-    return { name, ok: false, detail: (error as Error).message, remedy: remedyOfKeys(keyFile) };
-  }
+    return { ok: (mode & 0o077) === 0, detail, remedy: `chmod 0600 ${shellWord(keyFile)}` };
+  });
 }
 
 /** The certificates that are files: of the API, and of registries. */
@@ -138,14 +135,11 @@ function checkCertificateFiles({ tls, drivers }: Settings): Finding[] {
 }
 
 function checkCertificate(name: string, files: CertificateFiles): Finding {
-  const remedy = `openssl x509 -noout -subject -enddate -in ${shellWord(files.certificate)}`;
-  try {
+  return checked(name, `openssl x509 -noout -subject -enddate -in ${shellWord(files.certificate)}`, () => {
     const { expiresAt } = readCertificateFiles(files);
     const ok = expiresAt.getTime() - Date.now() > daysBeforeExpiry * dayMs;
-    return { name, ok, detail: `expires ${expiresAt.toISOString()}`, remedy };
-  } catch (error) {
-    return { name, ok: false, detail: (error as Error).message, remedy };
-  }
+    return { ok, detail: `expires ${expiresAt.toISOString()}` };
+  });
 }
 
 /** Whether this is the key file of the database: the first server has encrypted the keys of the token server. */
