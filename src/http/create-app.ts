@@ -7,6 +7,7 @@ import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { defaultSettings } from '../platform/settings.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App, Routes, TypeBoxProvider } from './app.ts';
@@ -30,19 +31,14 @@ import { requestTelemetry } from './telemetry.ts';
 import { timeLimit } from './time-limit.ts';
 import type { TimeLimitOptions } from './time-limit.ts';
 
-export interface AppOptions extends AuthorizationDeps, ErrorHandlingDeps {
+/** How a server serves the app. */
+export interface ServerOptions extends Pick<AuthorizationDeps, 'publicUrl'> {
   log: Logger;
-  metrics: Metrics;
-  clientLimits: ClientLimitsOptions['limits'];
+  /** Absent: those of the default settings. */
+  clientLimits?: ClientLimitsOptions['limits'];
   rates?: ClientLimitsOptions['rates'];
-  /** Connections of the database pool. */
-  poolSize: number;
   /** Requests wait until this promise settles. */
   holdUntil?: Promise<unknown> | undefined;
-  /** The time, in development mode. */
-  movedNow?: (() => Date) | undefined;
-  /** Responds to frequent requests before Fastify, whose overhead would exceed the cost of the response. */
-  quick?: QuickAnswer | undefined;
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined;
   anonymousLimits?: AnonymousLimits | undefined;
@@ -55,6 +51,16 @@ export interface AppOptions extends AuthorizationDeps, ErrorHandlingDeps {
   tracer?: Tracer | null | undefined;
   /** How long browsers use HTTPS only; 0: not limited. */
   hstsSeconds?: number | undefined;
+}
+
+export interface AppOptions extends ServerOptions, AuthorizationDeps, ErrorHandlingDeps {
+  metrics: Metrics;
+  /** Connections of the database pool. */
+  poolSize: number;
+  /** The time, in development mode. */
+  movedNow?: (() => Date) | undefined;
+  /** Responds to frequent requests before Fastify, whose overhead would exceed the cost of the response. */
+  quick?: QuickAnswer | undefined;
   routes: Routes[];
 }
 
@@ -94,8 +100,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   timeLimit(app, options.timeLimit);
   securityHeaders(app, options.hstsSeconds);
   authorization(app, options);
-  const { poolSize, metrics, rates } = options;
-  clientLimits(app, { limits: options.clientLimits, poolSize, metrics, rates });
+  clientLimits(app, { ...options, limits: options.clientLimits ?? defaultSettings.clientLimits });
   idempotencyKeys(app, options);
   await app.register(async (scoped) => {
     for (const routes of options.routes) routes(scoped as unknown as App);

@@ -2,14 +2,12 @@
 import { join } from 'node:path';
 import { createApp } from '../http/create-app.ts';
 import type { App } from '../http/app.ts';
-import type { AppOptions } from '../http/create-app.ts';
+import type { ServerOptions } from '../http/create-app.ts';
 import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/system.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';
 import { diskKind } from '../platform/disk-space.ts';
 import type { DiskSpace, DriverStatus } from '../platform/driver-status.ts';
-import type { Logger } from '../platform/log.ts';
-import { defaultSettings } from '../platform/settings.ts';
 import { timeZoneKind } from '../platform/time-zone.ts';
 import { statusOf } from '../platform/tls/certificate.ts';
 import { authorizeQuickly } from '../resources/api-keys/routes.ts';
@@ -20,29 +18,13 @@ import type { Services } from './services.ts';
 import type { Settings } from './settings.ts';
 import { version } from './version.ts';
 
-export interface ApiOptions
-  extends Pick<
-    AppOptions,
-    | 'connectionLimits'
-    | 'anonymousLimits'
-    | 'timeLimit'
-    | 'trustedProxies'
-    | 'rates'
-    | 'publicUrl'
-    | 'certificate'
-    | 'hstsSeconds'
-    | 'tracer'
-  > {
-  log: Logger;
-  clientLimits?: AppOptions['clientLimits'];
+export interface ApiOptions extends ServerOptions {
   /** What /metrics shows; default: the metrics of this process. */
   metrics?: SystemDeps['metrics'];
   /** The folder of the built console; absent: it is not served. */
   consoleFolder?: string | undefined;
   /** False: only health, metrics and the document, as a process that is only a worker shows them. */
   resources?: boolean;
-  /** Requests that come before this is settled wait for it. */
-  holdUntil?: Promise<unknown>;
 }
 
 /** The options of a server that come from its settings. `serves`: whether it serves more than health and metrics. */
@@ -64,7 +46,6 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   const databaseHealth = createDatabaseHealth(db);
   const app = await createApp({
     ...options,
-    clientLimits: options.clientLimits ?? defaultSettings.clientLimits,
     poolSize: db.$client.options.max,
     movedNow: services.development ? () => services.clock.now() : undefined,
     quick: resources ? authorizeQuickly(apiKeys) : undefined,

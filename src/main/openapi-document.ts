@@ -6,7 +6,6 @@ import type { DeclaredOperation } from '../http/authorization.ts';
 import { systemRoutes } from '../http/system.ts';
 import { silentLogger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { defaultSettings } from '../platform/settings.ts';
 import { resourceRoutes } from '../resources/list.ts';
 import type { ResourceServices } from '../resources/list.ts';
 
@@ -22,8 +21,7 @@ export async function declaredApi(): Promise<DeclaredApi> {
   // Handlers use their service only when they are called.
   const services = new Proxy({}, { get: () => unused }) as ResourceServices;
   const routes = [systemRoutes(unused as never), ...resourceRoutes(services)];
-  const { clientLimits } = defaultSettings;
-  const options = { log: silentLogger, metrics: createMetrics(), clientLimits, routes };
+  const options = { log: silentLogger, metrics: createMetrics(), routes };
   const app = await createApp(options as unknown as AppOptions);
   await app.ready();
   await app.compileShapes();

@@ -14,7 +14,6 @@ import type { Routes } from '../../src/http/app.ts';
 import { systemRoutes } from '../../src/http/system.ts';
 import { declaredApi } from '../../src/main/openapi-document.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { defaultSettings } from '../../src/platform/settings.ts';
 import { resourceRoutes } from '../../src/resources/list.ts';
 import { useCloudyard, type Answer } from '../harness.ts';
 import { dereferenced } from '../openapi.ts';
@@ -220,7 +219,7 @@ const unused = new Proxy({}, { get: () => undefined });
 const each = new Proxy({}, { get: () => unused });
 
 async function appOf(routes: Routes[]): Promise<void> {
-  const given = { log: silentLogger, metrics: createMetrics(), routes, clientLimits: defaultSettings.clientLimits };
+  const given = { log: silentLogger, metrics: createMetrics(), routes };
   const app = await createApp(given as unknown as AppOptions);
   await app.ready();
   await app.close();
