@@ -43,18 +43,17 @@ export function command<const O extends Options = Record<never, Option>>(given: 
   return { options: {}, ...given } as Command;
 }
 
-interface Invocation {
-  run(settings: Settings): Promise<void>;
-}
-
-/** @throws UsageError that carries the usage of the command, or of the group, that the arguments name */
-export function parseCommandLine(commands: Command[], args: string[]): Invocation {
+/**
+ * Returns the command with its arguments.
+ * @throws UsageError that carries the usage of the command, or of the group, that the arguments name
+ */
+export function parseCommandLine(commands: Command[], args: string[]) {
   const { matches, words } = selectCommands(commands, args);
   const [found] = matches;
   const given = args.slice(0, words).join(' ');
   if (found!.name !== given) throw new UsageError(`${given} needs a command`, { usage: usageOf(matches) });
   const { values, operands } = withUsage(found!, () => parseArguments(found!, args.slice(words)));
-  return { run: (settings) => withUsage(found!, () => found!.run(settings, values, operands)) };
+  return { run: (settings: Settings) => withUsage(found!, () => found!.run(settings, values, operands)) };
 }
 
 /** What `help`, or `--help` after some words of a command, prints. */

@@ -13,11 +13,7 @@ interface Watched {
   log: Logger;
 }
 
-export interface DaemonHealth {
-  isSilent(): boolean;
-  /** Resolves when the socket was removed. */
-  socketRemoved: Promise<'socket removed'>;
-}
+export type DaemonHealth = ReturnType<typeof watchHealth>;
 
 const probeEveryMs = 10_000;
 const responseMs = 5000;
@@ -25,12 +21,8 @@ const responseMs = 5000;
 const maxFailures = 2;
 const socketPollMs = 1000;
 
-/** Watches until `over` aborts. */
-export function watchHealth(
-  { name, probe, socket, log }: Watched,
-  over: AbortSignal,
-  everyMs = probeEveryMs,
-): DaemonHealth {
+/** Watches until `over` aborts. `socketRemoved` resolves when the socket was removed. */
+export function watchHealth({ name, probe, socket, log }: Watched, over: AbortSignal, everyMs = probeEveryMs) {
   const { promise: socketRemoved, resolve } = Promise.withResolvers<'socket removed'>();
   let failures = 0;
   let isProbing = false;

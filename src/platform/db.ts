@@ -159,17 +159,8 @@ export function afterCommit(on: Db | Tx, work: () => void): void {
   else work();
 }
 
-interface Session {
-  tx: Tx;
-  commit(): Promise<void>;
-  /** Has no effect after the commit. */
-  rollback(): Promise<void>;
-  /** The error of a deferred write, which a failed query of Drizzle hides. */
-  writeError(): unknown;
-}
-
 /** The connection is taken, and the transaction begun, by the first statement. All connections send in pipeline mode. */
-function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone, guard }: Frame): Session {
+function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone, guard }: Frame) {
   const pending: Write[] = [];
   let opening: Promise<pg.PoolClient> | undefined;
   let isOver = false;
@@ -212,15 +203,17 @@ function openSession(pool: pg.Pool, { setting, last, send: sendAll = sendAlone, 
 
   return {
     tx: Object.assign(drizzled, { pending, sendPending, committed: [] }) as unknown as Tx,
-    async commit() {
+    async commit(): Promise<void> {
       const writes = last ? [...pending.splice(0), last()] : pending.splice(0);
       if (opening) guard?.(true);
       if (opening) return end('commit', writes);
       if (writes.length > 0) await sendAll(pool, writes, setting, guard);
     },
-    async rollback() {
+    /** Has no effect after the commit. */
+    async rollback(): Promise<void> {
       if (!isOver) await end('rollback', []).catch(() => {});
     },
+    /** The error of a deferred write, which a failed query of Drizzle hides. */
     writeError: () => writeError,
   };
 }

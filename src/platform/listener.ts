@@ -21,10 +21,7 @@ interface Follower {
   onConnected(client: pg.ClientBase, lost: AbortSignal): Promise<void>;
 }
 
-export interface Listener {
-  /** Follows a channel, which has no other follower. Returns a function that ends this. */
-  follow(channel: string, follower: Follower): () => Promise<void>;
-}
+export type Listener = ReturnType<typeof createListener>;
 
 interface Connection {
   client: pg.PoolClient;
@@ -35,7 +32,7 @@ interface Connection {
  * One connection for all channels, opened with the first follower and closed with the last. It connects again after a
  * break.
  */
-export function createListener({ db, log }: { db: Db; log: Logger }): Listener {
+export function createListener({ db, log }: { db: Db; log: Logger }) {
   const followers = new Map<string, Follower>();
   const works = new Map<string, Promise<void>>();
   let connection: Connection | null = null;
@@ -94,7 +91,8 @@ export function createListener({ db, log }: { db: Db; log: Logger }): Listener {
   };
 
   return {
-    follow(channel, follower) {
+    /** Follows a channel, which has no other follower. Returns a function that ends this. */
+    follow(channel: string, follower: Follower): () => Promise<void> {
       followers.set(channel, follower);
       if (connection) attach(channel, connection);
       if (!running) {
