@@ -6,23 +6,10 @@ import { freePort } from './free-port.ts';
 import { spawnChild } from '../src/platform/child-process.ts';
 import { testCertificate } from '../src/platform/tls/test-certificates.ts';
 
-export interface TestAcmeServer {
-  /** URL of its directory. */
-  url: string;
-  /** PEM file of its own authority. */
-  caFile: string;
-  folder: string;
-  /** `host:port` of the DNS server. */
-  dns: string;
-  /** URL of the API that sets records. */
-  dnsApi: string;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  cleanUp(): Promise<void>;
-}
+export type TestAcmeServer = Awaited<ReturnType<typeof openAcmeServer>>;
 
 /** `httpPort`: where it looks for challenges. `validSeconds`: the life of its certificates. */
-export async function openAcmeServer(options: { httpPort: number; validSeconds: number }): Promise<TestAcmeServer> {
+export async function openAcmeServer(options: { httpPort: number; validSeconds: number }) {
   const folder = mkdtempSync(join(tmpdir(), 'cloudyard-acme-'));
   const [port, dnsPort, apiPort] = [await freePort(), await freePort(), await freePort()];
   const { certificate, key } = testCertificate();
@@ -62,10 +49,18 @@ export async function openAcmeServer(options: { httpPort: number; validSeconds: 
   };
   run('pebble-challtestsrv', [...addresses, ...others]);
   return {
-    ...{ url: `https://localhost:${port}/dir`, caFile, folder, dns, dnsApi: `http://127.0.0.1:${apiPort}` },
+    /** URL of its directory. */
+    url: `https://localhost:${port}/dir`,
+    /** PEM file of its own authority. */
+    caFile,
+    folder,
+    /** `host:port` of the DNS server. */
+    dns,
+    /** URL of the API that sets records. */
+    dnsApi: `http://127.0.0.1:${apiPort}`,
     start: async () => void run('pebble', ['-config', configurationFile, '-dnsserver', dns]),
     stop: () => end('pebble'),
-    async cleanUp() {
+    async cleanUp(): Promise<void> {
       await end('pebble');
       await end('pebble-challtestsrv');
       rmSync(folder, { recursive: true });

@@ -266,22 +266,7 @@ export async function retryNow(db: Db): Promise<void> {
 }
 
 /** A proxy to PostgreSQL that a test can break, like a network failure, a restart or a failover. */
-export interface Gate {
-  connection: ConnectionOptions;
-  /** Breaks every connection and refuses new ones. */
-  cut(): Promise<void>;
-  restore(): Promise<void>;
-  /** Breaks every connection, and resolves when this number of new ones was rejected. Later ones reach PostgreSQL. */
-  rejectAttempts(count: number): Promise<void>;
-  /** Until the next cut, requests reach PostgreSQL but responses are dropped. */
-  deafen(): void;
-  /** Changes the network from now on; `{}` makes it fast again. */
-  degrade(network: Network): void;
-  /** Drops everything on the connections that are open now, in both directions, until the next cut. */
-  silence(): void;
-  /** The number of packets that `silence` and `deafen` have dropped. */
-  dropped(): number;
-}
+export type Gate = Awaited<ReturnType<typeof openGate>>;
 
 interface Network {
   /** Of every packet in each direction. */
@@ -291,7 +276,7 @@ interface Network {
   closeMs?: number;
 }
 
-export async function openGate(to: ConnectionOptions): Promise<Gate> {
+export async function openGate(to: ConnectionOptions) {
   const { host, port: behind, user, database } = new pg.Client(to);
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${behind}` } : { host, port: behind };
   const sockets = new Set<Socket>();
@@ -338,31 +323,37 @@ export async function openGate(to: ConnectionOptions): Promise<Gate> {
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   await listen(0);
   const { port } = server.address() as AddressInfo;
-  const connection = { host: '127.0.0.1', port, user, database };
+  const connection: ConnectionOptions = { host: '127.0.0.1', port, user, database };
   return {
     connection,
-    async cut() {
+    /** Breaks every connection and refuses new ones. */
+    async cut(): Promise<void> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of sockets) socket.destroy();
       await closed;
       deaf = false;
     },
     restore: () => listen(port),
-    rejectAttempts(count) {
+    /** Breaks every connection, and resolves when this number of new ones was rejected. Later ones reach PostgreSQL. */
+    rejectAttempts(count: number): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       attempts = { toReject: count, rejected: resolve };
       for (const socket of sockets) socket.destroy();
       return promise;
     },
-    deafen() {
+    /** Until the next cut, requests reach PostgreSQL but responses are dropped. */
+    deafen(): void {
       deaf = true;
     },
-    degrade(next) {
+    /** Changes the network from now on; `{}` makes it fast again. */
+    degrade(next: Network): void {
       network = next;
     },
-    silence() {
+    /** Drops everything on the connections that are open now, in both directions, until the next cut. */
+    silence(): void {
       for (const socket of sockets) silent.add(socket);
     },
+    /** The number of packets that `silence` and `deafen` have dropped. */
     dropped: () => dropped,
   };
 }

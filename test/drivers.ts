@@ -15,34 +15,24 @@ export interface DriverCall {
 /** An injected failure: none, before the work, or after it (`done`). */
 export type Trouble = null | { error: Error; done: boolean };
 
-/** Control of a test over the calls of a host. */
-export interface Steering<Call> {
-  /** Calls that are blocked now. */
-  readonly held: Call[];
-  /** Maximum number of concurrent calls for one id. Above one, jobs of one resource overlapped. */
-  readonly overlap: number;
-  /** Blocks every call until the returned function is called. */
-  hold(): () => void;
-  /** Blocks no new calls; blocked calls remain blocked. */
-  admit(): void;
-  /** Decides about failures of later calls; without an argument, none fails. */
-  trouble(decide?: (call: Call) => Trouble): void;
-  /** Runs the work of a call under the control of the test. */
-  call(mine: Call, signal: AbortSignal, work: () => void): Promise<void>;
-}
+export type Steering<Call extends { id: string }> = ReturnType<typeof createSteering<Call>>;
 
-export function createSteering<Call extends { id: string }>(): Steering<Call> {
+/** Control of a test over the calls of a host. */
+export function createSteering<Call extends { id: string }>() {
   const held: Call[] = [];
   const running = new Map<string, number>();
   let overlap = 0;
   let gate: Promise<void> | null = null;
   let decide: (call: Call) => Trouble = () => null;
   return {
+    /** Calls that are blocked now. */
     held,
+    /** Maximum number of concurrent calls for one id. Above one, jobs of one resource overlapped. */
     get overlap() {
       return overlap;
     },
-    async call(mine, signal, work) {
+    /** Runs the work of a call under the control of the test. */
+    async call(mine: Call, signal: AbortSignal, work: () => void): Promise<void> {
       const { id } = mine;
       running.set(id, (running.get(id) ?? 0) + 1);
       overlap = Math.max(overlap, running.get(id)!);
@@ -60,7 +50,8 @@ export function createSteering<Call extends { id: string }>(): Steering<Call> {
         running.set(id, running.get(id)! - 1);
       }
     },
-    hold() {
+    /** Blocks every call until the returned function is called. */
+    hold(): () => void {
       const { promise, resolve } = Promise.withResolvers<void>();
       gate = promise;
       return () => {
@@ -68,10 +59,12 @@ export function createSteering<Call extends { id: string }>(): Steering<Call> {
         resolve();
       };
     },
-    admit() {
+    /** Blocks no new calls; blocked calls remain blocked. */
+    admit(): void {
       gate = null;
     },
-    trouble(next = () => null) {
+    /** Decides about failures of later calls; without an argument, none fails. */
+    trouble(next: (call: Call) => Trouble = () => null): void {
       decide = next;
     },
   };

@@ -11,31 +11,14 @@ interface Received {
   data: Record<string, any> | null;
 }
 
-export interface EventReader {
-  status: number;
-  headers: IncomingMessage['headers'];
-  /** Blocks with data, in order. */
-  received: Received[];
-  /** Everything, as text. */
-  text(): string;
-  /** The ID that a client would resume after. */
-  lastId(): string;
-  /** Whether the server has ended the stream. */
-  ended(): boolean;
-  /** Stops reading, as a client that hangs. */
-  pause(): void;
-  resume(): void;
-  close(): void;
-  /** Waits for an event with these fields. */
-  next(fields: Record<string, unknown>): Promise<Record<string, any>>;
-}
+export type EventReader = Awaited<ReturnType<typeof readEvents>>;
 
 /** Opens a stream with a token, or with the cookie of a session. Resolves when its headers have arrived. */
 export async function readEvents(
   url: string,
   credential: string | { cookie: string },
   { query = '', lastEventId }: { query?: string; lastEventId?: string } = {},
-): Promise<EventReader> {
+) {
   const headers = {
     ...(typeof credential === 'string' ? { authorization: `apikey ${credential}` } : credential),
     accept: 'text/event-stream',
@@ -71,14 +54,20 @@ export async function readEvents(
   return {
     status: response.statusCode!,
     headers: response.headers,
+    /** Blocks with data, in order. */
     received,
+    /** Everything, as text. */
     text: () => text,
+    /** The ID that a client would resume after. */
     lastId: () => lastId,
+    /** Whether the server has ended the stream. */
     ended: () => ended,
+    /** Stops reading, as a client that hangs. */
     pause: () => void response.pause(),
     resume: () => void response.resume(),
     close: () => void sent.destroy(),
-    async next(fields) {
+    /** Waits for an event with these fields. */
+    async next(fields: Record<string, unknown>): Promise<Record<string, any>> {
       await until(() => find(fields), 10, `an event ${JSON.stringify(fields)} among ${JSON.stringify(received)}`);
       return find(fields)!;
     },

@@ -1,6 +1,5 @@
 /** Creates images (OCI layouts of random layers) and pushes and pulls them with skopeo. */
 import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,13 +42,10 @@ export function makeImage(folder: string, sizes: number[]): TestImage {
   return { source: `oci:${folder}:latest`, layers: diffIds, size, manifest: manifest.digest };
 }
 
-export interface Skopeo {
-  child: ChildProcess;
-  /** Its exit code and output. */
-  ended: Promise<{ code: number | null; output: string }>;
-}
+export type Skopeo = ReturnType<typeof startSkopeo>;
 
-export function startSkopeo(args: string[]): Skopeo {
+/** `ended` resolves with its exit code and output. */
+export function startSkopeo(args: string[]) {
   const child = spawn('skopeo', ['--insecure-policy', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));

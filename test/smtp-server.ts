@@ -7,15 +7,9 @@ import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { until } from './until.ts';
 
-export interface SmtpServer {
-  /** For CLOUDYARD_SMTP_URL. */
-  url: string;
-  /** Received messages, unparsed. */
-  messages(): string[];
-  stop(): Promise<void>;
-}
+export type SmtpServer = Awaited<ReturnType<typeof startSmtpServer>>;
 
-export async function startSmtpServer(port?: number): Promise<SmtpServer> {
+export async function startSmtpServer(port?: number) {
   const at = port ?? (await freePort());
   const folder = mkdtempSync(join(tmpdir(), 'cloudyard-smtp-'));
   const mailbox = join(folder, 'mailbox');
@@ -25,10 +19,12 @@ export async function startSmtpServer(port?: number): Promise<SmtpServer> {
   await until(() => answers(at), 20, 'an SMTP server');
   const arrived = join(mailbox, 'new');
   return {
+    /** For CLOUDYARD_SMTP_URL. */
     url: `smtp://127.0.0.1:${at}`,
+    /** Received messages, unparsed. */
     messages: () =>
       existsSync(arrived) ? readdirSync(arrived).map((name) => readFileSync(join(arrived, name), 'utf8')) : [],
-    async stop() {
+    async stop(): Promise<void> {
       child.kill('SIGKILL');
       await ended;
       rmSync(folder, { recursive: true, force: true });

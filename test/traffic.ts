@@ -3,18 +3,13 @@ import { request } from 'node:http';
 import type { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface Traffic {
-  answered(): number;
-  /** Errors of failed requests, in order. */
-  failures(): string[];
-  stop(): Promise<void>;
-}
+export type Traffic = ReturnType<typeof startTraffic>;
 
 /** About two thousand requests a second at most, however many are under way: more would take the CPU time of the server. */
 const pauseMs = (loops: number) => Math.max(2, loops / 2);
 
 /** `loops` requests are under way at a time. */
-export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
+export function startTraffic(one: () => Promise<void>, loops = 4) {
   const failures: string[] = [];
   let [answered, stopped] = [0, false];
   const loop = async () => {
@@ -29,8 +24,9 @@ export function startTraffic(one: () => Promise<void>, loops = 4): Traffic {
   const running = Promise.all(Array.from({ length: loops }, loop));
   return {
     answered: () => answered,
+    /** Errors of failed requests, in order. */
     failures: () => failures,
-    async stop() {
+    async stop(): Promise<void> {
       stopped = true;
       await running;
     },

@@ -10,20 +10,15 @@ export interface Call {
   body: string;
 }
 
-export interface WebhookReceiver {
-  url: string;
-  port: number;
-  readonly calls: Call[];
-  /** Sets the response to later calls; the default is 200. */
-  answer(how?: (response: ServerResponse, call: Call) => void): void;
-  stop(): Promise<void>;
-}
+type Respond = (response: ServerResponse, call: Call) => void;
 
-const ok = (response: ServerResponse) => void response.writeHead(200).end('thanks');
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
 
-export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+const ok: Respond = (response) => void response.writeHead(200).end('thanks');
+
+export async function startWebhookReceiver() {
   const calls: Call[] = [];
-  let how: (response: ServerResponse, call: Call) => void = ok;
+  let how = ok;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -40,10 +35,11 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     url: `http://127.0.0.1:${at}/hook`,
     port: at,
     calls,
-    answer(next = ok) {
+    /** Sets the response to later calls; the default is 200. */
+    answer(next = ok): void {
       how = next;
     },
-    async stop() {
+    async stop(): Promise<void> {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
