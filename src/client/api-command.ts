@@ -1,7 +1,7 @@
 /** `cloudyard api METHOD PATH`: any request, with the credentials of the context. */
 import { Command } from 'commander';
 import { parsedBody, textOf } from './body.ts';
-import { targetOf } from './contexts.ts';
+import { targetOf, type TargetOptions } from './contexts.ts';
 import { usageError } from './errors.ts';
 import { createApi, listAll, withQuery } from './http.ts';
 import type { Api } from './http.ts';
@@ -10,13 +10,10 @@ import { createNames } from './names.ts';
 import { jsonText, withLineBreak } from './output.ts';
 import { addTargetOptions, collect } from './program-options.ts';
 
-interface ApiOptions {
+interface ApiOptions extends TargetOptions {
   body?: string;
   field?: string[];
   paginate?: boolean;
-  context?: string;
-  project?: string;
-  region?: string;
 }
 
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

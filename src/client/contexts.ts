@@ -33,6 +33,13 @@ export interface Target {
   region: string;
 }
 
+/** Options that name the target, of all commands that send requests. */
+export interface TargetOptions {
+  context?: string;
+  project?: string;
+  region?: string;
+}
+
 /** Environment variables of the client; the others are settings of the server. */
 export const clientVariables = [
   'CLOUDYARD_URL',
@@ -90,7 +97,7 @@ export function writeContexts(file: string, contexts: Contexts): void {
  * A token of the environment or of a context is sent only to the URL that it belongs to: CLOUDYARD_URL without
  * CLOUDYARD_TOKEN does not use the token of the context.
  */
-export function targetOf(options: { context?: string; project?: string; region?: string }, env: Environment): Target {
+export function targetOf(options: TargetOptions, env: Environment): Target {
   const context = chosenContext(options.context, env);
   const given: Environment = options.context === undefined ? env : {};
   const url = given['CLOUDYARD_URL'] || context?.url;

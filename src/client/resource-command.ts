@@ -1,6 +1,6 @@
 /** Runs the command of an operation: builds the request, waits for tasks, and prints the result. */
 import { bodyOf, hasFields, optionOf } from './body.ts';
-import { targetOf } from './contexts.ts';
+import { targetOf, type TargetOptions } from './contexts.ts';
 import { usageError } from './errors.ts';
 import { createApi, isPaged, listAll, silenceMs, withQuery } from './http.ts';
 import type { Api, Response } from './http.ts';
@@ -15,13 +15,7 @@ import { optionValue } from './values.ts';
 import { createProgress, defaultTimeout, waitForTasks } from './waiting.ts';
 import type { Task } from './waiting.ts';
 
-export interface CommonOptions extends OutputOptions {
-  context?: string;
-  project?: string;
-  region?: string;
-}
-
-export interface RunOptions extends CommonOptions {
+export interface RunOptions extends TargetOptions, OutputOptions {
   wait?: boolean;
   timeout?: string;
   body?: string;

@@ -1,13 +1,13 @@
 /** `cloudyard apply` and `cloudyard diff`: makes the server's resources equal to those that files describe. */
 import { Command } from 'commander';
-import { type Target, targetOf } from '../contexts.ts';
+import { type Target, targetOf, type TargetOptions } from '../contexts.ts';
 import { CommandError, exitCodes, usageError } from '../errors.ts';
 import { type Api, createApi, listAll } from '../http.ts';
 import { type Io, readText } from '../io.ts';
 import { createNames, type Names, withIds } from '../names.ts';
-import { formatted, requireColumns } from '../output.ts';
+import { formatted, type OutputOptions, requireColumns } from '../output.ts';
 import { addCommonOptions, collect } from '../program-options.ts';
-import { type CommonOptions, secondsOf } from '../resource-command.ts';
+import { secondsOf } from '../resource-command.ts';
 import { operandNames, operationById, table } from '../table.ts';
 import { createProgress, defaultTimeout, waitForTasks } from '../waiting.ts';
 import { accessRules, type Kind, kinds } from './kinds.ts';
@@ -15,7 +15,7 @@ import { readManifest, type Resource } from './manifest.ts';
 import { type FieldChange, type Live, planUpdate, type Step, surplusOf, type Tag } from './plan.ts';
 import { createScopes, type Scope, type Scopes } from './scopes.ts';
 
-interface ApplyOptions extends CommonOptions {
+interface ApplyOptions extends TargetOptions, OutputOptions {
   file: string[];
   prune?: string;
   timeout?: string;
