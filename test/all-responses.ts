@@ -1,14 +1,8 @@
 /** The responses of an installation, to compare it with the one that is restored from its backup. */
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createApi } from '../src/main/api.ts';
-import { readConfiguration } from '../src/main/configuration.ts';
-import { createServices } from '../src/main/services.ts';
 import { systemClock } from '../src/platform/clock.ts';
-import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions } from '../src/platform/db.ts';
-import { createKeyring } from '../src/platform/encryption.ts';
-import { silentLogger } from '../src/platform/log.ts';
+import { openServer } from './another-server.ts';
 
 /** The bytes of the responses to all GET operations of resources, by path. */
 export async function responses(
@@ -16,22 +10,14 @@ export async function responses(
   token: string,
   paths: string[],
 ): Promise<Record<string, string>> {
-  const db = connect({ ...connection, log: silentLogger });
-  const services = await createServices({
-    ...{ db, clock: systemClock, log: silentLogger },
-    configuration: readConfiguration({ regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' }, silentLogger),
-    keyring: createKeyring([{ id: 'test', key: randomBytes(32) }]),
-  });
-  const app = await createApi(services, { log: silentLogger });
+  const { app, stop } = await openServer(connection, systemClock);
   const found: Record<string, string> = {};
   for (const url of paths) {
     const response = await app.inject({ method: 'GET', url, headers: { authorization: `apikey ${token}` } });
     // Errors name their request.
     if (response.statusCode === 200) found[url] = response.body;
   }
-  await app.close();
-  services.caches.stop();
-  await db.$client.end();
+  await stop();
   return found;
 }
 

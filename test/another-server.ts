@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { createApi } from '../src/main/api.ts';
 import { readConfiguration } from '../src/main/configuration.ts';
 import { createServices } from '../src/main/services.ts';
+import type { Clock } from '../src/platform/clock.ts';
 import { connect } from '../src/platform/db.ts';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { createKeyring } from '../src/platform/encryption.ts';
@@ -11,15 +12,28 @@ import type { Cloudyard } from './harness.ts';
 
 const files = { regions: 'config/regions.yaml', quotas: 'config/quotas.yaml' };
 
-export async function openAnotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
+/** A server without the keys of the installation. */
+export async function openServer(connection: ConnectionOptions, clock: Clock) {
   const db = connect({ ...connection, poolSize: 2, log: silentLogger });
   const configuration = readConfiguration(files, silentLogger);
-  const deps = { db, clock: of.clock, log: silentLogger, configuration, keyring: createKeyring([]) };
-  const services = await createServices(deps);
+  const services = await createServices({ db, clock, log: silentLogger, configuration, keyring: createKeyring([]) });
   const app = await createApi(services, { log: silentLogger });
+  return {
+    ...{ db, app },
+    async stop(): Promise<void> {
+      services.caches.stop();
+      await app.close();
+      await db.$client.end();
+    },
+  };
+}
+
+export async function openAnotherServer(of: Cloudyard, connection: ConnectionOptions = of.connection) {
+  const { db, app, stop } = await openServer(connection, of.clock);
   const status = async (headers: Record<string, string>) =>
     (await app.inject({ url: '/cloud/v1/projects', headers })).statusCode;
   return {
+    stop,
     /** The status of a request with this credential. */
     status,
 
@@ -36,12 +50,6 @@ export async function openAnotherServer(of: Cloudyard, connection: ConnectionOpt
       await expect.poll(poll, { interval: 10 }).toBe(401);
       // The first read may have begun before the change.
       expect(readsAtAcceptance.filter((before) => before > 1)).toEqual([]);
-    },
-
-    async stop(): Promise<void> {
-      services.caches.stop();
-      await app.close();
-      await db.$client.end();
     },
   };
 }
