@@ -7,7 +7,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
-import type { Groups } from '../platform/large-rows.ts';
+import type { Groups, PageOfItems } from '../platform/large-rows.ts';
 
 /** Characters of the longest response that is sent at once. */
 const shortLength = 64 * 1024;
@@ -27,6 +27,14 @@ export async function sendInGroups<Reply extends FastifyReply>(
   }
   reply.type('application/json; charset=utf-8').send(isWhole ? start : Readable.from(continued(start, rest)));
   return reply;
+}
+
+/** Sends a page: in groups if it is long, otherwise as any other response. */
+export function sendPage<Reply extends FastifyReply, Item>(
+  reply: Reply,
+  { count, results }: PageOfItems<Item>,
+): { count: number; results: Item[] } | Promise<Reply> {
+  return Array.isArray(results) ? { count, results } : sendInGroups(reply, { count, results });
 }
 
 async function* continued(start: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {

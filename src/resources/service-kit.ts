@@ -15,8 +15,9 @@ import type { Idempotency } from '../idempotency/idempotency.ts';
 import { type Clock, instantOf, wholeSecond } from '../platform/clock.ts';
 import { violatedConstraint } from '../platform/db-errors.ts';
 import type { Db, Tx } from '../platform/db.ts';
+import { pageOfItems, type PageOfItems } from '../platform/large-rows.ts';
 import type { Quota, QuotaFigure } from '../quota/quota.ts';
-import { mergeTags, type TagChange, type Tags, type UpdateTags } from '../tags/tags.ts';
+import { lengthOfTags, mergeTags, type TagChange, type Tags, type UpdateTags } from '../tags/tags.ts';
 import type { NewTask, Tasks } from '../tasks/tasks.ts';
 import type { Found, PageQuery } from './read-kit.ts';
 
@@ -204,6 +205,22 @@ export function toCollection<Row, Item, Rest extends unknown[]>(
   ...rest: Rest
 ): Collection<Item> {
   return { count, results: rows.map((row) => toItem(row, ...rest)) };
+}
+
+/** Responses may contain tags three times: `tags`, `metadata` and `metadata_detailed`. */
+const copiesOfTags = 3;
+
+/** The same for rows with tags, of which a page may have many megabytes. */
+export function toTaggedPage<Row extends { tags: Tags }, Item, Rest extends unknown[]>(
+  found: Found<Row>,
+  toItem: (row: Row, ...rest: Rest) => Item,
+  ...rest: Rest
+): PageOfItems<Item> {
+  return pageOfItems(
+    found,
+    ({ tags }) => lengthOfTags(tags) * copiesOfTags,
+    (row) => toItem(row, ...rest),
+  );
 }
 
 /** A page of a list that is in memory as a whole. */

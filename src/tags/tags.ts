@@ -25,6 +25,13 @@ const systemTags: string[] = [policyTag];
 /** As stored in a jsonb column, by key. */
 export type Tags = Record<string, { value: string; read_only: boolean }>;
 
+/** The characters of keys and values. */
+export function lengthOfTags(tags: Tags): number {
+  let length = 0;
+  for (const key in tags) length += key.length + tags[key]!.value.length;
+  return length;
+}
+
 export const TagKey = Type.String({
   maxLength: maxTagLength,
   pattern: pattern('^[^\\s=]+$', '1 to 255 characters without whitespace and `=`'),

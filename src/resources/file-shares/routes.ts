@@ -3,6 +3,7 @@ import { projectMember, projectReader } from '../../authz/access.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { Page, TaskIds } from '../../http/shapes.ts';
+import { sendPage } from '../../http/streamed-list.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import { errorsOfTagPatch } from '../../tags/tags.ts';
 import {
@@ -50,7 +51,7 @@ export const fileShareOperations = ({ fileShares }: { fileShares: FileShares }) 
     access: projectReader,
     query: ListFileShares,
     response: FileShareCollection,
-    handle: ({ scope, query }) => fileShares.list(scope, query),
+    handle: async ({ scope, query }, reply) => sendPage(reply, await fileShares.list(scope, query)),
   }),
   operation('GET', one, {
     id: 'getFileShare',

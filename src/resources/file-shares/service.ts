@@ -5,6 +5,7 @@ import { ClientError, type FieldError } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
+import type { PageOfItems } from '../../platform/large-rows.ts';
 import { errorsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
@@ -18,6 +19,7 @@ import {
   requireUnlocked,
   sizeErrors,
   toCollection,
+  toTaggedPage,
   toQuotaFields,
   withErrors,
 } from '../service-kit.ts';
@@ -132,8 +134,8 @@ export function createFileShares(deps: FileSharesDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListFileShares): Promise<Collection<FileShare>> {
-      return toCollection(await store.list(db, scope, filter), toResponse, scope.regionName);
+    async list(scope: Scope, filter: ListFileShares): Promise<PageOfItems<FileShare>> {
+      return toTaggedPage(await store.list(db, scope, filter), toResponse, scope.regionName);
     },
 
     async usage(scope: Scope, filter: ListFileShareUsage): Promise<Collection<FileShareUsage>> {

@@ -3,6 +3,7 @@ import { projectMember, projectReader } from '../../authz/access.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
+import { sendPage } from '../../http/streamed-list.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import { errorsOfNewTags, errorsOfTagMap, errorsOfTagPatch } from '../../tags/tags.ts';
 import {
@@ -49,7 +50,7 @@ export const snapshotOperations = ({ snapshots }: { snapshots: Snapshots }) => [
     access: projectReader,
     query: ListSnapshots,
     response: SnapshotCollection,
-    handle: ({ scope, query }) => snapshots.list(scope, query),
+    handle: async ({ scope, query }, reply) => sendPage(reply, await snapshots.list(scope, query)),
   }),
   operation('GET', one, {
     id: 'getSnapshot',

@@ -8,10 +8,11 @@ import type { RequestContext, Scope } from '../../authz/actor.ts';
 import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
+import type { PageOfItems } from '../../platform/large-rows.ts';
 import { newTags, replacingBy, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { UpdateTags } from '../../tags/tags.ts';
-import { changesInRow, patchedTags, requireFound, requireUnlocked, tagsInRow, toCollection } from '../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
+import { changesInRow, patchedTags, requireFound, requireUnlocked, tagsInRow, toTaggedPage } from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, UpdateSnapshot } from './schema.ts';
@@ -65,10 +66,10 @@ export function createSnapshots(deps: ServiceDeps) {
 
     ...createSnapshotsOfRuns(tasks, requests),
 
-    async list(scope: Scope, filter: ListSnapshots): Promise<Collection<Snapshot>> {
+    async list(scope: Scope, filter: ListSnapshots): Promise<PageOfItems<Snapshot>> {
       // Instances are not supported, so no snapshot belongs to one.
       if (filter.instance_id !== undefined) return { count: 0, results: [] };
-      return toCollection(await store.list(db, scope, filter), toResponse, scope.regionName);
+      return toTaggedPage(await store.list(db, scope, filter), toResponse, scope.regionName);
     },
 
     async get(scope: Scope, id: string): Promise<Snapshot> {

@@ -3,6 +3,7 @@ import { projectMember, projectReader } from '../../authz/access.ts';
 import { IdOf } from '../../http/path-parameters.ts';
 import { operationsOf } from '../../http/operations.ts';
 import { TaskIds } from '../../http/shapes.ts';
+import { sendPage } from '../../http/streamed-list.ts';
 import { metadataOperations } from '../../tags/routes.ts';
 import { errorsOfTagPatch } from '../../tags/tags.ts';
 import {
@@ -55,7 +56,7 @@ export const volumeOperations = ({ volumes }: { volumes: Volumes }) => [
     access: projectReader,
     query: ListVolumes,
     response: VolumeCollection,
-    handle: ({ scope, query }) => volumes.list(scope, query),
+    handle: async ({ scope, query }, reply) => sendPage(reply, await volumes.list(scope, query)),
   }),
   operation('GET', one, {
     id: 'getVolume',

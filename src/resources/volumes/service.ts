@@ -6,6 +6,7 @@ import type { FieldError } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
+import type { PageOfItems } from '../../platform/large-rows.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { errorsOfNewTags, newTags, toTagList, toTagMap } from '../../tags/tags.ts';
 import type { ResourceKey } from '../../tasks/tasks.ts';
@@ -20,10 +21,10 @@ import {
   requireUnlocked,
   sizeErrors,
   tagsInRow,
-  toCollection,
+  toTaggedPage,
   withErrors,
 } from '../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
+import type { ServiceDeps, TaskIds } from '../service-kit.ts';
 import { requireSizeOf } from '../snapshots/service.ts';
 import type { Snapshots } from '../snapshots/service.ts';
 import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeTypeName } from './schema.ts';
@@ -117,12 +118,12 @@ export function createVolumes(deps: VolumesDeps) {
       });
     },
 
-    async list(scope: Scope, filter: ListVolumes): Promise<Collection<Volume>> {
+    async list(scope: Scope, filter: ListVolumes): Promise<PageOfItems<Volume>> {
       const tags = tagFilterOf(filter);
       // No volume is bootable or attached: images and instances are not supported.
       const none = filter.bootable || filter.has_attachments || filter.instance_id || filter.cluster_id;
       if (none) return { count: 0, results: [] };
-      return toCollection(await store.list(db, scope, filter, tags), toResponse, scope.regionName);
+      return toTaggedPage(await store.list(db, scope, filter, tags), toResponse, scope.regionName);
     },
 
     async get(scope: Scope, id: string): Promise<Volume> {
