@@ -23,6 +23,11 @@ const ofConnections = new WeakSet<Error>();
 /** Whether a connection to PostgreSQL failed or broke with this error. */
 export const isConnectionError = (error: Error) => ofConnections.has(error);
 
+/** Records the errors of the connection of a client. Call it before it connects. */
+export function recordConnectionErrors(client: pg.Client): void {
+  protocolOf(client).on('error', (error) => void ofConnections.add(error));
+}
+
 /** What `pg` receives on a connection: messages by their names in the protocol. */
 interface Protocol {
   on(event: 'parameterStatus', listener: (message: { parameterName: string; parameterValue: string }) => void): void;
@@ -50,8 +55,8 @@ export function createPrimaryClient(config: pg.ClientConfig): pg.Client {
   const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: keepAliveDelayMs };
   // In the options of a pool the password is not enumerable.
   const client = new pg.Client({ ...keepAlive, ...config, ...(config.password && { password: config.password }) });
+  recordConnectionErrors(client);
   const protocol = protocolOf(client);
-  protocol.on('error', (error) => void ofConnections.add(error));
   protocol.on('parameterStatus', ({ parameterName, parameterValue }) => {
     if (parameterName !== 'in_hot_standby' || parameterValue !== 'on') return;
     breakConnection(client, 'the server is a standby', readOnly);

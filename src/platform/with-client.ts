@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { recordConnectionErrors } from './primary-client.ts';
 
 /** SQL that removes the time limits that the operator has set for the role or the database. `lock_timeout` stays. */
 export const withoutTimeLimits = `select set_config(name, '0', false) from pg_settings
@@ -9,6 +10,7 @@ export async function withClient<T>(config: pg.ClientConfig, work: (client: pg.C
   const client = new pg.Client(config);
   // Errors also reject the queries. Without a listener the event would end the process.
   client.on('error', () => {});
+  recordConnectionErrors(client);
   try {
     await client.connect();
     return await work(client);
