@@ -33,8 +33,8 @@ export async function update(
 
 /** False when the client does not exist. */
 export async function setWeight(tx: Tx, id: number, weight: number): Promise<boolean> {
-  const changed = await tx.update(clients).set({ weight }).where(eq(clients.id, id)).returning({ id: clients.id });
-  return changed.length > 0;
+  const { rowCount } = await tx.update(clients).set({ weight }).where(eq(clients.id, id));
+  return rowCount === 1;
 }
 
 export function findOperator(db: Db | Tx): Promise<ClientRow | null> {

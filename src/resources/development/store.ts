@@ -22,11 +22,8 @@ export async function clear(tx: Tx): Promise<void> {
 
 /** False if the fault does not exist. */
 export async function remove(tx: Tx, id: number): Promise<boolean> {
-  const removed = await tx
-    .delete(developmentFaults)
-    .where(eq(developmentFaults.id, id))
-    .returning({ id: developmentFaults.id });
-  return removed.length > 0;
+  const { rowCount } = await tx.delete(developmentFaults).where(eq(developmentFaults.id, id));
+  return rowCount === 1;
 }
 
 /** Uses up one occurrence of the oldest remaining fault of an operation. */

@@ -111,11 +111,10 @@ export const insertSchedules = kit.insertRows(lifecyclePolicySchedules);
 /** Returns how many existed. */
 export async function removeSchedules(tx: Tx, policyId: number, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0;
-  const removed = await tx
+  const { rowCount } = await tx
     .delete(lifecyclePolicySchedules)
-    .where(and(eq(lifecyclePolicySchedules.policyId, policyId), inArray(lifecyclePolicySchedules.id, ids)))
-    .returning({ id: lifecyclePolicySchedules.id });
-  return removed.length;
+    .where(and(eq(lifecyclePolicySchedules.policyId, policyId), inArray(lifecyclePolicySchedules.id, ids)));
+  return rowCount!;
 }
 
 const writeNextRuns = prepared(

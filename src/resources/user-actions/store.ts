@@ -117,22 +117,18 @@ export const reserveId = preparedValue<number, [], Db>(
 
 /** False if the client has a subscription. */
 export async function insert(tx: Tx, row: Omit<SubscriptionRow, 'failures' | 'busyUntil'>): Promise<boolean> {
-  const inserted = await tx
+  const { rowCount } = await tx
     .insert(subscriptions)
     .overridingSystemValue()
     .values(row)
-    .onConflictDoNothing({ target: subscriptions.clientId })
-    .returning({ id: subscriptions.id });
-  return inserted.length > 0;
+    .onConflictDoNothing({ target: subscriptions.clientId });
+  return rowCount === 1;
 }
 
 /** Removes the subscription of a client with its pending deliveries. False if it has none. */
 export async function remove(tx: Tx, clientId: number): Promise<boolean> {
-  const removed = await tx
-    .delete(subscriptions)
-    .where(eq(subscriptions.clientId, clientId))
-    .returning({ id: subscriptions.id });
-  return removed.length > 0;
+  const { rowCount } = await tx.delete(subscriptions).where(eq(subscriptions.clientId, clientId));
+  return rowCount === 1;
 }
 
 const readSubscriptions = kit.pageReader<SubscriptionRow>(subscriptions);

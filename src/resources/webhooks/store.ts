@@ -48,8 +48,8 @@ export async function update(
 
 /** False if the webhook does not exist. */
 export async function remove(tx: Tx, client: number, webhookId: string): Promise<boolean> {
-  const removed = await tx.delete(webhooks).where(one(client, webhookId)).returning({ id });
-  return removed.length > 0;
+  const { rowCount } = await tx.delete(webhooks).where(one(client, webhookId));
+  return rowCount === 1;
 }
 
 /** The secret is ciphertext. */

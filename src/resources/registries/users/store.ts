@@ -34,5 +34,6 @@ export const update = (tx: Tx, registryId: number, id: number, changes: Partial<
 
 /** False if the user does not exist. */
 export async function remove(tx: Tx, registryId: number, id: number): Promise<boolean> {
-  return (await tx.delete(registryUsers).where(isUser(registryId, id)).returning({ id: registryUsers.id })).length > 0;
+  const { rowCount } = await tx.delete(registryUsers).where(isUser(registryId, id));
+  return rowCount === 1;
 }
