@@ -49,6 +49,12 @@ export function createSnapshotsOfRuns(tasks: Tasks, requests: SnapshotRequests) 
       return existing.map((snapshot) => snapshot ?? created.next().value!);
     },
 
+    /** Whether the quotas have room for a snapshot of the volume; locks the volume. */
+    async hasRoomFor(tx: Tx, volumeId: string): Promise<boolean> {
+      const [volume] = await store.lockVolumes(tx, [volumeId]);
+      return volume !== undefined && requests.hasRoomFor(tx, volume);
+    },
+
     /** The snapshots that a schedule made of a volume and that are not being deleted, newest first. */
     ofSchedule: store.ofSchedule,
 

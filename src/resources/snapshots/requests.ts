@@ -34,6 +34,12 @@ export function createSnapshotRequests({ clock, tasks, quota }: Pick<ServiceDeps
   };
 
   return {
+    /** Whether the quotas have room for a snapshot of the volume. Locks nothing. */
+    async hasRoomFor(tx: Tx, volume: VolumeRow): Promise<boolean> {
+      const amounts = { volume_snapshots_count: 1, volume_snapshots_size: volume.size };
+      return (await quota.exceeded(tx, volume, amounts)).length === 0;
+    },
+
     /** Inserts snapshots that the host is to create. Reserves quota last, because that locks the counters until the commit. */
     async insert(tx: Tx, requests: SnapshotRequest[]): Promise<RequestedSnapshot[]> {
       const now = clock.now();

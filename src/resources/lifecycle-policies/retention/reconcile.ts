@@ -24,6 +24,7 @@ interface SnapshotOfSchedule {
 export interface SnapshotsOfRetention {
   ofSchedule(on: Tx, scheduleId: string, volumeId: string): Promise<SnapshotOfSchedule[]>;
   expire(tx: Tx, requests: { context: RequestContext; id: string }[]): Promise<(string | null)[]>;
+  hasRoomFor(tx: Tx, volumeId: string): Promise<boolean>;
 }
 
 interface RetentionDeps {
@@ -89,8 +90,8 @@ export async function expireOld({ snapshots, clock }: RetentionDeps, tx: Tx, run
 
 /**
  * Makes room when the quota refuses the snapshot of the run volume `id`: deletes the oldest available snapshot if the next one
- * would replace it, but never the only one. Returns whether a snapshot of the client is about to be deleted, so that the
- * request should be repeated.
+ * would replace it, but never the only one. Returns whether the request should be repeated: a snapshot of the client is about
+ * to be deleted, or room has come since the refusal.
  */
 export async function makeRoom(
   { snapshots, clock }: RetentionDeps,
@@ -114,11 +115,8 @@ export async function makeRoom(
   const last = lastInstant(now);
   const oldest = available.findLast(({ scheduledAt }) => scheduledAt! > last) ?? available.at(-1);
   if (!oldest || quantity < 2 || available.length < quantity) {
-    if (await store.isRoomComing(tx, id, now)) return true;
-    // The room may have come since the quota refused, so the request is repeated once.
-    if (runVolume.message !== null) return false;
-    await runs.updateRunVolume(tx, id, { message: refusal });
-    return true;
+    // In this order: what is about to be deleted at the first question may be deleted at the second.
+    return (await store.isRoomComing(tx, id, now)) || snapshots.hasRoomFor(tx, volumeId);
   }
   // Wait until its creation is recorded, or until it is unlocked.
   if (await store.isUnsettled(tx, oldest.id)) return true;

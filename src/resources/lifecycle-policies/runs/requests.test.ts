@@ -13,7 +13,7 @@ function deps() {
   const { db, services } = cloud;
   return { ...services, db, log: silentLogger, notify: services.notifications.issue, regionIds: [1], pollSeconds: 1 };
 }
-const requestPending = () => createLifecyclePolicyDuties(deps())[1]!.work();
+const requestPending = (changed = {}) => createLifecyclePolicyDuties({ ...deps(), ...changed })[1]!.work();
 
 /** Volumes in the state that follows a successful create, each with a policy of its own, in order of creation. */
 async function policies(client: Client, count: number): Promise<string[]> {
@@ -98,8 +98,6 @@ describe('snapshots due at the same instant', () => {
     cloud.clock.advance(3600);
     await startAndRequest(deps());
     await requestPending();
-    // A refused request is repeated once.
-    await requestPending();
     expect(await stateOf(others)).toEqual(all(4, 'running'));
     expect((await stateOf(limited)).toSorted()).toEqual([...all(4, 'failed'), ...all(5, 'running')]);
     for (const { state, message } of await states(limited)) {
@@ -107,6 +105,25 @@ describe('snapshots due at the same instant', () => {
     }
     const [{ done }] = await sql(`select count(*)::int as done from lifecycle_policy_runs where done_at is not null`);
     expect(done).toBe(4);
+  });
+
+  it('are requested again if the quota has got room since it refused', async () => {
+    const client = await cloud.newClient();
+    await limit(client, { volume_snapshots_count_limit: 0 });
+    const volumes = await policies(client, 1);
+    cloud.clock.advance(3600);
+    await startAndRequest(deps());
+    // It waited for the deletion of its oldest snapshot, and another volume used that room.
+    await sql(`update lifecycle_policy_run_volumes set message = 'quota exceeded' where volume_id = $1`, volumes[0]);
+    const { snapshots } = cloud.services;
+    const ofSchedule: typeof snapshots.ofSchedule = async (...given) => {
+      await limit(client, { volume_snapshots_count_limit: 1 });
+      return snapshots.ofSchedule(...given);
+    };
+    await requestPending({ snapshots: { ...snapshots, ofSchedule } });
+    expect(await stateOf(volumes)).toEqual(['pending']);
+    await requestPending();
+    expect(await stateOf(volumes)).toEqual(['running']);
   });
 
   it('are requested although the volume of one is being deleted', async () => {
