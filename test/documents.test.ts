@@ -37,6 +37,21 @@ describe('documents', () => {
   });
 });
 
+/** In the section of a file, the code names the places to edit: `in \`editable\``. */
+describe('adding-a-field.md', () => {
+  it('names declarations that exist', () => {
+    const sections = readFileSync('docs/adding-a-field.md', 'utf8').split(/^## /m);
+    const places = sections.flatMap((section) => {
+      const [, file] = /`(src\/[\w/-]+\.ts)`\./.exec(section) ?? [];
+      return [...section.matchAll(/^\/\/ .*in `(\w+)`$/gm)].map(([, name]) => ({ file: file!, name }));
+    });
+    expect(places).toHaveLength(4);
+    const isDeclared = ({ file, name }: (typeof places)[number]) =>
+      new RegExp(`^(?:export )?(?:const|function) ${name}\\b`, 'm').test(readFileSync(file, 'utf8'));
+    expect(places.filter((place) => !isDeclared(place))).toEqual([]);
+  });
+});
+
 describe('the README', () => {
   it.each(['src/drivers', 'src/http', 'src/platform', 'src/tasks'])('of %s names every file', (folder) => {
     const text = readFileSync(join(folder, 'README.md'), 'utf8');

@@ -105,8 +105,11 @@ const FileShareNetwork = Input(
   'Network of a standard share',
 );
 
+/** Fields that a create request sets and an update may change. A new one is added here, so that neither request lacks it. */
+const editable = { name: Name };
+
 const common = {
-  name: Name,
+  ...editable,
   protocol: Type.Literal('NFS', { description: 'Always `NFS`' }),
   size: SizeGib,
   ...newTagFields,
@@ -170,7 +173,7 @@ export const UpdateFileShare = Body(
   'UpdateFileShare',
   [{ name: 'renamed-share', tags: { team: null, stage: 'test' } }],
   {
-    name: Type.Optional(Name),
+    ...Type.Partial(Type.Object(editable)).properties,
     share_settings: Type.Optional(ShareSettingsInput),
     size: CurrentSizeGib,
     tags: Type.Optional(UpdateTags),
