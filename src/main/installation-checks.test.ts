@@ -56,6 +56,24 @@ it('a data directory that the first start has yet to create is not a problem', a
   expect(await failed({ CLOUDYARD_DATA_DIR: dataDir })).toEqual({});
 });
 
+it('a data directory below a file is a problem', async () => {
+  const file = join(folder, 'a-file');
+  writeFileSync(file, '');
+  onTestFinished(() => rmSync(file));
+  const found = await failed({ CLOUDYARD_DATA_DIR: join(file, 'data') });
+  expect(found).toMatchObject({
+    'data directory': expect.stringContaining(`${file} is not a directory | ls -ld ${file}`),
+  });
+});
+
+it.runIf(process.getuid!() !== 0)('a data directory that this user cannot write to is a problem', async () => {
+  const ofOthers = mkdtempSync(join(folder, 'of-others-'));
+  chmodSync(ofOthers, 0o555);
+  onTestFinished(() => rmSync(ofOthers, { recursive: true }));
+  const { 'data directory': found } = await failed({ CLOUDYARD_DATA_DIR: join(ofOthers, 'data') });
+  expect(found).toContain(`this user cannot write to ${ofOthers} (EACCES)`);
+});
+
 it('the configuration is checked, as the next start reads it', async () => {
   const [regions, book] = [join(folder, 'regions.yaml'), join(folder, 'prices.yaml')];
   const remedy = / \| .* doctor {4}# when you have corrected the file$/;

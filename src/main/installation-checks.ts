@@ -3,7 +3,7 @@
  * Nothing is changed, and an embedded PostgreSQL that does not run is not started.
  */
 import { X509Certificate } from 'node:crypto';
-import { existsSync, lstatSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
 import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
@@ -40,7 +40,8 @@ const minFreeInodes = 0.05;
 
 /** All checks, in the order of the output. */
 export async function checkInstallation(settings: Settings, readClock = clockState): Promise<Finding[]> {
-  const host = [checkClock(await readClock()), checkDisk(settings), checkInodes(settings), checkLoopDevices(settings)];
+  const disk = [checkDataDirectory(settings), checkDisk(settings), checkInodes(settings), checkLoopDevices(settings)];
+  const host = [checkClock(await readClock()), ...disk];
   const files = [checkConfiguration(settings), checkKeyFile(settings), ...checkCertificateFiles(settings)];
   return [...host, ...files, ...(await checkDatabase(settings))];
 }
@@ -75,12 +76,30 @@ function existing(dataDir: string): string {
   return existsSync(dataDir) ? dataDir : existing(dirname(dataDir));
 }
 
+/** Root may write everywhere, except to a filesystem that is read-only. */
+function checkDataDirectory({ dataDir }: Settings): Finding {
+  const name = 'data directory';
+  const folder = existing(dataDir);
+  const remedy = `ls -ld ${shellWord(folder)}    # or set CLOUDYARD_DATA_DIR to another directory`;
+  try {
+    if (!statSync(folder).isDirectory()) return { name, ok: false, detail: `${folder} is not a directory`, remedy };
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return {
+      name,
+      ok: true,
+      detail: folder === dataDir ? dataDir : `${dataDir} does not exist; the first start creates it`,
+    };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { name, ok: false, detail: `this user cannot write to ${folder} (${code})`, remedy };
+  }
+}
+
 function checkDisk({ dataDir, diskReserve }: Settings): Finding {
   const folder = existing(dataDir);
   const { healthy, detail } = diskStatus(folder, diskReserve);
   const remedy = `du -xh --max-depth=2 ${shellWord(folder)} | sort -h | tail`;
-  const note = folder === dataDir ? '' : ` (${dataDir} does not exist; the first start creates it)`;
-  return { name: 'disk space', ok: healthy, detail: `${detail}${note}`, remedy };
+  return { name: 'disk space', ok: healthy, detail, remedy };
 }
 
 function checkInodes({ dataDir }: Settings): Finding {
