@@ -10,6 +10,7 @@ import { addServersAtStart, refreshControlPlane } from './announced-servers.ts';
 import { createDriverContext } from './driver-context.ts';
 import { openEgress } from './egress.ts';
 import { createHostParts } from './host-parts.ts';
+import { withOwnRemedy } from './remedy.ts';
 import { hostedRegionOf } from './several-hosts.ts';
 import { endAsFailed } from './shutdown.ts';
 import { version } from './version.ts';
@@ -34,7 +35,10 @@ export async function startHostAgent(deps: WorkDeps): Promise<Work> {
   closing.push(lock.release);
   await protectControlPlane(deps);
 
-  const parts = createHostParts({ settings, region, context: await createDriverContext(deps) });
+  const parts = createHostParts({ settings, region, context: await createDriverContext(deps) }).map((part) => ({
+    ...part,
+    status: () => withOwnRemedy(part.status()),
+  }));
   const db = database.connect('cloudyard agent', poolSize);
   services.metrics.watchDatabase('agent', db);
   services.metrics.watchDisk(() => diskStatus(settings.dataDir, settings.diskReserve));

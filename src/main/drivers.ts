@@ -11,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { detailOf } from '../platform/driver-status.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
+import { remedyFor, withOwnRemedy } from './remedy.ts';
 import type { Settings } from './settings.ts';
 
 type AnyDriver = Drivers[keyof Drivers];
@@ -101,7 +102,7 @@ async function requireDriver(entry: Entry, dataDir: string): Promise<Choice> {
 }
 
 function missing({ setting }: AnyKind, { detail, remedy }: Detection<AnyDriver>): string {
-  return `${detail}; to fix it: ${remedy ?? `${setting}=simulated npm start`}`;
+  return `${detail}; to fix it: ${remedyFor(remedy ?? `${setting}=simulated npm start`)}`;
 }
 
 async function startDriver(choice: Choice, context: DriverContext): Promise<AnyDriver> {
@@ -199,7 +200,7 @@ export function driverStatuses(
     kindNames.map((name) => {
       const { title, needsEgressFilter } = hostDriverKinds[name];
       const status = drivers[name].status();
-      return [title, needsEgressFilter ? annotate(status) : status];
+      return [title, withOwnRemedy(needsEgressFilter ? annotate(status) : status)];
     }),
   );
 }
@@ -238,5 +239,7 @@ export function createDeliveryDrivers({ drivers }: Pick<Settings, 'drivers'>, cl
 
 /** The status of the drivers that send notifications, by title. */
 export function deliveryStatuses(drivers: DeliveryDrivers): Record<string, DriverStatus> {
-  return Object.fromEntries(deliveryNames.map((name) => [deliveryDriverKinds[name].title, drivers[name].status()]));
+  return Object.fromEntries(
+    deliveryNames.map((name) => [deliveryDriverKinds[name].title, withOwnRemedy(drivers[name].status())]),
+  );
 }

@@ -2,7 +2,7 @@
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { portOf } from '../platform/own-ports.ts';
 import { program } from './program.ts';
-import { isCheckout } from '../platform/program-files.ts';
+import { remedyFor } from './remedy.ts';
 import type { Settings } from './settings.ts';
 import type { Work } from './work.ts';
 
@@ -70,13 +70,8 @@ export function driverTable(drivers: Record<string, DriverStatus>): string[] {
     const verdict = !status.real ? 'SIMULATED' : status.healthy ? 'real' : 'real, UNHEALTHY';
     const line = `  ${title.padEnd(15)} ${status.driver.padEnd(12)} ${verdict.padEnd(10)} ${status.detail}`;
     const purpose = status.real ? 'to fix it' : 'to make it real';
-    return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${asRoot(withProgram(status.remedy))}`] : [line];
+    return status.remedy ? [line, `${' '.repeat(18)}${purpose}: ${asRoot(remedyFor(status.remedy))}`] : [line];
   });
-}
-
-/** Drivers name the command of a checkout. */
-function withProgram(remedy: string): string {
-  return isCheckout ? remedy : remedy.replace(/\bnpm start$/, `${program} start`);
 }
 
 /** A command that this user can paste into a shell. */

@@ -1,0 +1,50 @@
+/** Remedies of drivers: for a checkout, a package, and a unit of systemd. */
+import { describe, expect, it } from 'vitest';
+import { remedyFor, unitOf } from './remedy.ts';
+
+const checkout = { start: 'npm start', program: 'npm run -s cloudyard --', unit: null };
+const installed = { start: 'cloudyard start', program: 'cloudyard', unit: null };
+const service = { ...installed, unit: 'cloudyard-worker@1.service' };
+
+describe('a remedy', () => {
+  it.each([
+    [
+      'CLOUDYARD_NFS_PORT=12049 npm start',
+      'CLOUDYARD_NFS_PORT=12049 cloudyard start',
+      'systemctl edit cloudyard-worker@1.service    # [Service] Environment=CLOUDYARD_NFS_PORT=12049; then: systemctl restart cloudyard-worker@1.service',
+    ],
+    [
+      'sudo modprobe loop && sudo npm start',
+      'sudo modprobe loop && sudo cloudyard start',
+      'sudo modprobe loop && systemctl edit cloudyard-worker@1.service    # [Service] User=root CapabilityBoundingSet=~; then: systemctl restart cloudyard-worker@1.service',
+    ],
+    ['apt-get install haproxy', 'apt-get install haproxy', 'apt-get install haproxy'],
+    ['npm run cloudyard -- doctor', 'cloudyard doctor', 'cloudyard doctor'],
+  ])('%s is for an installed program "%s"', (remedy, withProgram, withUnit) => {
+    expect(remedyFor(remedy, installed)).toBe(withProgram);
+    expect(remedyFor(remedy, service)).toBe(withUnit);
+    expect(remedyFor(withUnit, service)).toBe(withUnit);
+  });
+
+  it('of a checkout is unchanged; several starts are one', () => {
+    expect(remedyFor('sudo npm start', checkout)).toBe('sudo npm start');
+    expect(remedyFor('CLOUDYARD_NFS_PORT=12049 npm start && sudo npm start', checkout)).toBe(
+      'sudo CLOUDYARD_NFS_PORT=12049 npm start',
+    );
+  });
+});
+
+describe('the unit of this process', () => {
+  const cgroup = '0::/system.slice/system-cloudyard\\x2dworker.slice/cloudyard-worker@1.service\n';
+
+  it('is that of its control group, if systemd started it or its launcher', () => {
+    expect(unitOf({ SYSTEMD_EXEC_PID: String(process.pid) }, cgroup)).toBe('cloudyard-worker@1.service');
+    expect(unitOf({ SYSTEMD_EXEC_PID: String(process.ppid) }, cgroup)).toBe('cloudyard-worker@1.service');
+  });
+
+  it('is none for a process that a person started, also in a shell of a service', () => {
+    expect(unitOf({}, cgroup)).toBeNull();
+    expect(unitOf({ SYSTEMD_EXEC_PID: '1' }, cgroup)).toBeNull();
+    expect(unitOf({ SYSTEMD_EXEC_PID: String(process.pid) }, '0::/user.slice/session-1.scope\n')).toBeNull();
+  });
+});
