@@ -92,14 +92,15 @@ async function copyText(incoming: IncomingMessage, write: (text: string) => void
   for await (const chunk of chunksOf(incoming)) write(decoder.decode(chunk, { stream: true }));
 }
 
-function refusal({ url, project }: Target, response: Response): CommandError {
-  if (response.status >= 400) return new ApiError(response, hintFor(project, response));
+function refusal(target: Target, response: Response): CommandError {
+  if (response.status >= 400) return new ApiError(response, hintFor(target, response));
   // Followed, a redirect would send the token to another address.
-  return new CommandError(`${url} redirects to ${response.headers.location}; use that URL in the context`);
+  return new CommandError(`${target.url} redirects to ${response.headers.location}; use that URL in the context`);
 }
 
-/** Project 1 is the default, and only tokens of the operator have it. */
-function hintFor(project: string, { status, body }: Response): string {
+function hintFor({ token, project }: Target, { status, body }: Response): string {
+  if (status === 401 && token === undefined) return '; set CLOUDYARD_TOKEN, or a token in the context';
+  // Project 1 is the default, and only tokens of the operator have it.
   const isDefault = project === firstId && status === 404 && body?.message === `project ${firstId} not found`;
   return isDefault ? '; select one of "cloudyard project list" with --project or CLOUDYARD_PROJECT' : '';
 }

@@ -47,12 +47,16 @@ function configured(program: Command, io: Io): Command {
     .configureOutput({
       writeOut: (text) => io.out(text),
       writeErr: (text) => void io.err.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'cloudyard: ')),
+      outputError: (text, write) => write(errorText(text)),
     })
     .showSuggestionAfterError()
     .helpCommand(false)
     .helpOption('-h, --help', 'show this help');
 }
+
+/** Commander's error as one of ours; an unknown command without a suggestion says where the commands are listed. */
+const errorText = (text: string) =>
+  text.replace(/^error: /, 'cloudyard: ').replace(/(?<=: unknown command '.*')\n$/, '; --help lists the commands\n');
 
 /** Commander copies settings to commands that `command()` creates, but not to those of `addCommand()`. */
 function inherit(program: Command, command: Command): void {

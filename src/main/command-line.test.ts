@@ -24,14 +24,13 @@ const errorOf = (args: string[], of: Command[] = commands) => {
 const createToken =
   'usage: cloudyard token create [--client N] [--role reader|member|admin] [--project N]... [--expires WHEN] [--name TEXT]';
 const hostGroup = 'usage: cloudyard host list|drain|undrain|forget';
-const all =
-  'usage: cloudyard start|serve|worker|host|migrate|database|token|client|quota|audit|secrets|backup|restore|doctor';
+const all = 'usage: cloudyard COMMAND    # cloudyard help lists the commands';
 
 describe('a wrong command line', () => {
   it.each<[string[], string, string]>([
     [['strat'], 'strat is not a command; did you mean start?', all],
     [['volumes', 'list'], 'volumes is not a command; did you mean volume?', all],
-    [['xyzzy'], 'xyzzy is not a command; cloudyard help lists the commands', all],
+    [['xyzzy'], 'xyzzy is not a command', all],
     [['token'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', '--all'], 'token needs a command', 'usage: cloudyard token create|list|revoke'],
     [['token', 'lst'], 'token lst is not a command; did you mean list?', 'usage: cloudyard token create|list|revoke'],

@@ -59,7 +59,7 @@ export function parseCommandLine(commands: Command[], args: string[]) {
 /** What `help`, or `--help` after some words of a command, prints. */
 export function helpOf(commands: Command[], args: string[]): string {
   const words = wordsIn(args);
-  if (words.length === 0) return `${usageOf(commands)}\n\n${summaries(commands)}`;
+  if (words.length === 0) return `usage: cloudyard COMMAND\n\n${summaries(commands)}`;
   const { matches } = selectCommands(commands, words);
   const [first] = matches;
   if (matches.length > 1) return `${usageOf(matches)}\n\n${summaries(matches)}`;
@@ -93,9 +93,10 @@ function selectCommands(commands: Command[], args: string[]): { matches: Command
     const named = matches.filter(({ name }) => name.split(' ')[words] === word);
     if (named.length === 0) {
       const known = [...wordsAt(matches, words), ...(words === 0 ? firstWords : [])];
-      const advice = suggestion(word, known) || (words === 0 ? '; cloudyard help lists the commands' : '');
+      const advice = suggestion(word, known);
       throw new UsageError(`${args.slice(0, words + 1).join(' ')} is not a command${advice}`, {
-        usage: usageOf(matches),
+        // Not the names of `commands`: the client has others.
+        usage: words === 0 ? 'usage: cloudyard COMMAND    # cloudyard help lists the commands' : usageOf(matches),
       });
     }
     matches = named;

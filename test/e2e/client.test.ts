@@ -40,6 +40,8 @@ describe('contexts', () => {
       code: 4,
       stderr: 'cloudyard: context other not found\n',
     });
+    const { stderr } = await run(['project', 'list'], '', { CLOUDYARD_URL: yard.url });
+    expect(stderr).toContain('; set CLOUDYARD_TOKEN, or a token in the context\n');
     const ofEnvironment = { XDG_CONFIG_HOME: '/nowhere', CLOUDYARD_URL: yard.url, CLOUDYARD_TOKEN: bootstrapToken };
     expect((await run(['project', 'list', '-q'], '', ofEnvironment)).stdout).toBe('1\n');
   });
@@ -59,17 +61,8 @@ it('a command whose output cannot be written fails with the reason', () => {
 
 describe('commands of resources', () => {
   it('create with objects and names, wait, list, change and delete', async () => {
-    const create = [
-      'file-share',
-      'create',
-      '--name',
-      'data',
-      '--size',
-      '1',
-      ...network,
-      '--access',
-      'ip=10.0.0.1,mode=rw',
-    ];
+    const access = ['--access', 'ip=10.0.0.1,mode=rw'];
+    const create = ['file-share', 'create', '--name', 'data', '--size', '1', ...network, ...access];
     const created = await run([...create, '--tags', 'team=web', '-o', 'json']);
     expect(created.code).toBe(0);
     expect(created.stderr).toMatch(
@@ -194,6 +187,7 @@ describe('help', () => {
 describe('exit codes', () => {
   it.each([
     [2, ['file-share', 'crate'], "unknown command 'crate'\n(Did you mean create?)"],
+    [2, ['file-share', 'xyzzy'], "unknown command 'xyzzy'; --help lists the commands"],
     [2, ['file-share', 'list', '--colour', 'red'], "unknown option '--colour'"],
     [2, ['file-share', 'show'], "missing required argument 'file-share'"],
     [2, ['project', 'delete'], "missing required argument 'project'"],
