@@ -56,6 +56,16 @@ describe('the regions file', () => {
   });
 });
 
+it('a file that is not YAML has an error of one line', () => {
+  const regions = join(folder, 'regions.yaml');
+  writeFileSync(regions, 'regions: [\n');
+  const read = () => readConfiguration({ regions, quotas: 'config/quotas.yaml' }, silentLogger);
+  expect(read).toThrow(
+    `${regions}:2:1: Flow sequence in block collection must be sufficiently indented and end with a ]`,
+  );
+  expect(read).not.toThrow('\n');
+});
+
 describe('a price book', () => {
   it.each(['abc', '"1.2.3"', '-1', '[]'])('with the price %s has one error', (price) => {
     const { bookOfRegion } = read(flavor('tiny, vcpus: 1, ram: 1'), `{ snapshot_gib: ${price} }`);

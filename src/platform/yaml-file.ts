@@ -30,7 +30,7 @@ export function readYamlFile<T extends TSchema>(
   check: (content: Static<T>) => FieldError[] = () => [],
 ): Static<T> {
   const lines = new LineCounter();
-  const document = parseDocument(readText(file), { lineCounter: lines });
+  const document = parseDocument(readText(file), { lineCounter: lines, prettyErrors: false });
   const errors = document.errors.map((error) => `${file}:${placeOf(lines, error.pos[0])}: ${error.message}`);
   if (errors.length === 0) {
     const content: unknown = document.toJS();
