@@ -40,6 +40,7 @@ describe('GET /', () => {
   it('allows only its own style sheet and loads nothing', async () => {
     const { headers, body } = await get(browser);
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(body) ?? [];
+    expect(style).toMatch(/^:root{color-scheme:light dark}/);
     const hash = createHash('sha256').update(style).digest('base64');
     expect(headers['content-security-policy']).toBe(
       `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,

@@ -57,8 +57,9 @@ const titles: Record<keyof Static<typeof Index>['links'], string> = {
   drivers: 'Drivers',
 };
 
+/** `color-scheme` of the root: that of the body would change the links, but not the background. */
 const style =
-  'body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem;color-scheme:light dark}';
+  ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}';
 
 export const indexHeaders = {
   'content-security-policy': [
