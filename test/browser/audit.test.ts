@@ -44,9 +44,12 @@ describe('the pages of the audit log', () => {
     const { yard } = consoleOf;
     const { body: client } = await yard.post('/cloudyard/v1/clients', { name: 'tenant' });
     await yard.post('/cloudyard/v1/tokens', { name: 'of-tenant', role: 'admin', client_id: client.id });
+    // Without a name.
+    await yard.run(['token', 'create', '--client', String(client.id)]);
     const page = await open(`clients/${client.id}`);
     await page.getByRole('link', { name: 'Changes of this client' }).click();
     await page.getByRole('cell', { name: 'tokens: of-tenant' }).waitFor();
+    await page.getByRole('cell', { name: 'tokens', exact: true }).waitFor();
     const clients = await page.locator('tbody td:nth-child(4)').allInnerTexts();
     expect([...new Set(clients)]).toEqual([String(client.id)]);
     await checkPage(page);

@@ -90,7 +90,7 @@ function changedRows({ changes }: AuditEntry): string {
   const texts = [...byTable].map(([table, rows]) => {
     const names = rows
       .map(({ before, after }) => (after ?? before)?.['name'])
-      .filter((name) => typeof name === 'string');
+      .filter((name) => typeof name === 'string' && name !== '');
     return names.length === 0 ? table : `${table}: ${[...new Set(names)].join(', ')}`;
   });
   return texts.join('; ');

@@ -23,7 +23,7 @@ export function NetworkList() {
   return (
     <ListPage
       title="Networks"
-      description="Networks and their subnets give file shares and load balancers their addresses."
+      description="Records that file shares and load balancers name. No traffic is routed through them."
       query={useQuery(networksQuery(scope))}
       columns={columnsOf(scope)}
       rowKey={(network) => network.id}
