@@ -82,6 +82,11 @@ describe('the packages of the drivers in drivers/kinds.ts', () => {
   });
 });
 
+it('here-documents are in code that is not indented, so that their ends are found', () => {
+  const blocks = files.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/^ +```sh\n[^]*?^ +```/gm)]);
+  expect(blocks.map(([block]) => block).filter((block) => block.includes('<<'))).toEqual([]);
+});
+
 describe('settings in code blocks', () => {
   const files = globSync(['*.md', 'docs/**/*.md', 'packaging/**/*.md']);
   it.each(files)('of %s have no comment on their line, which systemd reads as a part of the value', (file) => {
